@@ -323,6 +323,19 @@ class Adapter(ABC):
         """What of a stored copy holds its values: all of it, unless services keep notes of their own beside them."""
         return location
 
+    def sized_at(self, location: Path) -> Path:
+        """What of a stored copy counts as its size: all of it, unless an empty store has files of its own."""
+        return location
+
+    def begin(self, location: Path) -> None:
+        """Have what a user has running before data are stored or read, such as a server of this place, which may be
+        empty or not there yet. Most have none of it."""
+        return
+
+    def end(self, location: Path) -> None:
+        """End what `begin` has started, once every handle is closed."""
+        return
+
     def services(self, location: Path) -> tuple[Service, ...]:
         """The programs that serve what lies at `location`, in the order in which they are to be started; none where a
         copy is read by who asks for it. What they write stays at `location`."""

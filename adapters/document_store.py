@@ -211,16 +211,6 @@ class DocumentStoreAdapter(Adapter):
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
         """Open what lies at `location`, with the key that it was stored under."""
 
-    def begin(self, location: Path) -> None:
-        """Have what a user has running before documents are stored or read, such as a server of this place, which may
-        be empty or not there yet. `ingest` and `open` do it by themselves where nobody has, and end it. Most stores
-        have none of it."""
-        return
-
-    def end(self, location: Path) -> None:
-        """End what `begin` has started, once every handle is closed."""
-        return
-
     def shows_nothing(self, location: Path) -> str | None:
         """Why what lies there is the same as without a setting of this variant, so that no figure may bear its name;
         None for what differs. Asked of all documents, not of few."""

@@ -1,11 +1,10 @@
-"""What a sample is taken under. Plans ask for conditions, workers keep them, records hold them.
-
-It knows neither who asks nor what is measured.
-"""
+"""What a sample is taken under. Plans ask for conditions, workers keep them, records hold them."""
 
 from __future__ import annotations
 
 import msgspec
+
+from bench_runner.data_kinds import kind_of_target
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -28,3 +27,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     work_dir: str = "default"
     network: str = ""
     service: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a target that no kind of data has."""
+        kind_of_target(self.target)

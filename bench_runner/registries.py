@@ -1,8 +1,5 @@
 """Formats for tables, storages for images and stores for documents under one roof: their names differ, so a spelled
-variant says which it is.
-
-It knows where each is listed, and nothing of what they do.
-"""
+variant says which it is."""
 
 from __future__ import annotations
 
@@ -12,17 +9,23 @@ from typing import Any
 from adapters.contract import Adapter
 from adapters.registry import Registry
 from adapters.spelling import parse, spell
+from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES
 from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
-REGISTRIES: tuple[Registry[Any], ...] = (FORMATS, STORAGES, DOCUMENT_STORES)
+REGISTRIES: dict[str, Registry[Any]] = {
+    TABLES.name: FORMATS,
+    IMAGES.name: STORAGES,
+    DOCUMENTS.name: DOCUMENT_STORES,
+}
+"""What stores each kind of data, by its name."""
 
 
 def registry_of(spelled: str) -> Registry[Any]:
     """Where a spelled variant is listed; the formats for a name that is nowhere, which then say so."""
     name, _ = parse(spelled)
-    return next((registry for registry in REGISTRIES if name in registry.entries), FORMATS)
+    return next((registry for registry in REGISTRIES.values() if name in registry.entries), FORMATS)
 
 
 def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
@@ -50,6 +53,6 @@ def build_loaded(spelled: str) -> Any:
 
 def all_engines() -> Iterator[tuple[Registry[Any], type[Adapter]]]:
     """Every engine of every format, storage and store, with the registry that lists it."""
-    for registry in REGISTRIES:
+    for registry in REGISTRIES.values():
         for name in registry:
             yield from ((registry, engine) for engine in registry.engines(name))

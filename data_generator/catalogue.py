@@ -76,8 +76,8 @@ class Entry:
     """Whether it is read as soon as it is resolved, which may take minutes; `build` then takes `on_rows` too."""
     takes_options: bool = False
     """Whether `build` takes `options`, which say how the user's file is read."""
-    documents: bool = False
-    """Whether it holds documents (data_generator.documents), and is no table."""
+    kind: str = "tables"
+    """What it holds: 'tables' | 'images' (data_generator.images) | 'documents' (data_generator.documents)."""
 
 
 _SYNTHETIC = (
@@ -116,14 +116,14 @@ def _preset(kind: str) -> Entry:
 
 def _real(title: str, purpose: str) -> Entry:
     build = "data_generator.imported.images.real_images:build"
-    return Entry(title, purpose, build, None, takes_file=True, imports=True)
+    return Entry(title, purpose, build, None, takes_file=True, imports=True, kind="images")
 
 
 def _documents(
     title: str, purpose: str, build: str, default_rows: int, parameters: tuple[Parameter, ...] = ()
 ) -> Entry:
     module = f"data_generator.generated.documents.{build}"
-    return Entry(title, purpose, module, default_rows, parameters, documents=True)
+    return Entry(title, purpose, module, default_rows, parameters, kind="documents")
 
 
 _REALISTIC = {
@@ -243,12 +243,14 @@ CATALOGUE: Mapping[str, Entry] = {
         "many small images that compress as photographs do, without a download",
         "data_generator.generated.photographs:build_cifar_like",
         50_000,
+        kind="images",
     ),
     "imagenet-like": Entry(
         "images like ImageNet-100's: shorter side 160, some grey, sorted by 100 classes",
         "images of many shapes that compress as photographs do, without a download",
         "data_generator.generated.photographs:build_imagenet_like",
         2_000,
+        kind="images",
     ),
     "cifar10": _real(
         "CIFAR-10, its training images", "the thesis's small images, from the cache of 'datasets' or yours"
@@ -304,7 +306,7 @@ CATALOGUE: Mapping[str, Entry] = {
         (Parameter("key", (), "", "the field that is each document's key; none: 'id', or else the line's number"),),
         takes_file=True,
         imports=True,
-        documents=True,
+        kind="documents",
     ),
 }
 

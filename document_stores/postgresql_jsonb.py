@@ -185,6 +185,10 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         spaces = location / "pg_tblspc"
         return next(spaces.iterdir(), location) if spaces.is_dir() else location
 
+    def sized_at(self, location: Path) -> Path:
+        """The same."""
+        return self.data_of(location)
+
     def stored(self, location: Path) -> Stored:
         """No codec of ours: PostgreSQL compresses what is longer than 2 kB by itself. The release that is used."""
         return Stored(details={"PostgreSQL": servers.version() or ""})

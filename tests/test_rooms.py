@@ -7,6 +7,7 @@ and then held by every tracked file. The arrows are those of the design ('The ho
 import ast
 import re
 import subprocess
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -25,7 +26,7 @@ MAY_IMPORT = {
     "image_storages": ("adapters",),
     "document_stores": ("adapters", "libraries"),
     "bench_runner": ("adapters", "formats", "image_storages", "document_stores", "data_generator"),
-    "reports": ("bench_runner.results",),
+    "reports": ("bench_runner.results", "bench_runner.data_kinds"),
     "benchmarks": ("bench_runner",),
     "format_bench": (
         "adapters",
@@ -59,6 +60,7 @@ SHARED = ("libraries.durable",)
 
 MOST_LINES = 500
 MOST_MODULES = 20
+"""Beyond these a warning asks, and nothing fails: a module is as large as its subject."""
 
 READ_CLOCKS = {
     "bench_runner/clock.py": "the clock",
@@ -215,13 +217,13 @@ def too_long(file: str, text: str) -> list[str]:
     lines = text.count("\n")
     if room_of(file) == "tests" or lines <= MOST_LINES:
         return []
-    return [f"{file}: has {lines} lines, split it by subject (at most {MOST_LINES})"]
+    return [f"{file}: has {lines} lines; does it have one subject?"]
 
 
 def crowded(files: Iterable[str]) -> list[str]:
     counts = Counter(file.rpartition("/")[0] for file in files if file.endswith(".py") and room_of(file) != "tests")
     return [
-        f"{folder}: holds {count} modules, give it sub-folders (at most {MOST_MODULES})"
+        f"{folder}: holds {count} modules; do they belong together?"
         for folder, count in counts.items()
         if count > MOST_MODULES
     ]
@@ -271,7 +273,7 @@ def names_the_unnamed(file: str, text: str) -> list[str]:
 
 RULES = [
     *(wrong_arrows, wrong_arrows_in_runner, libraries_mixed),
-    *(clocks_read, prints, without_docstring, too_long),
+    *(clocks_read, prints, without_docstring),
 ]
 
 
@@ -294,8 +296,11 @@ def test_no_file_names_what_users_do_not_have():
     assert problems == []
 
 
-def test_no_folder_is_crowded():
-    assert crowded(tracked()) == []
+def test_what_is_large_is_asked_about():
+    files = tracked()
+    long = [problem for file in files if file.endswith(".py") for problem in too_long(file, (ROOT / file).read_text())]
+    for problem in (*long, *crowded(files)):
+        warnings.warn(problem, stacklevel=1)
 
 
 def test_the_exceptions_are_still_there():

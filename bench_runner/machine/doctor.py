@@ -381,7 +381,7 @@ def _missing_libraries() -> Iterator[Finding]:
             needed = ", ".join(availability.missing)
             missing.setdefault(availability.install, {})[f"{engine.format} (needs {needed})"] = None
     if not missing:
-        counts = " and ".join(f"{len(list(registry))} {registry.noun}s" for registry in registries.REGISTRIES)
+        counts = " and ".join(f"{len(list(registry))} {registry.noun}s" for registry in registries.REGISTRIES.values())
         yield Finding("good", "libraries", f"all of the {counts} can be measured")
     for command, formats in missing.items():
         yield Finding("hint", "libraries", f"not installed: {', '.join(formats)}", command)

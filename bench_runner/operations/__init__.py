@@ -26,7 +26,6 @@ from bench_runner.operations.groups.aggregate import Aggregate
 from bench_runner.operations.groups.metadata import Metadata
 from bench_runner.operations.groups.query import Query
 from bench_runner.operations.operation import (
-    PRIMER_ROWS,
     READ_ALL,
     Operation,
     OtherAnswer,
@@ -44,7 +43,6 @@ from bench_runner.operations.take import Take
 
 __all__ = [
     "OPERATIONS",
-    "PRIMER_ROWS",
     "READ_ALL",
     "SAVE",
     "VERIFYING",

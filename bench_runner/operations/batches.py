@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from adapters.contract import Images, ImageStorage, TabularFormat
 from bench_runner.clock import Laps, now_ns
+from bench_runner.data_kinds import IMAGES, TABLES, DataKind
 from bench_runner.operations import orders, streaming, targets, torch_loader
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import count, word
@@ -92,7 +93,7 @@ class Batches(Operation):
 
     name: ClassVar[str] = "batches"
     arrow_only: ClassVar[bool] = True
-    of_images: ClassVar[bool] = True
+    kinds: ClassVar[tuple[DataKind, ...]] = (TABLES, IMAGES)
     meaning: ClassVar[str] = "read all of the data twice in mini-batches, in an order chosen by the digest of the data"
 
     @property

@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from data_generator.documents import lines_of
 
-KIND = "documents"
-"""The value of Target.kind."""
 PIECE_BYTES = 1_000_000
 """Documents are handed over in pieces of about so much JSON text: what a program holds that receives them."""
 

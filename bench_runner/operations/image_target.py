@@ -14,8 +14,6 @@ from adapters.contract import Images
 
 PAGE_BYTES = 4096
 """Of each piece of this size of a result one byte is read inside the clock (rule 7)."""
-KIND = "images"
-"""The value of Target.kind."""
 
 
 def make(table: pa.Table) -> Images:

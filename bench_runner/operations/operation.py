@@ -11,25 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeGuard, cast
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
 from adapters.contract import ImageStorage, TabularFormat
-from adapters.document_store import DocumentStoreAdapter
 from adapters.offers import Handle
 from adapters.spelling import spell
 from bench_runner.clock import Laps
+from bench_runner.data_kinds import TABLES, DataKind
 from bench_runner.operations import parameters, targets
 from data_generator.cache import read_table
 
-PRIMER_ROWS = 1_000
-"""An operation is primed on so many rows of the same schema, never at full size (rule 2)."""
 REPETITIONS = 30
 """Calls of a block (rule 19)."""
-PRIMER_IMAGES = 50
-"""It is primed on so many images, of which one may be as large as a thousand rows."""
 READ_ALL = "read-all"
 """What stands for a call that the engine does not have: everything is read, and selected from afterwards."""
 
@@ -49,7 +45,7 @@ class Stage:
     @property
     def primer_rows(self) -> int:
         """How many rows or images the first call is made with."""
-        return min(PRIMER_IMAGES if self.target.is_images else PRIMER_ROWS, self.rows)
+        return min(self.target.data_kind.primer_rows, self.rows)
 
     def table(self, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
         """The first rows of the data set, in private memory."""
@@ -96,10 +92,8 @@ class Operation(ABC):
     """Whether its answer is all of the data: then what passes verifies the save as well."""
     of_services: ClassVar[bool] = True
     """Whether it can be asked of services; else it is measured in one process alone."""
-    of_images: ClassVar[bool] = False
-    """Whether it can be done with images too."""
-    of_documents: ClassVar[bool] = False
-    """Whether it can be done with documents."""
+    kinds: ClassVar[tuple[DataKind, ...] | None] = (TABLES,)
+    """The kinds of data that it can be done with; None for all."""
     arrow_only: ClassVar[bool] = False
     """Whether it gives Arrow tables alone: making a DataFrame of few rows takes longer than reading them."""
     meaning: ClassVar[str]
@@ -164,13 +158,11 @@ class Operation(ABC):
 
     def begin(self, stage: Stage, location: Path) -> None:
         """Before the clock: a server that users have running before they store documents, or read them."""
-        if stage.target.is_documents:
-            cast(DocumentStoreAdapter, stage.adapter).begin(self.works_at(location))
+        stage.adapter.begin(self.works_at(location))
 
     def end(self, stage: Stage, location: Path) -> None:
         """Behind the clock: it ends, and its files are whole."""
-        if stage.target.is_documents:
-            cast(DocumentStoreAdapter, stage.adapter).end(self.works_at(location))
+        stage.adapter.end(self.works_at(location))
 
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:

@@ -21,8 +21,7 @@ class Read(Operation):
 
     name: ClassVar[str] = "read"
     sees_all: ClassVar[bool] = True
-    of_images: ClassVar[bool] = True
-    of_documents: ClassVar[bool] = True
+    kinds: ClassVar[None] = None
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
 
     def take_input(self, stage: Stage, rows: int) -> None:
@@ -30,7 +29,7 @@ class Read(Operation):
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
         """Read, convert to the target, touch one byte in each page of the result."""
-        if stage.target.is_documents:
+        if isinstance(stage.adapter, DocumentStoreAdapter):
             return _all_documents(stage, location, laps)
         return stage.answer(lambda: stage.adapter.read(location), laps)
 

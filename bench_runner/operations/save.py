@@ -21,8 +21,7 @@ class Save(Operation):
 
     name: ClassVar[str] = "save"
     writes: ClassVar[bool] = True
-    of_images: ClassVar[bool] = True
-    of_documents: ClassVar[bool] = True
+    kinds: ClassVar[None] = None
     meaning: ClassVar[str] = "store all of the data in a fresh place"
 
     def take_input(self, stage: Stage, rows: int) -> Any:
@@ -41,7 +40,7 @@ class Save(Operation):
         Raises RefusedData where the library reports that it does not take this data: only here is such an error a
         refusal, in a read or in our own code it is a fault.
         """
-        if stage.target.is_documents:
+        if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ import pandas as pd
 import pyarrow as pa
 
 from adapters.contract import Images, Native, Records
+from bench_runner import data_kinds
+from bench_runner.data_kinds import DataKind, kind_of_target
 from bench_runner.operations import document_target, image_target
 from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.image_target import PAGE_BYTES
@@ -60,14 +62,9 @@ class Target:
     nulls: str = "masked"
 
     @property
-    def is_images(self) -> bool:
-        """Whether images are held, not a table."""
-        return self.kind == image_target.KIND
-
-    @property
-    def is_documents(self) -> bool:
-        """Whether documents are held, not a table."""
-        return self.kind == document_target.KIND
+    def data_kind(self) -> DataKind:
+        """What is held: tables, images or documents."""
+        return kind_of_target(self.kind)
 
 
 def apply_strings(target: Target) -> None:
@@ -84,10 +81,10 @@ def make(table: pa.Table, target: Target) -> Any:
     Outside the clock. May share memory with `table`, which must be in private memory. Raises what pyarrow
     raises for values that pandas cannot hold.
     """
-    if target.is_images:
-        return image_target.make(table)
-    if target.is_documents:
-        return document_target.make(table)
+    return MAKERS[target.data_kind.name](table, target)
+
+
+def _make_table(table: pa.Table, target: Target) -> Any:
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
@@ -95,9 +92,17 @@ def make(table: pa.Table, target: Target) -> Any:
     return frame.copy() if target.strings == "object" else frame
 
 
+MAKERS: dict[str, Callable[[pa.Table, Target], Any]] = {
+    data_kinds.TABLES.name: _make_table,
+    data_kinds.IMAGES.name: lambda table, target: image_target.make(table),
+    data_kinds.DOCUMENTS.name: lambda table, target: document_target.make(table),
+}
+"""What makes the object in hand of a cached table, by the name of the kind of data."""
+
+
 def to_native(held: Any, target: Target, native: Native) -> Any:
     """What the engine's call takes, from what the user holds. Inside the clock, before a save."""
-    if target.is_images or target.is_documents:
+    if not target.data_kind.has_columns:
         return held
     if native is Native.PANDAS:
         return held if target.kind == "pandas" else _to_pandas(held, target)
@@ -109,7 +114,7 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
     """What the user wants, from what the engine's call returned. Inside the clock, after a read."""
-    if target.is_images or target.is_documents:
+    if not target.data_kind.has_columns:
         return result
     if native is Native.PANDAS:
         if target.kind == "pandas":

@@ -5,18 +5,18 @@ Settings may still be refused here: a candidate then says why. This module knows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from adapters.contract import Adapter, TabularFormat
 from adapters.errors import RefusedSetting
-from adapters.registry import Registry
 from adapters.spelling import parse, spell
+from bench_runner.data_kinds import DOCUMENTS, IMAGES
 from bench_runner.errors import Failure
 from bench_runner.plan import codecs
 from bench_runner.plan.patterns import alternatives, is_spelled, matches
 from bench_runner.plan.request import Request
+from bench_runner.registries import REGISTRIES
 from bench_runner.suites import CHOICE, CODECS, Suite
 from bench_runner.variants import is_raw_io
 from document_stores.registry import DOCUMENT_STORES
@@ -50,7 +50,7 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     more = [
         _candidate((_track_of_spelled(suite), *registry.engine(text)), threads)
-        for registry in (registry_for(suite),)
+        for registry in (REGISTRIES[suite.kind.name],)
         for text in dict.fromkeys(spelled)
         if is_spelled(text) and parse(text)[0] in registry.entries
         if not any(matches(text, candidate.variant) for candidate in own)
@@ -59,11 +59,6 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
         if candidate.refused is not None:
             raise RefusedSetting(f"--formats {candidate.variant}: {candidate.refused.reason}")
     return own + more
-
-
-def registry_for(suite: Suite) -> Registry[Any]:
-    """Where the formats of a suite are listed."""
-    return STORAGES if suite.images else DOCUMENT_STORES if suite.documents else FORMATS
 
 
 def wanted(variant: str, request: Request) -> bool:
@@ -92,7 +87,7 @@ def names_left_out(suite: Suite) -> dict[str, str]:
 
 def _track_of_spelled(suite: Suite) -> str:
     """Where everything is set against everything, what a user spells is too."""
-    if suite.images or suite.documents or suite.tracks in ((CODECS,), (CHOICE,)):
+    if not suite.kind.has_columns or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED
 
@@ -109,10 +104,8 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
 
 
 def _choices(suite: Suite, request: Request) -> Iterator[Choice]:
-    if suite.images:
-        yield from _storages(suite, request)
-    elif suite.documents:
-        yield from _document_stores(suite)
+    if suite.kind.name in CHOICES:
+        yield from CHOICES[suite.kind.name](suite, request)
     elif suite.variants:
         yield from _spelled(suite)
     elif suite.codecs:
@@ -180,7 +173,7 @@ def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
             yield track, engine, dict(settings)
 
 
-def _document_stores(suite: Suite) -> Iterator[Choice]:
+def _document_stores(suite: Suite, request: Request) -> Iterator[Choice]:
     """Raw I/O, the variants that a suite spells in full, and every store that it neither spells nor leaves out."""
     (track,) = suite.tracks
     known = {parse(text)[0] for text in suite.variants} | set(names_left_out(suite))
@@ -191,6 +184,13 @@ def _document_stores(suite: Suite) -> Iterator[Choice]:
         yield track, engine, engine.plain
     for text in suite.variants:
         yield track, *DOCUMENT_STORES.engine(text)
+
+
+CHOICES: dict[str, Callable[[Suite, Request], Iterator[Choice]]] = {
+    IMAGES.name: _storages,
+    DOCUMENTS.name: _document_stores,
+}
+"""What takes part in a suite of a kind of data, where that is not told by tracks, codecs or variants."""
 
 
 def _takes_part(engine: type[TabularFormat], track: str) -> bool:

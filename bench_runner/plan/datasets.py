@@ -9,15 +9,16 @@ from functools import partial
 from pathlib import Path
 
 from adapters.spelling import parse
+from bench_runner.data_kinds import KINDS
 from bench_runner.errors import PlanError
 from bench_runner.plan.patterns import is_found
 from bench_runner.plan.request import WITH_DATA, Request
-from bench_runner.suites import SUITES, Suite
+from bench_runner.suites import Suite
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 
-OWN_DOCUMENTS = "documents"
-"""The data set that is the user's own documents."""
+KEYED = frozenset(name for kind in KINDS.values() if kind.has_key for name in kind.own_datasets)
+"""Data sets of the user's own that have a key."""
 
 
 def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
@@ -25,21 +26,16 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
     many rows. Raises data_generator's DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
-        names = list(suite.datasets) if request.data is None else [_name_of_own(suite)]
-    if (request.webface is not None or request.generated_webface) and not (suite.images or suite.documents):
+        names = list(suite.datasets) if request.data is None else [suite.kind.own_datasets[0]]
+    if (request.webface is not None or request.generated_webface) and suite.kind.has_columns:
         names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
         told = partial(on_rows, spelled) if on_rows else None
-        if name == OWN_DOCUMENTS and request.key is not None:
+        if name in KEYED and request.key is not None:
             parameters = {**parameters, "key": request.key}
         rows = request.rows or suite.rows
         yield resolve(name, parameters, rows=rows, source=_source(name, request), options=request.options, on_rows=told)
-
-
-def _name_of_own(suite: Suite) -> str:
-    """What the user's own data are called in a suite."""
-    return OWN_DOCUMENTS if suite.documents else "images" if suite.images else "table"
 
 
 def _source(name: str, request: Request) -> Path | None:
@@ -53,7 +49,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
     """Every pattern must find something in one of the suites at least."""
     for pattern in request.datasets:
         if not any(_matching(suite, pattern) for suite in suites):
-            _refuse_documents(suites, pattern)
+            _refuse_another_kind(suites, pattern)
             names = ", ".join(suite.name for suite in suites)
             offered = ", ".join(name for suite in suites for name in (*suite.datasets, *suite.on_request))
             raise PlanError(
@@ -64,7 +60,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
 
 def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
     """The user's data must not be left aside without a word, nor what is said of them."""
-    if request.key is not None and not any(parse(name)[0] == OWN_DOCUMENTS for name in datasets):
+    if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
             f"--key {request.key} is the key of your own documents, and none are measured\n"
             "  name them: run documents --data FILE.jsonl --key FIELD"
@@ -96,20 +92,15 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
 
 
 def _known(suite: Suite) -> Sequence[str]:
-    """The data sets that a suite can measure: its own of images, or every one of documents, or every table."""
-    if suite.images:
-        return (*suite.datasets, *suite.on_request)
-    if suite.documents:
-        return [name for name, entry in CATALOGUE.items() if entry.documents]
-    of_images = {name for other in SUITES.values() if other.images for name in (*other.datasets, *other.on_request)}
-    return [name for name, entry in CATALOGUE.items() if name not in of_images and not entry.documents]
+    """The data sets that a suite can measure: all of its kind."""
+    return [name for name, entry in CATALOGUE.items() if entry.kind == suite.kind.name]
 
 
-def _refuse_documents(suites: Sequence[Suite], pattern: str) -> None:
-    """Documents are no table; raises PlanError where a pattern names a set of them."""
+def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
+    """Raises PlanError where a pattern names a data set of a kind that no suite stores."""
     entry = CATALOGUE.get(pattern.partition("[")[0])
-    if entry is not None and entry.documents:
+    if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(
-            f"--datasets {pattern}: holds documents, and the suite {suites[0].name} stores tables\n"
-            f"  measure it with: run documents --datasets {pattern}"
+            f"--datasets {pattern}: holds {entry.kind}, and the suite {suites[0].name} stores {suites[0].kind.name}\n"
+            f"  measure it with: run {KINDS[entry.kind].suite} --datasets {pattern}"
         )

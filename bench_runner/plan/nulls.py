@@ -22,7 +22,7 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
     chains: list[Chain] = []
     excluded = list(plan.excluded)
     for chain in plan.chains:
-        if chain.target.is_images or chain.target.is_documents:
+        if not chain.target.data_kind.has_columns:
             chains.append(chain)
             continue
         engine, _ = FORMATS.engine(chain.spelled)

@@ -59,7 +59,7 @@ def check(option: str, texts: Iterable[str]) -> None:
 def is_spelled(text: str) -> bool:
     """Whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
     name, bracket, settings = text.partition("[")
-    known = name in OPERATIONS or any(name in registry.entries for registry in REGISTRIES)
+    known = name in OPERATIONS or any(name in registry.entries for registry in REGISTRIES.values())
     return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
@@ -68,7 +68,7 @@ def matches(text: str, variant: str) -> bool:
     its brackets mean something else in a regular expression, or nothing that is one."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
-    if any(text in registry.entries for registry in REGISTRIES):
+    if any(text in registry.entries for registry in REGISTRIES.values()):
         return format_name(variant) == text
     return is_found(text, variant)
 

@@ -14,21 +14,20 @@ from dataclasses import replace
 from typing import cast
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
-from adapters.document_store import DocumentStoreAdapter
 from adapters.registry import is_installed
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
-from bench_runner.operations import OPERATIONS, SAVE, DocumentOperation, is_repeated, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, is_repeated, operation_of
 from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs, patterns
-from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, registry_for, wanted
+from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
 from bench_runner.plan.quick import quickly
 from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
-from bench_runner.registries import all_engines, registry_of
+from bench_runner.registries import REGISTRIES, all_engines, registry_of
 from bench_runner.suites import Suite
 from bench_runner.variants import format_name, is_raw_io
 from data_generator.catalogue import CATALOGUE
@@ -77,9 +76,9 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
 def _offered(suites: Sequence[Suite]) -> list[str]:
     """The names of all formats and storages that could take part. Raw I/O comes with them by itself."""
     names: dict[str, None] = {}
-    for suite in sorted(suites, key=lambda suite: suite.images):
+    for suite in sorted(suites, key=lambda suite: not suite.kind.has_columns):
         left_out = names_left_out(suite)
-        names |= {name: None for name in registry_for(suite) if not (name in left_out or is_raw_io(name))}
+        names |= {name: None for name in REGISTRIES[suite.kind.name] if not (name in left_out or is_raw_io(name))}
     return list(names)
 
 
@@ -93,7 +92,7 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
         name = text.strip("^$")
         for suite in suites:
             reason = names_left_out(suite).get(name)
-            registry = registry_for(suite)
+            registry = REGISTRIES[suite.kind.name]
             if reason is not None and not any(patterns.matches(text, variant) for variant in offered):
                 raise PlanError(
                     f"--formats {text!r}: the suite {suite.name} leaves it out: {reason}\n"
@@ -129,10 +128,9 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
         chosen += found
     for spelled in chosen:
         if not _fits(suite, spelled):
-            held = "images" if suite.images else "documents" if suite.documents else "tables"
-            about = "documents" if isinstance(operation_of(spelled), DocumentOperation) else "tables"
+            about = " and ".join(kind.name for kind in operation_of(spelled).kinds or ())
             raise PlanError(
-                f"--operations {spelled}: is about {about}, and the suite {suite.name} has {held}\n"
+                f"--operations {spelled}: is about {about}, and the suite {suite.name} has {suite.kind.name}\n"
                 f"  it has: {', '.join(offered)}"
             )
     in_order = [spelled for spelled in offered if spelled in chosen]
@@ -145,10 +143,8 @@ def _traces_last(spelled: Iterable[str]) -> tuple[str, ...]:
 
 def _fits(suite: Suite, spelled: str) -> bool:
     """Whether an operation can be done with what a suite stores."""
-    operation = operation_of(spelled)
-    if suite.images:
-        return operation.of_images
-    return operation.of_documents if suite.documents else not isinstance(operation, DocumentOperation)
+    kinds = operation_of(spelled).kinds
+    return kinds is None or suite.kind in kinds
 
 
 def _means(text: str, spelled: str) -> bool:
@@ -187,7 +183,7 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
 
 def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
     """What is about tables is refused for images and documents."""
-    others = [suite for suite in suites if suite.images or suite.documents]
+    others = [suite for suite in suites if not suite.kind.has_columns]
     if not others:
         return
     for option, value, default in (
@@ -260,8 +256,8 @@ def _has_services(adapter: Adapter) -> bool:
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
     """What is in hand: the user's choice for tables, which raw I/O takes as they are kept; arrays for images."""
-    if suite.images or suite.documents:
-        return "images" if suite.images else "documents"
+    if not suite.kind.has_columns:
+        return next(iter(suite.kind.targets))
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
 
 
@@ -362,9 +358,6 @@ def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str 
         return "it reads files of its own machine, and no service: measure it with --network one-process"
     if conditions.network and conditions.threads == "1" and adapter.is_served:
         return "its services have all cores, whatever the client has: measure it with --threads default"
-    if isinstance(adapter, DocumentStoreAdapter):
-        return None
     if isinstance(adapter, ImageStorage):
         return adapter.refusal(dataset.largest_side or 0)
-    assert isinstance(adapter, TabularFormat)
-    return adapter.refusal(dataset.schema, dataset.rows)
+    return adapter.refusal(dataset.schema, dataset.rows) if isinstance(adapter, TabularFormat) else None

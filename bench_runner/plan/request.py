@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench_runner.data_kinds import KINDS
 from bench_runner.networks import WARM
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 
-WITH_DATA = ("table", "cifar10", "imagenet100", "images", "documents")
+WITH_DATA = tuple(name for kind in KINDS.values() for name in kind.own_datasets)
 """The data sets that are read from what --data names."""
 
 

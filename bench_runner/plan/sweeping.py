@@ -29,7 +29,7 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
     over = request.over
     if over is None:
         return request
-    if len(suites) != 1 or suites[0].images or suites[0].documents:
+    if len(suites) != 1 or not suites[0].kind.has_columns:
         raise PlanError(f"--over {over.trait} goes with one suite of tables\n  run one after the other, e.g. run sweep")
     (suite,) = suites
     trait = TRAITS.get(over.trait)

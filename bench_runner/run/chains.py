@@ -12,9 +12,10 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from adapters.contract import Adapter
 from adapters.services import Service
@@ -28,7 +29,8 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.services.beside import Beside, is_fetched_anew, per_call
 from bench_runner.run.services.starting import Running, ServiceFailed, running
-from bench_runner.worker.settle import Control, Readiness, Rest, Settler
+from bench_runner.worker.messages import Measured, MeasureTask
+from bench_runner.worker.settle import Readiness, Settler
 from data_generator.cache import StoredDataset
 
 WARM_RESIDENT_SHARE = 0.99
@@ -192,8 +194,7 @@ def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position:
         )
         outcome = bench.launcher.run(task, bench.limits())
         if outcome.failure is not None:
-            kind, reason = outcome.failure
-            raise ChainFailed(Failure(kind=kind, reason=reason))
+            raise ChainFailed(outcome.failure)
         yield stored_at(chain, folder)
 
 
@@ -225,31 +226,30 @@ def worker_task(
     last: bool,
     settler: Settler,
     thorough: bool = True,
-) -> dict[str, Any]:
+) -> MeasureTask:
     """What a worker has to be told to measure one operation of the chain in `folder` (see `_chain_folder`)."""
-    return {
-        "job": "measure",
-        "operation": operation,
-        "variant": chain.spelled,
-        "target": {"kind": chain.target.kind, "strings": chain.target.strings, "nulls": chain.target.nulls},
-        "dataset": str(dataset.path),
-        "name": chain.dataset,
-        "digest": dataset.digest,
-        "rows": rows,
-        "whole": rows == dataset.rows,
-        "location": str(stored_at(chain, folder)),
-        "primer": str(folder / "primer" / f"table{chain.suffix}"),
-        "scratch": str(folder / "scratch"),
-        "printed": str(folder / "printed"),
-        "confine": str(folder),
-        "last_reader": last,
-        "need_bytes": need_bytes,
-        "best_control": asdict(settler.best) if settler.best else None,
-        "readiness": asdict(settler.readiness),
-        "thorough": thorough,
-        "starts_processes": bool(operation_of(operation).needs),
-        "cold": chain.conditions.cache == "cold",
-    }
+    return MeasureTask(
+        scratch=folder / "scratch",
+        confine=folder,
+        printed=folder / "printed",
+        starts_processes=bool(operation_of(operation).needs),
+        operation=operation,
+        variant=chain.spelled,
+        target=chain.target,
+        dataset=dataset.path,
+        dataset_name=chain.dataset,
+        dataset_digest=dataset.digest,
+        rows=rows,
+        whole=rows == dataset.rows,
+        location=stored_at(chain, folder),
+        primer=folder / "primer" / f"table{chain.suffix}",
+        last_reader=last,
+        need_bytes=need_bytes,
+        best_control=settler.best,
+        readiness=settler.readiness,
+        thorough=thorough,
+        cold=chain.conditions.cache == "cold",
+    )
 
 
 def stored_at(chain: Chain, folder: Path) -> Path:
@@ -290,35 +290,33 @@ def _operation(
             figures |= bring_into_cache(adapter.data_of(location), chain.conditions.cache)
         outcome, beside = _run(bench, chain, task, found)
     if outcome.failure is not None:
-        kind, reason = outcome.failure
-        raise ChainFailed(Failure(kind=kind, reason=reason))
-    answer = outcome.answer("measured")
-    rest = Rest(**{**answer["rest"], "control": Control(**answer["rest"]["control"])})
+        raise ChainFailed(outcome.failure)
+    measured = outcome.answer(Measured)
+    rest = measured.rest
     bench.settler.learn_from(rest)
-    figures |= answer["figures"] | _outside_figures(outcome, answer, rest)
+    figures |= measured.figures | _outside_figures(outcome, measured)
     if beside is not None:
         figures |= per_call(beside.figures, figures.get("repetitions", 1))
-    taken_bytes = _added_bytes(outcome, answer) + answer.get("held_before_bytes", 0) + figures.get("dirtied_bytes", 0)
+    taken_bytes = _added_bytes(outcome, measured) + measured.held_before_bytes + figures.get("dirtied_bytes", 0)
     readiness = bench.settler.readiness
     beyond_bytes = readiness.most_bytes if beyond_what_was_ready(taken_bytes, readiness) else 0
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
     if operation.writes:
         _refuse_strays(folder, location)
-        # Where a server keeps documents, most files of an empty one are its own.
-        figures |= _sizes(adapter.data_of(location) if chain.target.is_documents else location)
+        figures |= _sizes(adapter.sized_at(location))
     else:
         # Of a part of the data less than the whole copy may be fetched, however cold it was.
         part = not operation.sees_all
         moved = figures
-        if "device_bytes_of_all" in answer:
-            moved = {**figures, "device_read_bytes": answer["device_bytes_of_all"], "wall_ns": figures["calls_ns"]}
+        if measured.device_bytes_of_all is not None:
+            moved = {**figures, "device_read_bytes": measured.device_bytes_of_all, "wall_ns": figures["calls_ns"]}
         if beside is not None:
             # Who serves the copy reads it; what the worker reads of it by itself, such as a schema, is fetched too.
             moved = {**moved, "device_read_bytes": moved.get("device_read_bytes", 0) + beside.device_bytes}
         size_bytes = figures.pop("size_bytes")
         if not operation.changes:
             why_not = why_not or _device_doubt(moved, chain.conditions.cache, size_bytes, part=part)
-    if answer["collected"]:
+    if measured.collected:
         bench.thorough.add((chain.variant, operation.spelled))
         why_not = why_not or "a full collection of garbage came into the clock, from the next sample on before it"
     if chain.conditions.threads == "1":
@@ -328,13 +326,13 @@ def _operation(
     return changed(
         blank,
         figures=figures,
-        fidelity=answer.get("fidelity"),
-        saw_all=answer.get("saw_all", False),
-        fallback=answer.get("fallback", ""),
-        cached=answer.get("cached", False) and not is_fetched_anew(figures, answer.get("held_bytes", 0)),
-        losses=tuple(answer.get("losses", ())),
-        codec=answer.get("codec"),
-        encodings=tuple(answer.get("encodings", ())),
+        fidelity=measured.fidelity,
+        saw_all=measured.saw_all,
+        fallback=measured.fallback,
+        cached=measured.cached and not is_fetched_anew(figures, measured.held_bytes),
+        losses=tuple(measured.losses),
+        codec=measured.codec,
+        encodings=tuple(measured.encodings),
         warnings=tuple(_warnings(outcome, why_not, beyond_bytes=beyond_bytes)),
         unsettled=bool(why_not),
     )
@@ -359,14 +357,15 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
         raise ChainFailed(Failure(kind="crash", reason=str(failed))) from failed
 
 
-def _run(bench: Bench, chain: Chain, task: dict[str, Any], found: Running | None) -> tuple[Outcome, Beside | None]:
+def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, Beside | None]:
     """The worker, and what was seen of the services that it asked, where there are any."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None
-    served = {**asdict(found.served), "fresh": chain.conditions.service == "fresh"}
+    fresh = chain.conditions.service == "fresh"
     beside = Beside(found.process_ids, found.counters)
     try:
-        outcome = bench.launcher.run({**task, "served": served}, bench.limits(), beside=beside)
+        asking = msgspec.structs.replace(task, served=found.served, fresh_services=fresh)
+        outcome = bench.launcher.run(asking, bench.limits(), beside=beside)
         found.check()
         return outcome, beside
     finally:
@@ -384,24 +383,25 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
         raise ChainFailed(Failure(kind="threads", reason=f"used {cores:.2f} cores under the condition threads=1"))
 
 
-def _outside_figures(outcome: Outcome, answer: Mapping[str, Any], rest: Rest) -> dict[str, int]:
+def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
     # What the worker has started has no high-water mark of its own that could be read when it has ended.
-    of_the_tree = outcome.peak_tree_resident_bytes - answer["resident_before_bytes"]
-    private = {"peak_private_bytes": _added_bytes(outcome, answer)}
+    of_the_tree = outcome.peak_tree_resident_bytes - measured.resident_before_bytes
+    private = {"peak_private_bytes": _added_bytes(outcome, measured)}
+    rest = measured.rest
     return {
-        **({} if answer.get("no_private_memory") else private),
-        "peak_rss_bytes": max(answer["figures"]["peak_rss_bytes"], of_the_tree),
-        "prepare_ns": answer["started_ns"] - outcome.launched_ns - rest.settle_ns,
+        **(private if measured.tells_memory else {}),
+        "peak_rss_bytes": max(measured.figures["peak_rss_bytes"], of_the_tree),
+        "prepare_ns": measured.started_ns - outcome.launched_ns - rest.settle_ns,
         "settle_ns": rest.settle_ns,
         "control_write_ns": rest.control.write_ns,
         "control_allocate_ns": rest.control.allocate_ns,
     }
 
 
-def _added_bytes(outcome: Outcome, answer: Mapping[str, Any]) -> int:
+def _added_bytes(outcome: Outcome, measured: Measured) -> int:
     """Of private memory, inside the clock."""
-    highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
-    return int(max(highest - answer["private_before_bytes"], 0))
+    highest = max(outcome.peak_private_bytes, measured.private_end_bytes)
+    return max(highest - measured.private_before_bytes, 0)
 
 
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:

@@ -1,7 +1,7 @@
 """A short, fair measurement for one decision: every candidate once on few rows, then a race of those that may win.
 
-Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. Who may win, and who
-may still win after so many rounds, is told by whoever asks: this module weighs nothing.
+Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. The caller says which
+variants may win, and which may still win after some rounds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench_runner.clock import now_ns
+from bench_runner.data_kinds import DOCUMENTS, IMAGES, KINDS, TABLES, ChoiceLimits, DataKind
 from bench_runner.errors import PlanError
 from bench_runner.operations import operation_of
 from bench_runner.plan.candidates import names_left_out
@@ -29,16 +30,6 @@ from data_generator.dataset import Dataset
 _WHOLE = (SAVE, READ)
 SIFTING = "sifting"
 """The folder of the first part, in the result folder of the second."""
-MOST_ROWS, MOST_IMAGES = 200_000, 10_000
-"""What is measured of larger data unless the user says more: the default budget allows no more."""
-MOST_PIXELS_BYTES, FEWEST_IMAGES = 600 * 10**6, 10
-"""Of large images so many bytes are measured, as if all were as large as the largest, and so many images at least."""
-SIFTED_ROWS, SIFTED_IMAGES = 20_000, 1_000
-"""Larger data are sifted on so many, at most a quarter of the images."""
-MOST_DOCUMENTS, SIFTED_DOCUMENTS = 10_000, 2_000
-"""The same of documents, each of which is read as a dict and compared."""
-MOST_DOCUMENTS_BYTES, FEWEST_DOCUMENTS = 10 * 10**6, 1_000
-"""Of large documents so many bytes are measured, and so many documents at least."""
 LEAST_BUDGET_S = 10.0
 """The rounds of a recommendation get at least this, however long the parts before them took."""
 BASELINE_SHARE = 1 / 4
@@ -65,26 +56,33 @@ def is_sample(dataset: Dataset) -> bool:
     return int(dataset.source.get("input_rows", 0)) > dataset.rows
 
 
-def is_of_documents(request: Request) -> bool:
-    """Whether the data named are documents: the user's where a key is named, ours by what the catalogue says."""
+def kind_of(request: Request) -> DataKind:
+    """What is named: our data sets by what the catalogue says; the user's file as documents where a key is named, else
+    as a table (what a file or folder holds is not looked at here)."""
     if request.data is not None or not request.datasets:
-        return request.key is not None
+        return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(name.partition("[")[0]) for name in request.datasets)
-    return all(entry is not None and entry.documents for entry in entries)
+    kinds = {entry.kind for entry in entries if entry is not None}
+    return KINDS[kinds.pop()] if len(kinds) == 1 else TABLES
+
+
+def limits_of(kind: DataKind) -> ChoiceLimits:
+    """How much of such data is measured for a choice. Raises PlanError for a kind that none is made for."""
+    if kind.choice is None:
+        measure = f"measure them with: run {kind.suite}"
+        raise PlanError(f"recommend does not choose for {kind.name}: {kind.not_recommended}\n  {measure}")
+    return kind.choice
 
 
 def choosing_plan(
     request: Request,
+    kind: DataKind,
     *,
-    images: bool,
     on_rows: Callable[[str, int], None] | None = None,
     most_datasets: int = 1,
 ) -> Plan:
     """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
-    suite = SUITES["image"] if images else _of_documents() if is_of_documents(request) else _of_tables(request)
-    if images and not request.formats:
-        # Every storage, not the suite's alone; views are another thing than arrays of their own.
-        request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
+    suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
         raise PlanError(
@@ -93,25 +91,39 @@ def choosing_plan(
     return plan
 
 
-def _of_tables(request: Request) -> Suite:
+def _of_tables(request: Request) -> tuple[Suite, Request]:
     """All candidates; where parts of a table are asked for, with the settings that decide what these cost, and without
     what would take minutes to be read whole for each."""
     choice, access = SUITES["choice"], SUITES["access"]
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
-        return choice
+        return choice, request
     dear = names_left_out(access)
     cheap = [variant for variant in (*choice.variants, *access.variants) if format_name(variant) not in dear]
-    return replace(
-        choice, variants=tuple(dict.fromkeys(cheap)), left_out={**choice.left_out, **access.left_out}
-    )
+    variants, left_out = tuple(dict.fromkeys(cheap)), {**choice.left_out, **access.left_out}
+    return replace(choice, variants=variants, left_out=left_out), request
 
 
-def _of_documents() -> Suite:
+def _of_images(request: Request) -> tuple[Suite, Request]:
+    """Every storage, not the suite's alone; views are another thing than arrays of their own."""
+    if not request.formats:
+        request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
+    return SUITES["image"], request
+
+
+def _of_documents(request: Request) -> tuple[Suite, Request]:
     """All stores, ours in each layout; questions are no part of a choice, so their ways are not either."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
     stored = tuple(variant for variant in suite.variants if "way=" not in variant)
-    return replace(suite, variants=(*stored, *packed))
+    return replace(suite, variants=(*stored, *packed)), request
+
+
+CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {
+    TABLES.name: _of_tables,
+    IMAGES.name: _of_images,
+    DOCUMENTS.name: _of_documents,
+}
+"""Which variants may be recommended, by the name of the kind of data: a suite, and the request with its formats."""
 
 
 def measure_for_choice(
@@ -121,7 +133,7 @@ def measure_for_choice(
     command: Sequence[str],
     watcher: Watcher,
     *,
-    images: bool,
+    kind: DataKind,
     budget_s: float,
     decisive: Sequence[str] = (),
     may_win: Callable[[Run], Sequence[str]],
@@ -139,31 +151,28 @@ def measure_for_choice(
     def told(name: str, rows: int) -> None:
         watcher.step(f"{name}: {rows:,} read", None)
 
-    documents = is_of_documents(request)
+    limits = limits_of(kind)
     watcher.stage("plan")
     if request.rows is None:
-        most = MOST_IMAGES if images else MOST_DOCUMENTS if documents else MOST_ROWS
-        request = replace(request, rows=most)
-        (dataset,) = choosing_plan(request, images=images, on_rows=told).datasets.values()
-        affordable = _affordable_documents(dataset) if documents else _affordable(dataset, request.rows)
-        request = replace(request, rows=affordable)
-    plan = choosing_plan(request, images=images, on_rows=told)
+        request = replace(request, rows=limits.most_rows)
+        (dataset,) = choosing_plan(request, kind, on_rows=told).datasets.values()
+        request = replace(request, rows=_affordable(limits, dataset))
+    plan = choosing_plan(request, kind, on_rows=told)
     (dataset,) = plan.datasets.values()
     _check_enough(dataset, decisive)
     folder = new_folder()
-    usual = SIFTED_DOCUMENTS if documents else SIFTED_ROWS
-    few = min(SIFTED_IMAGES, max(dataset.rows // 4, FEWEST_IMAGES)) if images else usual
+    few = _screened(limits, dataset)
     sifting = None
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
         short = replace(request, rows=few)
-        first = choosing_plan(short, images=images)
+        first = choosing_plan(short, kind)
         place = folder / SIFTING
         place.mkdir()
         sifting, _ = measure(first, short, brief, place, command, watcher)
         request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
-    # Documents of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
-    if is_sample(dataset) and not documents:
+    # Other data of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
+    if is_sample(dataset) and kind.has_columns:
         request = replace(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
     least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
@@ -172,7 +181,7 @@ def measure_for_choice(
         request = replace(request, baseline=None)
     counted = replace(options, budget_s=left_s, began_ns=now)
     return Measured(
-        measure_race(request, counted, folder, command, watcher, Race(contending, sifting), images=images), sifting
+        measure_race(request, counted, folder, command, watcher, Race(contending, sifting), kind), sifting
     )
 
 
@@ -193,11 +202,10 @@ def measure_race(
     command: Sequence[str],
     watcher: Watcher,
     race: Race,
-    *,
-    images: bool,
+    kind: DataKind,
 ) -> Run:
     """The second part alone: all variants of the request, as long as they contend and the options' budget lasts."""
-    plan = choosing_plan(request, images=images, most_datasets=2)
+    plan = choosing_plan(request, kind, most_datasets=2)
     run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
 
@@ -211,18 +219,24 @@ def _took_s(run: Run, variant: str | None) -> float:
     return took_ns / 1e9 / max(len(rounds), 1)
 
 
-def _affordable(dataset: Dataset, rows: int | None) -> int | None:
-    """So many rows, or fewer images where they are large."""
-    if dataset.largest_side is None:
-        return rows
-    most = MOST_PIXELS_BYTES // (3 * dataset.largest_side**2)
-    return max(FEWEST_IMAGES, min(dataset.rows, most))
+def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
+    """How many rows are measured: fewer where they are large."""
+    row_bytes = _row_bytes(dataset)
+    if limits.most_bytes is None or row_bytes is None:
+        return limits.most_rows
+    return max(min(dataset.rows, int(limits.most_bytes / row_bytes)), min(dataset.rows, limits.fewest_rows))
 
 
-def _affordable_documents(dataset: Dataset) -> int:
-    """So many documents, fewer where those of the user's file are large."""
-    source = dataset.source
-    if "size_bytes" not in source:
-        return dataset.rows
-    mean_bytes = int(source["size_bytes"]) / max(int(source.get("input_rows", dataset.rows)), 1)
-    return max(min(dataset.rows, int(MOST_DOCUMENTS_BYTES / max(mean_bytes, 1))), min(dataset.rows, FEWEST_DOCUMENTS))
+def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
+    if limits.screened_share == 1:
+        return limits.screened_rows
+    return min(limits.screened_rows, max(int(dataset.rows * limits.screened_share), limits.fewest_rows))
+
+
+def _row_bytes(dataset: Dataset) -> float | None:
+    """What a row takes: of images the largest, in pixels; of the user's file the mean."""
+    if dataset.largest_side is not None:
+        return 3 * dataset.largest_side**2
+    if "size_bytes" not in dataset.source:
+        return None
+    return max(int(dataset.source["size_bytes"]) / max(int(dataset.source.get("input_rows", dataset.rows)), 1), 1)

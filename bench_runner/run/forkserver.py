@@ -9,19 +9,18 @@ Requests come as JSON over a Unix socket that keeps message bounds; a job's desc
 from __future__ import annotations
 
 import gc
-import json
 import os
 import socket
 import sys
 import traceback
 import warnings
-from typing import Any
+from collections.abc import Iterable
 
 MESSAGE_BYTES = 1 << 20
 """The most that a request for a worker may take."""
 
 
-def preload(variants: list[str], strings: str) -> dict[str, str]:
+def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
     """Load the libraries of the variants, with `strings` as pandas' dtype of text; returns the reason for each that
     could not be."""
     from bench_runner import registries
@@ -42,7 +41,7 @@ def preload(variants: list[str], strings: str) -> dict[str, str]:
         try:
             registries.build(variant).load_library()
         except Exception as error:
-            failures[variant] = worker.classify(error)[1]
+            failures[variant] = worker.classify(error).reason
     gc.collect()
     linux.trim_heap()
     return failures
@@ -51,15 +50,16 @@ def preload(variants: list[str], strings: str) -> dict[str, str]:
 def serve(control: socket.socket) -> None:
     """Fork a worker for each request until the parent closes the socket."""
     from bench_runner.worker import jobs as worker
+    from bench_runner.worker.messages import AnyTask, Ended, Preload, Preloaded, Started, decode, encode
 
     me = os.getpid()
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, MESSAGE_BYTES, 2)
         if not message:
             return
-        request: dict[str, Any] = json.loads(message)
-        if "preload" in request:
-            control.send(json.dumps({"failures": preload(request["preload"], request["strings"])}).encode())
+        request: Preload | AnyTask = decode(message, Preload | AnyTask)
+        if isinstance(request, Preload):
+            control.send(encode(Preloaded(preload(request.variants, request.strings))))
             continue
         answers, phase_page = descriptors
         child = os.fork()
@@ -75,9 +75,9 @@ def serve(control: socket.socket) -> None:
             os._exit(0)
         os.close(answers)
         os.close(phase_page)
-        control.send(json.dumps({"pid": child}).encode())
+        control.send(encode(Started(child)))
         _, status = os.waitpid(child, 0)
-        control.send(json.dumps({"status": status}).encode())
+        control.send(encode(Ended(status)))
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ worker at a time. It knows jobs as opaque requests; what they mean is the worker
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 import select
@@ -14,19 +13,32 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
+
+import msgspec
 
 from bench_runner.clock import now_ns
-from bench_runner.errors import BenchError
+from bench_runner.errors import BenchError, Failure
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
 from bench_runner.run.services.beside import Beside
-from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
+from bench_runner.worker.messages import (
+    Answer,
+    AnyTask,
+    Done,
+    Ended,
+    Failed,
+    Preload,
+    Preloaded,
+    Started,
+    decode,
+    encode,
+)
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 
 POLL_MS = 2
 """The memory of a worker, and of all that it started, is read this often (rule 13)."""
@@ -53,27 +65,33 @@ ONE_THREAD = dict.fromkeys(
 """Each library's own setting, in the environment before anything is loaded: polars, for one, ignores it later."""
 
 
+_Answer = TypeVar("_Answer", bound=msgspec.Struct)
+
+
 @dataclass
 class Outcome:
     """What came of one job: the worker's answers, what was seen from outside, and how it ended.
 
     `peak_private_bytes` is of the worker and all that it has started; so is `peak_tree_resident_bytes`, but 0 where it
     had started nothing.
-    `failure` is (kind, reason) in the words of records.Failure, or None.
     """
 
-    answers: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
     peak_private_bytes: int = 0
     peak_tree_resident_bytes: int = 0
     launched_ns: int = 0
     ended_ns: int = 0
     printed: str = ""
-    failure: tuple[str, str] | None = None
+    failure: Failure | None = None
 
-    def answer(self, event: str) -> dict[str, Any]:
+    def answer(self, kind: type[_Answer]) -> _Answer:
         """The one answer of this kind."""
-        (found,) = (answer for answer in self.answers if answer["event"] == event)
+        (found,) = self.answers_of(kind)
         return found
+
+    def answers_of(self, kind: type[_Answer]) -> list[_Answer]:
+        """All answers of this kind."""
+        return [answer for answer in self.answers if isinstance(answer, kind)]
 
 
 @dataclass(frozen=True)
@@ -108,13 +126,12 @@ class Launcher:
             self._forkserver()
 
     def run(
-        self, task: Mapping[str, Any], limits: Limits, *, spawn: bool = False, beside: Beside | None = None
+        self, task: AnyTask, limits: Limits, *, spawn: bool = False, beside: Beside | None = None
     ) -> Outcome:
         """Do one job in a fresh worker, and wait for its end. The worker never outlives this call. `beside` are the
         services that it asks, which are looked at while its clock runs."""
-        request = {**task, "threads": self._threads}
-        printed = Path(task["printed"])
-        printed.unlink(missing_ok=True)
+        task = msgspec.structs.replace(task, threads=self._threads)
+        task.printed.unlink(missing_ok=True)
         answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(answers_worker, True)
         phase_page = os.memfd_create("phase")
@@ -123,10 +140,10 @@ class Launcher:
         try:
             start = self._spawn if spawn or self._isolate == "spawn" else self._fork
             try:
-                worker = start(request, answers_worker, phase_page)
+                worker = start(task, answers_worker, phase_page)
             except _ForkserverLost:
                 outcome.launched_ns = now_ns()
-                worker = start(request, answers_worker, phase_page)
+                worker = start(task, answers_worker, phase_page)
             os.close(answers_worker)
             answers_worker = -1
             with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
@@ -141,7 +158,7 @@ class Launcher:
             for descriptor in (answers, answers_worker, phase_page):
                 if descriptor >= 0:
                     os.close(descriptor)
-        outcome.printed = _tail(printed)
+        outcome.printed = _tail(task.printed)
         outcome.failure = _failure(outcome, killed_for, status, limits)
         return outcome
 
@@ -157,15 +174,15 @@ class Launcher:
 
     # --- two ways to a fresh process ---
 
-    def _fork(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
+    def _fork(self, task: AnyTask, answers: int, phase_page: int) -> _Worker:
         control = self._forkserver()
         try:
-            socket.send_fds(control, [json.dumps(request).encode()], [answers, phase_page])
-            reply = json.loads(control.recv(MESSAGE_BYTES))
+            socket.send_fds(control, [encode(task)], [answers, phase_page])
+            started: Started = decode(control.recv(MESSAGE_BYTES), Started)
         except (ValueError, OSError):
             self.close()
             raise _ForkserverLost from None
-        return _Forked(reply["pid"], control, self)
+        return _Forked(started.process_id, control, self)
 
     def _forkserver(self) -> socket.socket:
         if self._control is None and not self._started():
@@ -186,17 +203,18 @@ class Launcher:
         theirs.close()
         self._control = ours
         try:
-            ours.send(json.dumps({"preload": self._preload, "strings": self._strings}).encode())
-            self.preload_failures |= json.loads(ours.recv(MESSAGE_BYTES))["failures"]
+            ours.send(encode(Preload(tuple(self._preload), self._strings)))
+            preloaded: Preloaded = decode(ours.recv(MESSAGE_BYTES), Preloaded)
         except (ValueError, OSError):
             return False
+        self.preload_failures |= preloaded.failures
         return True
 
-    def _spawn(self, request: Mapping[str, Any], answers: int, phase_page: int) -> _Worker:
+    def _spawn(self, task: AnyTask, answers: int, phase_page: int) -> _Worker:
         process = self._popen("bench_runner.worker.jobs", [answers, phase_page], stdin=subprocess.PIPE)
         assert process.stdin is not None
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(request).encode())
+            process.stdin.write(encode(task))
             process.stdin.close()
         return _Spawned(process)
 
@@ -245,10 +263,11 @@ class _Forked:
 
     def wait(self) -> int:
         try:
-            return int(json.loads(self._control.recv(MESSAGE_BYTES))["status"])
+            ended: Ended = decode(self._control.recv(MESSAGE_BYTES), Ended)
         except (ValueError, OSError):
             self._launcher.close()
             return signal.SIGKILL
+        return ended.status
 
 
 class _Spawned:
@@ -347,7 +366,7 @@ def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:
             return False
         received += piece
         while (end := received.find(b"\n")) >= 0:
-            outcome.answers.append(json.loads(received[:end]))
+            outcome.answers.append(decode(received[:end], Answer))
             del received[: end + 1]
 
 
@@ -358,19 +377,21 @@ def _tail(path: Path, limit: int = 2000) -> str:
         return ""
 
 
-def _failure(outcome: Outcome, killed_for: str, status: int, limits: Limits) -> tuple[str, str] | None:
+def _failure(outcome: Outcome, killed_for: str, status: int, limits: Limits) -> Failure | None:
     if killed_for == "timeout":
-        return "timeout", f"took longer than {limits.timeout_s:g} s; --timeout allows more"
+        reason = f"took longer than {limits.timeout_s:g} s; --timeout allows more"
+        return Failure(kind="timeout", reason=reason)
     if killed_for == "memory":
-        return "memory", f"needed more than {limits.memory_bytes / 1e9:.1f} GB of memory, the limit on this machine"
-    for answer in outcome.answers:
-        if answer["event"] == "failure":
-            return answer["kind"], answer["reason"]
-    if outcome.answers and outcome.answers[-1]["event"] == "done":
+        reason = f"needed more than {limits.memory_bytes / 1e9:.1f} GB of memory, the limit on this machine"
+        return Failure(kind="memory", reason=reason)
+    for failed in outcome.answers_of(Failed):
+        return failed.failure
+    if outcome.answers and isinstance(outcome.answers[-1], Done):
         return None
     last_words = f"; it printed: {outcome.printed.splitlines()[-1][:200]}" if outcome.printed else ""
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
         hint = " (most likely the system ran out of memory)" if name == "SIGKILL" else ""
-        return "crash", f"the worker was killed by {name}{hint}{last_words}"
-    return "crash", f"the worker ended without an answer (exit code {os.WEXITSTATUS(status)}){last_words}"
+        return Failure(kind="crash", reason=f"the worker was killed by {name}{hint}{last_words}")
+    code = os.WEXITSTATUS(status)
+    return Failure(kind="crash", reason=f"the worker ended without an answer (exit code {code}){last_words}")

@@ -38,7 +38,7 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
         for warning in doctor.quick_warnings(path, load=session.earlier.run is None):
             session.warn(**warning)
         many_files = doctor.many_files_warning(facts[label].get("journal"))
-        if many_files and any(chain.target.is_images for chain in session.plan.chains):
+        if many_files and any(chain.target.data_kind.file_per_row for chain in session.plan.chains):
             session.warn(**many_files)
 
 

@@ -13,6 +13,7 @@ from bench_runner.errors import RunError
 from bench_runner.results.information import KnownAnswer
 from bench_runner.run.launcher import Launcher, Limits
 from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
+from bench_runner.worker.messages import Probed, ProbeTask
 
 SHORT = (("numpy", 10**7), ("numpy", 10**8), ("four threads", 10**8))
 """What a run asks before its rounds; the rest is asked once for a machine."""
@@ -32,25 +33,20 @@ def known_answers(
     scratch.mkdir(exist_ok=True)
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
-        task = {
-            "job": "probe_memory",
-            "how": how,
-            "size_bytes": size_bytes,
-            "scratch": str(scratch),
-            "printed": str(folder / "printed"),
-            "confine": str(scratch),
-        }
+        task = ProbeTask(
+            how=how, size_bytes=size_bytes, scratch=scratch, confine=scratch, printed=folder / "printed"
+        )
         outcome = launcher.run(task, LIMITS)
         if outcome.failure is not None:
-            raise RunError(f"the memory probe could not be tested: {outcome.failure[1]}")
-        answer = outcome.answer("measured")
-        highest = max(outcome.peak_private_bytes, answer["private_end_bytes"])
-        private = max(highest - answer["private_before_bytes"], 0)
+            raise RunError(f"the memory probe could not be tested: {outcome.failure.reason}")
+        probed = outcome.answer(Probed)
+        highest = max(outcome.peak_private_bytes, probed.private_end_bytes)
+        private = max(highest - probed.private_before_bytes, 0)
         yield KnownAnswer(
             how=how,
             size_bytes=size_bytes,
             peak_private_bytes=private,
-            peak_rss_bytes=answer["figures"]["peak_rss_bytes"],
+            peak_rss_bytes=probed.peak_rss_bytes,
         )
 
 

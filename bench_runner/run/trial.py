@@ -40,18 +40,18 @@ from bench_runner.run.launcher import Launcher
 from bench_runner.run.prediction import UNPILOTED_NEED
 from bench_runner.run.probe_check import LONG, error_bytes, known_answers
 from bench_runner.suites import SUITES
-from bench_runner.worker import sample
 from bench_runner.worker.clean_slate import clean_slate
+from bench_runner.worker.messages import MeasureTask
+from bench_runner.worker.prepared import Prepared, prepare
+from bench_runner.worker.sample import sampler_of
 from bench_runner.worker.settle import Control, Settler
+from bench_runner.worker.verification import read_back, verified
 from data_generator.cache import StoredDataset
 
 _BEHIND = " "
 """Stands between a variant and what stands for a call that it does not have: no name of a variant holds it."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
-TABLE_ROWS, IMAGES = 100_000, 2_000
-"""asv measures so many rows or images where nobody says how many. History repeats a suite for years: a tenth
-of the rows of a run shows the same changes in a tenth of the time."""
 TIMEOUT_S = 3600
 """The time limit of each phase of a sample under asv."""
 SETTLE_TRIES = 5
@@ -63,14 +63,14 @@ def rows(suite: str) -> int:
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
         raise ValueError(f"{ROWS_VARIABLE}={asked}: it has to be a number of rows, e.g. {ROWS_VARIABLE}=10000")
-    return int(asked) if asked else IMAGES if SUITES[suite].images else TABLE_ROWS
+    return int(asked) if asked else SUITES[suite].kind.asv_rows
 
 
 def operations(suite: str) -> tuple[str, ...]:
     """What is timed: the suite's operations, or of tables what FORMAT_BENCH_OPERATIONS says, as `--operations` does.
     asv loads all suites at once, so that a projection of tables must not be refused for images."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
-    if not asked or SUITES[suite].images:
+    if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].operations
     chosen = chosen_operations(SUITES[suite], Request(operations=(asked,)))
     for spelled in chosen:
@@ -137,7 +137,7 @@ class Trial:
     def __init__(self, suite: str) -> None:
         """`suite` is the name of one of ours."""
         self._suite = suite
-        self._ready: sample.Ready | None = None
+        self._ready: Prepared | None = None
         self._result: Any = None
         self._folder = Path()
         self._figures: Mapping[str, Mapping[str, int]] = {}
@@ -164,11 +164,11 @@ class Trial:
                 make_places(self._folder)
             task = _task(chain, operation, stored, self._folder, settler)
             try:
-                self._ready = sample.prepare(task)
+                self._ready = prepare(task)
             except BaseException:
                 self._remove_saved()
                 raise
-        self._come_to_rest(settler, task["need_bytes"])
+        self._come_to_rest(settler, task.need_bytes)
         self._fetched_bytes, self._prepared_ns = linux.io_bytes()[0], now_ns()
 
     def _come_to_rest(self, settler: Settler, need_bytes: int) -> None:
@@ -198,14 +198,17 @@ class Trial:
             return
         ready.operation.end(ready.stage, ready.location)
         chain, _ = self._cell(dataset, variant)
+        written = ready.operation.writes
         try:
             with _remembered(_marker(ready.operation.spelled, chain)):
                 if ready.operation.writes:
-                    sample.read_back(ready.stage.adapter, ready.location)
-                    verifying = replace(ready, operation=operation_of(VERIFYING), held=None)
-                    sample.verified(verifying, verifying.run(Laps()), last_reader=False)
+                    read_back(ready.stage.adapter, ready.location)
+                    ready = replace(ready, operation=operation_of(VERIFYING), held=None)
+                    result = ready.run(Laps())
+                parts = sampler_of(ready.operation).parts(ready, ready.held, result)
+                verified(ready, parts, last_reader=False)
+                if written:
                     return
-                sample.verified(ready, result, last_reader=False)
         finally:
             self._remove_saved()
         size_bytes = sum(path.stat().st_size for path in linux.files_below(ready.location))
@@ -267,7 +270,7 @@ class Trial:
                 bench = _bench(launcher, settler)
                 outcome = launcher.run(_task(chain, SAVE, stored, making, settler), bench.limits())
             if outcome.failure is not None:
-                _raise(Failure(kind=outcome.failure[0], reason=outcome.failure[1]))
+                _raise(outcome.failure)
             making.rename(folder)
         except BaseException:
             shutil.rmtree(making, ignore_errors=True)
@@ -302,10 +305,8 @@ def _marker(what: str, chain: Chain) -> Path:
     return Path(f"failed-{what}-{_key(chain)}")
 
 
-def _task(
-    chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler
-) -> dict[str, Any]:
-    task = worker_task(
+def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler) -> MeasureTask:
+    return worker_task(
         chain,
         operation,
         stored,
@@ -315,7 +316,6 @@ def _task(
         last=False,
         settler=settler,
     )
-    return task | {"threads": None}
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:

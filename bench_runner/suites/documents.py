@@ -9,6 +9,7 @@ How it fits the words of the house, decided once:
 - Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
 """
 
+from bench_runner import data_kinds
 from bench_runner.suites.suite import ACCESS, Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
@@ -46,7 +47,7 @@ SUITE = Suite(
     datasets=("cell", "sensors", "tweets", "wos", "tweets-2016", "bluesky-events"),
     on_request=("sensors[readings=random]", "documents"),
     tracks=(ACCESS,),
-    documents=True,
+    kind=data_kinds.DOCUMENTS,
     fallbacks_once=True,
     variants=(
         *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open")),

@@ -1,5 +1,6 @@
 """Images in every storage."""
 
+from bench_runner import data_kinds
 from bench_runner.suites.suite import QUICK_IMAGES, Quick, Suite
 
 SUITE = Suite(
@@ -10,7 +11,7 @@ SUITE = Suite(
     on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
     tracks=("plain",),
     formats=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
-    images=True,
+    kind=data_kinds.IMAGES,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={
         "the six storages": "the thesis's; others by --formats",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bench_runner.data_kinds import TABLES, DataKind
+
 CODECS = "codecs"
 """The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
 
@@ -50,8 +52,8 @@ class Suite:
     'codecs', and every format that has one of them takes part with each of them and with none; with `variants`, those
     take part, spelled in full, and every format that none of them is of with the settings of its track plain. A format
     that does not take part is in `left_out`, with why. `reasons` maps a choice to why it was made; `list suites` shows
-    both. With `images` the formats are image storages, and only those in `formats` take part unless others are asked
-    for. All is measured under each condition of `threads`.
+    both. Of image storages only those in `formats` take part unless others are asked for, and of document stores those
+    that `variants` spell, or else all. All is measured under each condition of `threads`.
     """
 
     name: str
@@ -80,9 +82,8 @@ class Suite:
     fewest_engines: int = 1
     """A format that `variants` do not name takes part with each of its engines when it has so many; else it is left
     out, without being named."""
-    images: bool = False
-    documents: bool = False
-    """Whether documents are stored, by document stores: those that `variants` spell, or else all."""
+    kind: DataKind = TABLES
+    """What is stored."""
     threads: tuple[str, ...] = ("default",)
     networks: tuple[str, ...] = ("",)
     """What lies between who asks and the copy, by the names of bench_runner.networks: all is measured through each that

@@ -3,6 +3,7 @@
 Two suites, because one is about formats and the other about storages; who runs the first runs both.
 """
 
+from bench_runner import data_kinds
 from bench_runner.suites.suite import ACCESS, QUICK_IMAGES, Quick, Suite
 
 BATCHES = (
@@ -60,7 +61,7 @@ IMAGES = Suite(
     on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
     tracks=("plain",),
     formats=("jpeg", "png", "image-hdf5", "image-lance", "image-parquet", "lmdb", "sqlite", "webdataset"),
-    images=True,
+    kind=data_kinds.IMAGES,
     beside=False,
     fallbacks_once=True,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),

@@ -1,135 +1,150 @@
 """One job in one fresh process: measure an operation, time an import, test the probe, or look for losses.
 
 The worker never decides what to run and never writes results: it answers with JSON lines on a pipe, and its parent
-(bench_runner.run.launcher) watches it from outside. What measuring is, is said in bench_runner.worker.sample.
+(bench_runner.run.launcher) watches it from outside. bench_runner.worker.sample measures.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import mmap
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import assert_never
 
 import pyarrow as pa
 
 from adapters.errors import RefusedData
 from bench_runner import registries
 from bench_runner.clock import now_ns
-from bench_runner.errors import in_one_line
+from bench_runner.errors import Failure, in_one_line
 from bench_runner.machine import linux
 from bench_runner.operations import OtherAnswer, targets
 from bench_runner.worker import fidelity, memory_probe, sample
 from bench_runner.worker.clean_slate import clean_slate
-from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, Answer
+from bench_runner.worker.messages import (
+    Answer,
+    AnyTask,
+    Done,
+    Failed,
+    FidelityFound,
+    FidelityTask,
+    Imported,
+    ImportTask,
+    MeasureTask,
+    Probed,
+    ProbeTask,
+    decode,
+    encode,
+)
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK
+from bench_runner.worker.prepared import loaded_adapter
 from bench_runner.worker.verify import Mismatch
 
 SHARED_MEMORY = Path("/dev/shm")
 
 
-def run_job(task: Mapping[str, Any], answers: int, phase_page: int) -> None:
+def run_job(task: AnyTask, answers: int, phase_page: int) -> None:
     """Do one job and answer on the descriptor `answers`; never raises.
 
     `phase_page` is a descriptor of one shared page: its first byte tells the parent whether the clock runs.
     """
     with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
         try:
-            for answer in JOBS[task["job"]](task, phase):
+            for answer in _answers(task, phase):
                 _send(answers, answer)
-            _send(answers, {"event": "done"})
+            _send(answers, Done())
         except BaseException as error:  # a library may call sys.exit; the parent must hear of it as of any other error
             phase[0] = PHASE_AFTER
-            kind, reason = classify(error)
-            _send(answers, {"event": "failure", "kind": kind, "reason": reason})
+            _send(answers, Failed(classify(error)))
 
 
 def _send(descriptor: int, answer: Answer) -> None:
-    line = json.dumps(answer).encode() + b"\n"
+    line = encode(answer) + b"\n"
     while line:
         line = line[os.write(descriptor, line) :]
 
 
-def classify(error: BaseException) -> tuple[str, str]:
-    """(kind, one-line reason) of an error, in the words of bench_runner.results.records.Failure."""
+def _answers(task: AnyTask, phase: mmap.mmap) -> Iterator[Answer]:
+    match task:
+        case MeasureTask():
+            return sample.measure(task, phase)
+        case ImportTask():
+            return time_import(task)
+        case ProbeTask():
+            return probe_memory(task, phase)
+        case FidelityTask():
+            return look_for_losses(task)
+    assert_never(task)
+
+
+def classify(error: BaseException) -> Failure:
+    """An error as a failure of a sample, with a reason of one line."""
     text = in_one_line(error) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
     if isinstance(error, (Mismatch, OtherAnswer)):
-        return "mismatch", text[:600]
+        return Failure(kind="mismatch", reason=text[:600])
     if isinstance(error, RefusedData):
-        return "refused", text[:400]
+        return Failure(kind="refused", reason=text[:400])
     if isinstance(error, MemoryError):
-        return "memory", reason
+        return Failure(kind="memory", reason=reason)
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     if full or "No space left on device" in text or "StorageFull" in text:
-        return "disk", f"the disk is full ({reason})"
-    return "error", reason
+        return Failure(kind="disk", reason=f"the disk is full ({reason})")
+    return Failure(kind="error", reason=reason)
 
 
 # --- what is done besides measuring -------------------------------------------------------------------------------
 
 
-def time_import(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+def time_import(task: ImportTask) -> Iterator[Imported]:
     """Loading an engine's libraries in an interpreter that has pandas and pyarrow already. For spawned workers."""
     import pandas  # noqa: F401  # the target's own library is there whatever the format
 
-    adapter = registries.build(task["variant"], threads=task["threads"])
+    adapter = registries.build(task.variant, threads=task.threads)
     before = linux.own_memory()
     started = now_ns()
     adapter.load_library()
     wall_ns = now_ns() - started
     after = linux.own_memory()
-    figures = {"import_ns": wall_ns, "import_rss_bytes": max(after.resident_bytes - before.resident_bytes, 0)}
-    yield {"event": "measured", "figures": figures}
+    yield Imported(import_ns=wall_ns, import_rss_bytes=max(after.resident_bytes - before.resident_bytes, 0))
 
 
-def probe_memory(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
     """One known allocation after 500 MB was taken and given back: what the probes say of it (rule 13)."""
-    allocate = memory_probe.ALLOCATIONS[task["how"]]
+    allocate = memory_probe.ALLOCATIONS[task.how]
     memory_probe.disturb()
     clean_slate()
     linux.reset_high_water()
     high_water_before = linux.high_water_bytes()
     before = linux.own_memory()
     phase[0] = PHASE_CLOCK
-    kept = allocate(task["size_bytes"])
+    kept = allocate(task.size_bytes)
     at_end = linux.own_memory()
     high_water = linux.high_water_bytes()
     phase[0] = PHASE_AFTER
     del kept
-    yield {
-        "event": "measured",
-        "private_before_bytes": before.private_bytes,
-        "private_end_bytes": at_end.private_bytes,
-        "figures": {"peak_rss_bytes": max(high_water - high_water_before, 0)},
-    }
+    yield Probed(
+        private_before_bytes=before.private_bytes,
+        private_end_bytes=at_end.private_bytes,
+        peak_rss_bytes=max(high_water - high_water_before, 0),
+    )
 
 
-def look_for_losses(task: Mapping[str, Any], phase: mmap.mmap) -> Iterator[Answer]:
+def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
     """Round trips of every kind of column (rule 12), one answer a kind."""
-    adapter = sample.loaded_adapter(task)
-    target = targets.Target(**task["target"])
-    targets.apply_strings(target)
-    for record in fidelity.probe(adapter, target, Path(task["location"])):
-        yield {"event": "fidelity", "record": asdict(record)}
-
-
-JOBS: Mapping[str, Callable[[Mapping[str, Any], mmap.mmap], Iterator[Answer]]] = {
-    "measure": sample.measure,
-    "import": time_import,
-    "probe_memory": probe_memory,
-    "fidelity": look_for_losses,
-}
+    adapter = loaded_adapter(task)
+    targets.apply_strings(task.target)
+    for verdict in fidelity.probe(adapter, task.target, task.location):
+        yield FidelityFound(verdict)
 
 
 # --- becoming a worker ---------------------------------------------------------------------------------------------
 
 
-def become_worker(task: Mapping[str, Any], parent: int) -> None:
+def become_worker(task: AnyTask, parent: int) -> None:
     """What every worker does first: die with its parent, go first when memory runs out, keep to its own folder, and
     keep whatever it prints away from the run's own output."""
     linux.die_with_parent(parent)
@@ -138,10 +153,9 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
         os.setsid()
     linux.adopt_orphans()
     linux.go_first_when_memory_runs_out()
-    scratch = Path(task["scratch"])
-    os.environ["TMPDIR"] = str(scratch)
-    os.chdir(scratch)
-    printed = os.open(task["printed"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.environ["TMPDIR"] = str(task.scratch)
+    os.chdir(task.scratch)
+    printed = os.open(task.printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(printed, 1)
@@ -149,9 +163,9 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
     os.close(nothing)
     os.close(printed)
     # /proc/self for the high-water reset, shared memory for the locks of processes that an operation starts.
-    shared = [SHARED_MEMORY] if task.get("starts_processes") else []
-    linux.confine_writes([Path(task["confine"]), Path("/proc/self"), Path(os.devnull), *shared])
-    if task["threads"] == 1:
+    shared = [SHARED_MEMORY] if task.starts_processes else []
+    linux.confine_writes([task.confine, Path("/proc/self"), Path(os.devnull), *shared])
+    if task.threads == 1:
         # Arrow's pool for computing follows OMP_NUM_THREADS; the one for reading does not.
         pa.set_io_thread_count(1)
 
@@ -159,7 +173,7 @@ def become_worker(task: Mapping[str, Any], parent: int) -> None:
 def main() -> None:
     """Entry of a spawned worker: `python -m bench_runner.worker.jobs PARENT ANSWERS PHASE`, with the task on stdin."""
     parent, answers, phase_page = map(int, sys.argv[1:4])
-    task = json.loads(sys.stdin.read())
+    task: AnyTask = decode(sys.stdin.buffer.read(), AnyTask)
     become_worker(task, parent)
     run_job(task, answers, phase_page)
     sys.stdout.flush()

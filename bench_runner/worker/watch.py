@@ -1,16 +1,12 @@
-"""What a worker has before the clock and after it: memory, bytes moved, processes started.
-
-It knows neither the operation nor what services do meanwhile, which are watched from outside.
-"""
+"""What a worker has before the clock and after it: memory, bytes moved, processes started."""
 
 from __future__ import annotations
 
 import gc
-from dataclasses import asdict
-from typing import Any
 
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
+from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Rest
 
 
@@ -38,22 +34,18 @@ class Watch:
         whether anything was started or not."""
         return max(started_cpu_ns() - self._started_cpu_ns, 0)
 
-    def figures(self) -> dict[str, int]:
-        """Of memory."""
-        return {"peak_rss_bytes": max(self._peak_bytes - self._high_water_bytes, 0)}
-
-    def answer(self, rest: Rest, started_ns: int, *, thorough: bool) -> dict[str, Any]:
-        """What the parent is told besides figures; `thorough`: all garbage was collected before the clock."""
+    def measured(self, rest: Rest, started_ns: int, *, thorough: bool) -> Measured:
+        """What was seen from here; `thorough`: all garbage was collected before the clock."""
         before, at_end = total((self._before, self._started)), total((self.at_end, started_memory()))
-        return {
-            "event": "measured",
-            "started_ns": started_ns,
-            "private_before_bytes": before.private_bytes,
-            "private_end_bytes": at_end.private_bytes,
-            "resident_before_bytes": before.resident_bytes,
-            "rest": asdict(rest),
-            "collected": self._collected and not thorough,
-        }
+        return Measured(
+            started_ns=started_ns,
+            private_before_bytes=before.private_bytes,
+            private_end_bytes=at_end.private_bytes,
+            resident_before_bytes=before.resident_bytes,
+            rest=rest,
+            collected=self._collected and not thorough,
+            figures={"peak_rss_bytes": max(self._peak_bytes - self._high_water_bytes, 0)},
+        )
 
 
 def _full_collections() -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from adapters.contract import Adapter, Can, TabularFormat
 from adapters.errors import AdapterError
 from adapters.offers import Reach
+from bench_runner.data_kinds import DataKind, kind_of_target
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
 from bench_runner.plan.patterns import check
@@ -24,10 +25,10 @@ from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE, MaturityInfo, RequestInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.results.statistics import summarise
-from bench_runner.run.choosing import SIFTING, SMALLER, Measured, is_of_documents, measure_for_choice
+from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher
 from bench_runner.variants import format_name, is_raw_io
-from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
+from format_bench.api.own_format import PLAIN, PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.errors import Interrupted
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
@@ -47,9 +48,6 @@ from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
 from reports.analysis.recommendation.sifting import sifted
 
-DOCUMENTS = "documents"
-"""The target of conditions, where documents are stored."""
-
 
 def measured_answer(
     request: Request,
@@ -59,13 +57,13 @@ def measured_answer(
     watcher: Watcher,
     preferences: Preferences,
     *,
-    images: bool,
+    kind: DataKind,
     budget_s: float,
 ) -> Answer:
     """Measure for one decision, and answer. Raises what `measure_for_choice` raises, RunError when nothing could be
     measured, and Interrupted after Ctrl-C with what is kept."""
 
-    own = request.baseline or (PLAIN_JSON_LINES if is_of_documents(request) else PLAIN_CSV)
+    own = request.baseline or PLAIN[kind.name]
 
     def near(run: Run) -> list[str]:
         question, candidates = _only(run)
@@ -89,7 +87,7 @@ def measured_answer(
             begun,
             command,
             watcher,
-            images=images,
+            kind=kind,
             budget_s=budget_s,
             decisive=preferences.operations,
             may_win=near,
@@ -185,7 +183,8 @@ def _with_all_weighed(run: Run, preferences: Preferences, datasets: Sequence[str
     lacking = dict.fromkeys(name for question in asked for name in missing[question])
     titles = ", ".join(preferences.title(name) for name in lacking)
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
-    suite = "documents" if any(question.conditions.target == DOCUMENTS for question in asked) else "access"
+    kind = kind_of_target(asked[0].conditions.target)
+    suite = "access" if kind.has_columns else kind.suite
     raise RunError(
         f"{_shown(run.folder)}: has no figure of: {titles}\n"
         f"  measure it: run {suite} {_data_of(run.info.request, datasets)} --operations {shlex.quote(wanted)}, "
@@ -348,7 +347,7 @@ def _answer(
 ) -> Answer:
     run = measured.run
     own = _users_own(measured)
-    baseline = own or (PLAIN_JSON_LINES if question.conditions.target == DOCUMENTS else PLAIN_CSV)
+    baseline = own or PLAIN[kind_of_target(question.conditions.target).name]
     found = _found(run, question, candidates, preferences, baseline, _left_out(measured, preferences))
     found = _with_baseline(found, measured, preferences, baseline)
     key = run.info.request.key or "id"
@@ -378,7 +377,7 @@ def _remote(run: Run, question: Question, preferences: Preferences) -> Iterator[
     a bandwidth and has no such run learns what measures it."""
     bandwidth = preferences.bandwidth_bytes_per_s
     found = list(sentences(paying(summarise(run.samples), bandwidth, (question.dataset,))))
-    if not found and bandwidth is not None and question.conditions.target not in ("images", DOCUMENTS):
+    if not found and bandwidth is not None and kind_of_target(question.conditions.target).has_columns:
         yield (
             "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then ask "
             "by --from RUN"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bench_runner.plan.datasets import OWN_DOCUMENTS
+from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES
 from bench_runner.run.session import Watcher
 from data_generator import cache
 from data_generator.catalogue import CATALOGUE, resolve
@@ -48,7 +48,8 @@ def inspect(
         raise RequestError(f"{path}: no such file or folder\n  name one of yours")
     at_least("--rows", rows, 1)
     at_least("--first", first_rows, 1)
-    name = OWN_DOCUMENTS if key is not None else "images" if _holds_images(path) else "table"
+    kind = DOCUMENTS if key is not None else IMAGES if _holds_images(path) else TABLES
+    name = kind.own_datasets[0]
     if options != AS_FOUND and not CATALOGUE[name].takes_options:
         raise RequestError(f"{shlex.join(options.checked().words())}: is for tables\n  leave it out")
     heard = watcher or Silent()

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind
 from data_generator.errors import DataError
 from data_generator.imported.byte_stream import packing_of
 from data_generator.imported.images import image_input
 from data_generator.imported.tables import table_input
 
 PLAIN_CSV = "csv[engine=pandas]"
-"""What stands for it where the data are no file of the user's."""
 OF_TABLES: Mapping[str, str] = {
     table_input.CSV: PLAIN_CSV,
     table_input.JSON: "json[engine=pandas]",
@@ -38,14 +38,20 @@ OF_IMAGES: Mapping[str, str] = {
 }
 
 
-def plain_call(data: Path, *, images: bool) -> str | None:
+PLAIN: Mapping[str, str] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
+"""What stands for it where the data are no file of the user's, by the kind of data."""
+
+
+def plain_call(data: Path, kind: DataKind) -> str | None:
     """The variant, spelled; None where the files are of several formats, of one that is not measured, or wrong (which
     the plan tells)."""
+    if kind is DOCUMENTS:
+        return PLAIN_JSON_LINES
     try:
-        found = image_input.find(data) if images else table_input.find(data)
+        found = image_input.find(data) if kind is IMAGES else table_input.find(data)
     except DataError:
         return None
-    if images:
+    if kind is IMAGES:
         variants = {OF_IMAGES.get(Path(file.name).suffix.lower()) for file in found.files}
         return variants.pop() if len(variants) == 1 else None
     codec = CODECS.get(packing_of(found.files[0].name))

@@ -12,23 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from adapters.contract import Native
 from bench_runner.clock import now_ns
+from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind, kind_of_target
 from bench_runner.operations import operation_of
 from bench_runner.plan.request import Request
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
-from bench_runner.run.choosing import is_of_documents
+from bench_runner.run.choosing import kind_of, limits_of
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
-from bench_runner.suites import SUITES
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.document_hint import document_hint
-from format_bench.api.own_format import PLAIN_JSON_LINES, plain_call
+from format_bench.api.own_format import PLAIN, plain_call
 from format_bench.api.own_table import takes_tables
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
@@ -133,8 +132,8 @@ def recommend(
             above_zero(option, number, unit)
     done = uses_of(_mapping("--use", uses, "uses")) if uses is not None else ()
     datasets = texts("--datasets", datasets)
-    documents = stored is None and _is_of_documents(data, key, datasets)
-    decides, titles = _weights(weights, done, documents=documents)
+    kind = TABLES if stored is not None else _kind(data, key, datasets)
+    decides, titles = _weights(weights, done, kind)
     preferences = Preferences(
         weights=decides,
         uses=done,
@@ -158,8 +157,9 @@ def recommend(
         _check_measures_nothing(given)
         chosen = texts("--formats", formats), texts("--formats-not", formats_not)
         run = _holding(stored_runs(stored), datasets, preferences)
-        if weights is None and not done and _holds_documents(run):
-            decides, titles = weighed(OF_DOCUMENTS)
+        kinds = {kind_of_target(sample.conditions.target) for sample in run.samples}
+        if weights is None and not done and DOCUMENTS in kinds:
+            decides, titles = _weights(None, (), DOCUMENTS)
             preferences = replace(preferences, weights=decides, titles=titles)
         return stored_answer(run, preferences, datasets, *chosen)
     request = requested(
@@ -176,19 +176,21 @@ def recommend(
         strings=strings,
         work_dirs=work_dirs,
     )
-    images = not documents and _is_of_images(request)
-    _check_fits(preferences, documents=documents)
-    request = _with_parts(request, preferences, images=images or documents)
+    if kind is TABLES and _holds_images(request.data):
+        kind = IMAGES
+    limits_of(kind)
+    _check_fits(preferences, kind)
+    request = _with_parts(request, preferences, kind)
     watcher = watcher or Silent()
-    if documents:
-        request = replace(request, baseline=PLAIN_JSON_LINES)
+    if kind is DOCUMENTS:
+        request = replace(request, baseline=PLAIN[kind.name])
     elif request.data is not None and request.data_title is None:
         if request.data.is_file() and (seen := document_hint(request.data)):
             watcher.note(
                 f"{request.data.name}: {seen}; the file is taken as a table. --key FIELD takes it as "
                 "documents, and measures stores for these"
             )
-        request = replace(request, baseline=plain_call(request.data, images=images))
+        request = replace(request, baseline=plain_call(request.data, kind))
     how = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
@@ -197,7 +199,7 @@ def recommend(
         command or [call_text(recommend, (), given)],
         watcher,
         preferences,
-        images=images,
+        kind=kind,
         budget_s=above_zero("--budget", budget_s, "seconds"),
     )
 
@@ -229,10 +231,6 @@ def _holding(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferen
     return ordered[0]
 
 
-def _holds_documents(run: Run) -> bool:
-    return any(sample.conditions.target == Native.DOCUMENTS.value for sample in run.samples)
-
-
 def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
     if not isinstance(given, Mapping):
         raise RequestError(f"{option} {given!r}: are no {what}\n  give a mapping, e.g. {{'read': 3, 'take': 1}}")
@@ -240,11 +238,11 @@ def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
 
 
 def _weights(
-    given: Mapping[str, float] | None, uses: Sequence[Use], *, documents: bool
+    given: Mapping[str, float] | None, uses: Sequence[Use], kind: DataKind
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Weights by what is weighed, operations spelled in full, and their words for people. With uses their time a day
     has a weight, and no time besides."""
-    if given is None and documents and not uses:
+    if given is None and kind is DOCUMENTS and not uses:
         return weighed(OF_DOCUMENTS)
     if given is None:
         return ({USE: 1.0} if uses else dict(Preferences().weights)), {}
@@ -282,8 +280,9 @@ def _check_whole_times(preferences: Preferences) -> None:
         )
 
 
-def _is_of_documents(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> bool:
-    """Whether documents are meant. Raises RequestError for a key without data that it is of."""
+def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> DataKind:
+    """What is meant; a file without a key is a table until it is looked at. Raises RequestError for a key without
+    data that it is of."""
     if key == "":
         raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")
     if key is not None and data is None:
@@ -291,11 +290,12 @@ def _is_of_documents(data: Path | str | HeldTable | None, key: str | None, datas
     if key is not None and datasets:
         raise RequestError("--key and --datasets: your own documents are one data set\n  leave --datasets out")
     named = Request(datasets=tuple(datasets), data=None if data is None else Path(data), key=key)
-    return is_of_documents(named)
+    return kind_of(named)
 
 
-def _check_fits(preferences: Preferences, *, documents: bool) -> None:
+def _check_fits(preferences: Preferences, kind: DataKind) -> None:
     """What is done with documents is not done with tables or images, and the other way round."""
+    documents = kind is DOCUMENTS
     others, held = (PARTS, "documents") if documents else (DOCUMENT_PARTS, "tables or images")
     for operation in preferences.operations:
         if operation.partition("[")[0] in others:
@@ -309,15 +309,15 @@ def _check_fits(preferences: Preferences, *, documents: bool) -> None:
             )
 
 
-def _with_parts(request: Request, preferences: Preferences, *, images: bool) -> Request:
+def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
     """The request with what else is to be measured: what the user does, and what shows whether a need is met.
 
     Where something gives Arrow tables alone these are the target, unless the user says another; then needs are told by
     what formats declare."""
-    measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and not images]
+    measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]
     arrow = [name for name in (*asked, *measured) if operation_of(name).arrow_only]
-    if arrow and request.target is None and not images:
+    if arrow and request.target is None and kind.has_columns:
         request = replace(request, target="arrow")
     if any(name in arrow for name in asked) and request.target == "pandas":
         raise RequestError(f"--target pandas: {arrow[0]} gives Arrow tables alone\n  leave --target out")
@@ -335,13 +335,12 @@ def _needs(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(needs))
 
 
-def _is_of_images(request: Request) -> bool:
-    """Whether the data named are images: ours by their name, the user's by what the files' names say."""
-    if request.data is None:
-        names = (*SUITES["image"].datasets, *SUITES["image"].on_request)
-        return any(name.partition("[")[0] in names for name in request.datasets)
+def _holds_images(data: Path | None) -> bool:
+    """Whether the user's files are images, by their names."""
+    if data is None:
+        return False
     try:
-        found = image_input.find(request.data)
+        found = image_input.find(data)
     except DataError:
         return False
     # Parquet files are taken for a table, whatever their columns hold.

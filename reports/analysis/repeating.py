@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.information import READ, SAVE, RequestInfo
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import is_raw_io
@@ -68,7 +69,7 @@ def _planned(variant: str) -> str:
 
 def _conditions(table: Table) -> Iterator[str]:
     usual, conditions = Conditions(), table.conditions
-    of_tables = conditions.target not in ("images", "documents")
+    of_tables = kind_of_target(conditions.target).has_columns
     if of_tables and conditions.track in _TRACKS:
         yield from ("--track", conditions.track)
     if conditions.cache != usual.cache:
@@ -96,6 +97,6 @@ def _request(request: RequestInfo, table: Table) -> Iterator[str]:
                 yield from (f"--{option}", ",".join(map(str, values)))
     if table.dataset == "webface" and request.webface:
         yield from ("--webface", request.webface)
-    users_own = table.conditions.target == "images" or table.dataset.partition("[")[0] in ("table", "documents")
+    users_own = table.dataset.partition("[")[0] in kind_of_target(table.conditions.target).own_datasets
     if users_own and request.data_path:
         yield from ("--data", request.data_path, *request.options.words())

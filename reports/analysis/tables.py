@@ -12,6 +12,7 @@ from functools import cached_property
 
 from msgspec.structs import asdict
 
+from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Cell, Conditions, Failure, Run
 from bench_runner.results.statistics import (
@@ -30,7 +31,6 @@ from reports.analysis.columns import Column, Columns, Role, columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
-COUNTED = {"images": "images", "documents": "documents"}
 """What data of a target consist of; tables of rows."""
 
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
@@ -181,7 +181,7 @@ class Table:
     @property
     def amount(self) -> str:
         """How much data it is about: '1,000,000 rows', '50,000 images', '20,000 documents'."""
-        return f"{self.data_rows:,} {COUNTED.get(self.conditions.target, 'rows')}"
+        return f"{self.data_rows:,} {kind_of_target(self.conditions.target).counted}"
 
     @property
     def few_rounds(self) -> bool:
@@ -194,7 +194,7 @@ def amount_text(run: Run, table: Table) -> str:
     about = run.info.datasets.get(table.dataset)
     if about is None or about.whole_rows is None:
         return table.amount
-    return f"a sample of {table.data_rows:,} of {about.whole_rows:,} {COUNTED.get(table.conditions.target, 'rows')}"
+    return f"a sample of {table.data_rows:,} of {about.whole_rows:,} {kind_of_target(table.conditions.target).counted}"
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:

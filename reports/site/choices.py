@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench_runner.data_kinds import kind_of_target
 from reports.analysis.labels import network_text
 from reports.site.views import ONE_PROCESS, Place
 
@@ -17,12 +18,6 @@ TRACKS = {
     "default": "default: the library default",
     "equal": "equal: zstd level 1",
     "codecs": "codecs beside each other",
-}
-TARGETS = {
-    "pandas": "pandas DataFrame",
-    "arrow": "Arrow table",
-    "images": "list of arrays",
-    "documents": "list of dicts",
 }
 TITLES = {
     "suite": "Suite",
@@ -69,4 +64,6 @@ def _option(key: str, value: str, titles: Mapping[str, str]) -> str:
         return "the libraries' own" if value == "default" else f"{value} thread"
     if key == "network":
         return value if value == ONE_PROCESS else network_text(value)
-    return {"track": TRACKS, "target": TARGETS}.get(key, {}).get(value, value)
+    if key == "target":
+        return kind_of_target(value).targets[value]
+    return TRACKS.get(value, value) if key == "track" else value

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 
+from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.statistics import Ratio, format_name
 from reports.analysis.labels import conditions_text
 from reports.analysis.recommendation.answer import Answer
@@ -18,7 +19,6 @@ from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import MOST_OF_TIED, Ranked, Recommendation, weights
-from reports.analysis.tables import COUNTED
 from reports.analysis.units import number_text
 from reports.analysis.words import WHOSE_CHOICES, stage_text
 from reports.text.page import lines_of, page_for, print_lines
@@ -63,7 +63,7 @@ def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
 
 def _title(answer: Answer) -> str:
     question = answer.question
-    amount = f"{question.rows:,} {COUNTED.get(question.conditions.target, 'rows')}"
+    amount = f"{question.rows:,} {kind_of_target(question.conditions.target).counted}"
     where = conditions_text(question.conditions).removeprefix("track , ")
     machine = f"{question.machine} ({answer.processor})" if answer.processor else question.machine
     return f"{answer.about or question.dataset}, {amount}, on {machine}, {where}"

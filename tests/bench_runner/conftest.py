@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run import chains
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.worker.messages import AnyTask, Measured
 from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
@@ -55,11 +56,11 @@ def faulty() -> Iterator[None]:
         patch.syspath_prepend(PLUGINS)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()
-        for registry in REGISTRIES:
+        for registry in REGISTRIES.values():
             registry.__dict__.pop("entries", None)
         yield
     # All of them: whichever was asked first meanwhile has found what lies in this folder.
-    for registry in REGISTRIES:
+    for registry in REGISTRIES.values():
         registry.__dict__.pop("entries", None)
 
 
@@ -83,8 +84,8 @@ class Spawning:
     def __init__(self, launcher: Launcher, operation: str) -> None:
         self._launcher, self._operation = launcher, operation
 
-    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
-        return self._launcher.run(task, limits, spawn=task["operation"] == self._operation)
+    def run(self, task: AnyTask, limits: Limits) -> Outcome:
+        return self._launcher.run(task, limits, spawn=getattr(task, "operation", "") == self._operation)
 
 
 @pytest.fixture
@@ -118,9 +119,15 @@ def chain_of(
 @pytest.fixture
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every sample is taken as one from a machine at rest, whatever others do on it."""
-    monkeypatch.setattr(
-        chains, "Rest", lambda **found: Rest(found["control"], settled=True, settle_ns=found["settle_ns"])
-    )
+    answer = Outcome.answer
+
+    def settled(outcome: Outcome, kind: type[Any]) -> Any:
+        found = answer(outcome, kind)
+        if isinstance(found, Measured):
+            found.rest = Rest(found.rest.control, settled=True, settle_ns=found.rest.settle_ns)
+        return found
+
+    monkeypatch.setattr(Outcome, "answer", settled)
     monkeypatch.setattr(chains, "DEVICE_SLACK_BYTES", 10**8)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
 from bench_runner.plan.request import Request
 from bench_runner.results.records import changed
@@ -52,7 +53,7 @@ def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, 
     assert request.baseline == PLAIN_JSON_LINES
     assert set(request.operations) == {"save", "read", "fields[paths=2]", "get[documents=100]"}
     assert preferences.weights["size"] == 2
-    plan = choosing.choosing_plan(request, images=False)
+    plan = choosing.choosing_plan(request, DOCUMENTS)
     assert [dataset.rows for dataset in plan.datasets.values()] == [2]
     variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
     assert PLAIN_JSON_LINES in variants
@@ -62,7 +63,7 @@ def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, 
 
 def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
     recommend(data=own, key="name", formats="sqlite-json")
-    plan = choosing.choosing_plan(asked[0][0], images=False)
+    plan = choosing.choosing_plan(asked[0][0], DOCUMENTS)
     variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
     assert variants == {PLAIN_JSON_LINES, "sqlite-json[engine=sqlite3]"}
 
@@ -140,11 +141,13 @@ def test_the_lines_take_the_key_and_read_parts(variant: str, tmp_path: Path, mon
 
 def test_few_of_large_documents_are_measured(own: Path) -> None:
     request = Request(data=own, key="name")
-    (dataset,) = choosing.choosing_plan(request, images=False).datasets.values()
+    (dataset,) = choosing.choosing_plan(request, DOCUMENTS).datasets.values()
     source = {**dataset.source, "size_bytes": str(10**9), "input_rows": "100000"}
     large = type(dataset)(dataset.name, 20_000, dataset.schema, 1, dataset.batches, source=source)
-    assert choosing._affordable_documents(large) == choosing.MOST_DOCUMENTS_BYTES // 10_000
-    assert choosing._affordable_documents(dataset) == 2
+    limits = DOCUMENTS.choice
+    assert limits is not None
+    assert choosing._affordable(limits, large) == 10**7 // 10_000
+    assert choosing._affordable(limits, dataset) == 2
 
 
 def test_documents_that_are_too_few_for_what_decides_are_refused_before_anything_is_measured(

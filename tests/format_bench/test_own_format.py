@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from pandas.io.excel._util import get_default_engine
 
+from bench_runner.data_kinds import IMAGES, TABLES
 from bench_runner.registries import build_unloaded, engine_of
 from data_generator.imported.tables.table_input import SUFFIXES
 from format_bench.api.own_format import CODECS, OF_IMAGES, OF_TABLES, PLAIN_CSV, plain_call
@@ -17,7 +18,7 @@ def found(folder: Path, *names: str, images: bool = False) -> str | None:
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_bytes(b"x")
-    return plain_call(folder / names[0] if len(names) == 1 and not images else folder, images=images)
+    return plain_call(folder / names[0] if len(names) == 1 and not images else folder, IMAGES if images else TABLES)
 
 
 @pytest.mark.parametrize(
@@ -70,5 +71,5 @@ def test_images_of_one_format_are_that_and_of_several_nothing(tmp_path: Path) ->
 
 
 def test_what_is_wrong_is_left_to_the_plan_to_tell(tmp_path: Path) -> None:
-    assert plain_call(tmp_path / "nothing.csv", images=False) is None
+    assert plain_call(tmp_path / "nothing.csv", TABLES) is None
     assert found(tmp_path, "table.unknown") is None

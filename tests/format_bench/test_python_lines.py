@@ -52,7 +52,7 @@ CONDITIONS = {
 }
 """The column that each kind of condition is about, and the rows that meet it."""
 EXAMPLE = Path(__file__).parents[1] / "contracts" / "example"
-FORMATS = REGISTRIES[0]
+FORMATS = REGISTRIES["tables"]
 TABULAR = [*(engine().variant for name in FORMATS for engine in FORMATS.engines(name)), *MORE]
 
 

@@ -22,7 +22,7 @@ from adapters.document_store import (
     Key,
     parts,
 )
-from bench_runner.operations.operation import PRIMER_ROWS
+from bench_runner.data_kinds import DOCUMENTS
 from document_stores.shared.reference import answer
 
 FAULTS = (
@@ -160,7 +160,7 @@ class Handle(DocumentHandle):
     def query(self, plan: str) -> list[dict[str, Any]]:
         """The reference's answer, or nearly."""
         # It is primed on fewer documents, with other plans than those that are measured.
-        strict = self._fault == "answers_what_it_was_prepared_for_alone" and len(self._there) > PRIMER_ROWS
+        strict = self._fault == "answers_what_it_was_prepared_for_alone" and len(self._there) > DOCUMENTS.primer_rows
         if strict and plan not in self._prepared:
             raise ValueError("a question that it was not prepared for")
         self._asked += 1

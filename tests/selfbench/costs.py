@@ -28,7 +28,7 @@ from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranki
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.suites import SUITES
-from bench_runner.worker.block import call_all
+from bench_runner.worker.sampling.block import call_all
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
 from data_generator.dataset import Dataset

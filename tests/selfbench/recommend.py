@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from bench_runner.data_kinds import TABLES
 from bench_runner.plan.request import Request
 from bench_runner.results.records import Run, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
@@ -30,7 +31,7 @@ from reports.analysis.recommendation.recommend import Recommendation, recommend
 from reports.analysis.recommendation.sifting import sifted
 from tests.selfbench.costs import Check, keep_runs, made_once, print_checks, steadiness
 
-TABLES = (
+DATA_SETS = (
     *("eq", "int", "float", "bool", "str", "core", "bi", "classic", "geo", "log", "ml"),
     "tpch-lineitem[scale=0.01]",
     "synthetic[int=20]",
@@ -91,7 +92,7 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             lambda: first,
             command,
             watcher,
-            images=False,
+            kind=TABLES,
             budget_s=budget_s,
             may_win=partial(_near, weightings=WEIGHTINGS[:1], chosen=may_win),
             contending=partial(_near, weightings=WEIGHTINGS[:1], chosen=contending),
@@ -104,7 +105,7 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             # Its sifting would have taken as long.
             same_budget = replace(options, budget_s=found.run.info.budget_s)
             race = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
-            measure_race(chosen, same_budget, place, command, watcher, race, images=False)
+            measure_race(chosen, same_budget, place, command, watcher, race, TABLES)
 
 
 def _measure_in_full(folder: Path, request: Request) -> None:
@@ -119,7 +120,7 @@ def _measure_in_full(folder: Path, request: Request) -> None:
             ["selfbench"],
             watcher,
             race,
-            images=False,
+            kind=TABLES,
         )
 
 
@@ -187,7 +188,7 @@ def _small(regrets: Sequence[float]) -> int:
 
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of each table.")
-@click.option("--tables", default=len(TABLES), show_default=True, help="How many of the tables.")
+@click.option("--tables", default=len(DATA_SETS), show_default=True, help="How many of the tables.")
 @click.option("--budget", "budget_s", default=BUDGET_S, show_default=True, help="Seconds of a short measurement.")
 @keep_runs
 def main(rows: int, tables: int, budget_s: float, kept: Path | None) -> None:
@@ -196,7 +197,7 @@ def main(rows: int, tables: int, budget_s: float, kept: Path | None) -> None:
     click.echo("regrets by table, under the five weightings (!: another one is best in the full run)")
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         found: list[Trial] = []
-        for table in TABLES[:tables]:
+        for table in DATA_SETS[:tables]:
             measured = list(trials(table, *runs(kept or Path(folder), table, rows, budget_s)))
             # As soon as it is known: an hour's work is not to be lost by what comes after.
             told = ", ".join(f"{trial.regret:.1%}{'' if trial.right else '!'}" for trial in measured)

@@ -17,6 +17,7 @@ from adapters.contract import ImageStorage, TabularFormat
 from adapters.document_store import DocumentHandle, DocumentLoss, DocumentStoreAdapter, identical, seen
 from adapters.offers import Handle
 from bench_runner.clock import Laps
+from bench_runner.data_kinds import DOCUMENTS, DataKind
 from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.operation import Operation, RepeatedOperation, Stage
@@ -34,8 +35,7 @@ def store_of(stage: Stage) -> DocumentStoreAdapter:
 class DocumentOperation(Operation):
     """One thing that a user does with stored documents."""
 
-    of_images: ClassVar[bool] = False
-    of_documents: ClassVar[bool] = True
+    kinds: ClassVar[tuple[DataKind, ...]] = (DOCUMENTS,)
     of_services: ClassVar[bool] = False
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

@@ -32,6 +32,7 @@ from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 from bench_runner.worker.fidelity import ERROR
+from bench_runner.worker.messages import FidelityFound, FidelityTask, Imported, ImportTask
 
 MOST_FACTS_S = 60.0
 """Facts take no longer, so that the rounds of a long budget leave no more for them."""
@@ -202,24 +203,29 @@ def _time_imports(facts: Facts) -> None:
             break
         session.watcher.step(chain.variant, None)
         bench = session.bench(chain)
-        with _scratch(bench.folder) as places:
-            task = {"job": "import", "variant": chain.spelled, **places}
+        with _scratch(bench.folder) as scratch:
+            task = ImportTask(variant=chain.spelled, scratch=scratch, confine=scratch, printed=_printed(scratch))
             outcome = bench.launcher.run(task, bench.limits(), spawn=True)
         if outcome.failure is not None:
-            session.warn(f"{chain.variant}: {outcome.failure[1]}", "see what 'python -c \"import ...\"' says")
+            session.warn(f"{chain.variant}: {outcome.failure.reason}", "see what 'python -c \"import ...\"' says")
             continue
-        cost = ImportCost(**outcome.answer("measured")["figures"])
+        imported = outcome.answer(Imported)
+        cost = ImportCost(imported.import_ns, imported.import_rss_bytes)
         _keep(facts, IMPORTS, _import_name(chain), cost, chain)
         _tell_import(session, chain, cost)
 
 
 @contextmanager
-def _scratch(folder: Path) -> Iterator[dict[str, str]]:
-    """An empty folder for a job that measures nothing, as a task names it; gone afterwards."""
+def _scratch(folder: Path) -> Iterator[Path]:
+    """An empty folder for a job that measures nothing; gone afterwards, with what was printed beside it."""
     with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as own:
         scratch = Path(own, "scratch")
         scratch.mkdir()
-        yield {"printed": f"{own}/printed"} | dict.fromkeys(("scratch", "location", "confine"), str(scratch))
+        yield scratch
+
+
+def _printed(scratch: Path) -> Path:
+    return scratch.with_name("printed")
 
 
 # --- losses ----------------------------------------------------------------------------------------------------
@@ -233,7 +239,7 @@ def _losing(session: Session) -> list[Chain]:
         return []
     by_base: dict[str, Chain] = {}
     for chain in session.plan.chains:
-        if not chain.is_raw_io and not (chain.target.is_images or chain.target.is_documents):
+        if not chain.is_raw_io and chain.target.data_kind.has_columns:
             by_base.setdefault(codecs.base_of(chain.variant), chain)
     return [
         replace(chain, target=replace(chain.target, kind=kind))
@@ -269,15 +275,14 @@ def _find_losses(facts: Facts) -> None:
 def _keep_fidelity(facts: Facts, chain: Chain, outcome: Outcome) -> None:
     session, target = facts.session, chain.target
     records = tuple(
-        Fidelity(variant=chain.variant, target=target.kind, strings=target.strings, **answer["record"])
-        for answer in outcome.answers
-        if answer["event"] == "fidelity"
+        Fidelity(variant=chain.variant, target=target.kind, strings=target.strings, **asdict(found.verdict))
+        for found in outcome.answers_of(FidelityFound)
     )
     session.writer.append(*records)
     if outcome.failure is not None:
         remedy = "its fidelity is known only as far as the matrix shows"
         session.warn(
-            f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure[1]}", remedy
+            f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )
         return
     if any(record.outcome == ERROR and not record.cause for record in records):
@@ -358,8 +363,15 @@ class _Lanes:
 
     def _ask(self, chain: Chain) -> Outcome:
         bench = self._session.bench(chain)
-        with _scratch(bench.folder) as places:
-            task = {"job": "fidelity", "variant": chain.spelled, "target": asdict(chain.target), **places}
+        with _scratch(bench.folder) as scratch:
+            task = FidelityTask(
+                variant=chain.spelled,
+                target=chain.target,
+                location=scratch,
+                scratch=scratch,
+                confine=scratch,
+                printed=_printed(scratch),
+            )
             return self._launcher(bench.launcher).run(task, bench.limits())
 
     def _launcher(self, like: Launcher) -> Launcher:

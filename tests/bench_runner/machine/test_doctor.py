@@ -240,7 +240,7 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
             return Availability({}, missing, f"pip install -e '.[{engine.format}]'")
 
     formats = Formats(one=[Engine("one", "numpy")], two=[Engine("two", "no-two"), Engine("two", "no-two")])
-    monkeypatch.setattr(registries, "REGISTRIES", (formats,))
+    monkeypatch.setattr(registries, "REGISTRIES", {"tables": formats})
     (finding,) = doctor._missing_libraries()
     assert (finding.level, finding.remedy) == ("hint", "pip install -e '.[two]'")
     assert "two (needs no-two)" in finding.measured

@@ -23,7 +23,7 @@ from formats.registry import FORMATS
 
 EXAMPLE = Path(__file__).parents[2] / "contracts" / "example"
 SPELLED = "parquet[engine=polars,codec=zstd,level=9]"
-OF_TABLES = [name for name, suite in SUITES.items() if not (suite.images or suite.documents)]
+OF_TABLES = [name for name, suite in SUITES.items() if suite.kind.has_columns]
 
 
 def plan(suite: str, **request: object) -> Plan:

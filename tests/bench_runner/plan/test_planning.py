@@ -336,8 +336,8 @@ def test_a_level_that_a_writer_does_not_take_is_refused_in_the_plan() -> None:
         ("tabular", {"levels": (3,)}, "go with the suite compression"),
         ("image", {"target": "arrow"}, "--target is about tables"),
         ("image", {"strings": "object"}, "--strings is about tables"),
-        ("image", {"datasets": ("eq",)}, "matches no data set"),
-        ("tabular", {"datasets": ("cifar-like",)}, "matches no data set"),
+        ("image", {"datasets": ("eq",)}, "holds tables, and the suite image stores images"),
+        ("tabular", {"datasets": ("cifar-like",)}, "measure it with: run image --datasets cifar-like"),
     ],
 )
 def test_options_that_do_not_belong_to_the_suite(suite: str, request_: dict[str, object], words: str) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,8 @@ from bench_runner.run import rounds
 from bench_runner.run.chains import Bench, ChainFailed, _added_bytes, execute, refuse_more_than_one_core
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.run.prediction import Prediction
-from bench_runner.worker.settle import Control, Readiness, Settler
+from bench_runner.worker.messages import Measured, MeasureTask
+from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import Executor, Spawning, chain_of
@@ -81,15 +82,15 @@ class Spying:
     `after` may meddle when a job has ended, as the machine would.
     """
 
-    def __init__(self, bench: Bench, after: Callable[[Mapping[str, Any], Outcome], None] | None = None) -> None:
+    def __init__(self, bench: Bench, after: Callable[[MeasureTask, Outcome], None] | None = None) -> None:
         self._bench, self._after = bench, after
-        self.tasks: list[Mapping[str, Any]] = []
+        self.tasks: list[MeasureTask] = []
         self.outcomes: list[Outcome] = []
 
     def bench(self) -> Bench:
         return replace(self._bench, launcher=self)
 
-    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
+    def run(self, task: MeasureTask, limits: Limits) -> Outcome:
         self.tasks.append(task)
         outcome = self._bench.launcher.run(task, limits)
         self.outcomes.append(outcome)
@@ -106,23 +107,24 @@ def test_workers_settle_as_the_run_has_found_and_it_learns_from_them(run_faulty:
     """A slow control that only touching has cured makes the run touch from then on."""
     bench.settler.readiness = Readiness(False, "nothing was taken back")
 
-    def cured(task: Mapping[str, Any], outcome: Outcome) -> None:
-        if task["operation"] == "save":
-            outcome.answer("measured")["rest"]["tries"] = 2
+    def cured(task: MeasureTask, outcome: Outcome) -> None:
+        if task.operation == "save":
+            measured = outcome.answer(Measured)
+            measured.rest = replace(measured.rest, tries=2)
 
     spying = Spying(bench, after=cured)
     run_faulty("none", on=spying.bench())
-    assert [task["readiness"]["touches"] for task in spying.tasks] == [False, True]
+    assert [task.readiness.touches for task in spying.tasks] == [False, True]
 
 
 def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
     run_faulty: Executor, bench: Bench
 ) -> None:
-    def collected(task: Mapping[str, Any], outcome: Outcome) -> None:
-        answer = outcome.answer("measured")
-        answer["collected"] = task["operation"] == "read" and not task["thorough"]
+    def collected(task: MeasureTask, outcome: Outcome) -> None:
+        measured = outcome.answer(Measured)
+        measured.collected = task.operation == "read" and not task.thorough
         # A machine that is busy beside the tests is another reason, which would be told instead.
-        answer["rest"]["why_not"] = ""
+        measured.rest = replace(measured.rest, why_not="")
 
     spying = Spying(bench, after=collected)
     save, read = run_faulty("none", on=spying.bench())
@@ -130,15 +132,15 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
     assert any("collection of garbage" in warning for warning in read.warnings)
     save, read = run_faulty("none", on=spying.bench())
     assert (save.unsettled, read.unsettled) == (False, False)
-    assert [task["thorough"] for task in spying.tasks] == [False, False, False, True]
+    assert [task.thorough for task in spying.tasks] == [False, False, False, True]
 
 
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
     """Rule 1: by the run's best, which every worker's control can only lower."""
     spying = Spying(bench)
     save, read = run_faulty("none", on=spying.bench())
-    assert [task["need_bytes"] > 0 for task in spying.tasks] == [True, True]
-    assert [task["best_control"] is None for task in spying.tasks] == [True, False]
+    assert [task.need_bytes > 0 for task in spying.tasks] == [True, True]
+    assert [task.best_control is None for task in spying.tasks] == [True, False]
     for sample in (save, read):
         assert sample.figures["settle_ns"] > sample.figures["control_write_ns"] + sample.figures["control_allocate_ns"]
     assert bench.settler.best is not None
@@ -170,8 +172,8 @@ def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: Stored
     chain = replace(chain_of("faulty"), operations=("save",))
     for position in (1, 2):
         execute(spying.bench(), chain, dataset, rows=500, round_number=1, position=position, need_bytes=0)
-    assert len({task["location"] for task in spying.tasks}) == 2
-    assert len({Path(task["location"]).parent for task in spying.tasks}) == 2
+    assert len({task.location for task in spying.tasks}) == 2
+    assert len({task.location.parent for task in spying.tasks}) == 2
 
 
 def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> None:
@@ -332,8 +334,8 @@ class Hurrying:
     def __init__(self, bench: Bench, hurried: str) -> None:
         self._bench, self._hurried = bench, hurried
 
-    def run(self, task: Mapping[str, Any], limits: Limits) -> Outcome:
-        hurried = task["operation"] == self._hurried
+    def run(self, task: MeasureTask, limits: Limits) -> Outcome:
+        hurried = task.operation == self._hurried
         return self._bench.launcher.run(task, replace(limits, timeout_s=1.0) if hurried else limits)
 
 
@@ -440,10 +442,19 @@ def test_calls_are_held_to_one_core_by_their_mean() -> None:
 
 def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
     """A short call ends between two looks from outside."""
-    answer = {"private_before_bytes": 10, "private_end_bytes": 50}
-    assert _added_bytes(Outcome(peak_private_bytes=0), answer) == 40
-    assert _added_bytes(Outcome(peak_private_bytes=70), answer) == 60
-    assert _added_bytes(Outcome(peak_private_bytes=0), {**answer, "private_end_bytes": 5}) == 0
+    measured = Measured(
+        started_ns=0,
+        private_before_bytes=10,
+        private_end_bytes=50,
+        resident_before_bytes=0,
+        rest=Rest(Control(1, 1), settled=True, settle_ns=0),
+        collected=False,
+        figures={},
+    )
+    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 40
+    assert _added_bytes(Outcome(peak_private_bytes=70), measured) == 60
+    measured.private_end_bytes = 5
+    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 0
 
 
 def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from bench_runner.data_kinds import IMAGES, TABLES, DataKind
 from bench_runner.plan.request import Request
 from bench_runner.results.records import changed, read_run
 from bench_runner.run import choosing
@@ -86,7 +87,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
         lambda: tmp_path,
         [],
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
-        images=False,
+        kind=TABLES,
         budget_s=120,
         may_win=lambda run: winners,
         contending=lambda run: (),
@@ -105,10 +106,10 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
 
 def test_parts_of_a_table_are_measured_of_what_decides_their_cost() -> None:
     """Variants with small groups take part then, and nothing that would be read whole for minutes."""
-    whole = choosing.choosing_plan(Request(datasets=("eq",), rows=2_000), images=False)
+    whole = choosing.choosing_plan(Request(datasets=("eq",), rows=2_000), TABLES)
     take = "take[rows=100,handle=kept]"
     asked = Request(datasets=("eq",), rows=2_000, operations=("save", "read", take), target="arrow")
-    parts = choosing.choosing_plan(asked, images=False)
+    parts = choosing.choosing_plan(asked, TABLES)
     assert "parquet[engine=pyarrow,codec=none,row_group_rows=8192]" in parts.variants
     assert "parquet[engine=pyarrow,codec=none,row_group_rows=8192]" not in whole.variants
     formats = {variant.partition("[")[0] for variant in parts.variants}
@@ -174,7 +175,7 @@ def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
         lambda: tmp_path,
         [],
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
-        images=False,
+        kind=TABLES,
         budget_s=100,
         may_win=lambda run: ["pickle[engine=pandas]"],
         contending=lambda run: (),
@@ -186,11 +187,11 @@ def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
 
 
 @pytest.mark.parametrize(
-    ("dataset", "images", "few", "all_of_them"),
-    [("eq", False, 20_000, 200_000), ("cifar-like", True, 1_000, 10_000), ("imagenet-like", True, 497, 1_990)],
+    ("dataset", "kind", "few", "all_of_them"),
+    [("eq", TABLES, 20_000, 200_000), ("cifar-like", IMAGES, 1_000, 10_000), ("imagenet-like", IMAGES, 497, 1_990)],
 )
 def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
-    dataset: str, images: bool, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    dataset: str, kind: DataKind, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[int] = []
 
@@ -205,7 +206,7 @@ def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
         lambda: tmp_path,
         [],
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
-        images=images,
+        kind=kind,
         budget_s=120,
         may_win=lambda run: (),
         contending=lambda run: (),
@@ -221,7 +222,7 @@ def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         lambda: tmp_path,
         [],
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
-        images=False,
+        kind=TABLES,
         budget_s=1,
         may_win=lambda run: pytest.fail("nobody has to be sifted"),
         contending=lambda run: (),

@@ -20,7 +20,8 @@ from bench_runner.machine import linux
 from bench_runner.run import launcher as launching
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher, Limits, Outcome
-from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
+from bench_runner.worker.messages import Probed, ProbeTask, encode
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
 from tests.bench_runner.conftest import WORKER_TIMEOUT_S, chain_of
@@ -42,20 +43,16 @@ def own_launcher(faulty: None) -> Iterator[Launcher]:
 
 def probe(launcher: Launcher, folder: Path, size_bytes: int = 10 * MB) -> Outcome:
     """One short job whose answer is known."""
-    task = {
-        "job": "probe_memory",
-        "how": "numpy",
-        "size_bytes": size_bytes,
-        "scratch": str(folder),
-        "confine": str(folder),
-        "printed": str(folder / "printed"),
-    }
-    return launcher.run(task, LIMITS)
+    return launcher.run(probe_task(folder, size_bytes), LIMITS)
+
+
+def probe_task(folder: Path, size_bytes: int) -> ProbeTask:
+    return ProbeTask(how="numpy", size_bytes=size_bytes, scratch=folder, confine=folder, printed=folder / "printed")
 
 
 def peak(outcome: Outcome) -> int:
     assert outcome.failure is None
-    return int(outcome.answer("measured")["figures"]["peak_rss_bytes"])
+    return outcome.answer(Probed).peak_rss_bytes
 
 
 def children() -> list[psutil.Process]:
@@ -90,7 +87,7 @@ def test_a_forkserver_that_dies_under_its_job_costs_that_job_only(
         patch.setattr(linux.MemoryReader, "read", read)
         lost = probe(own_launcher, tmp_path)
     assert lost.failure is not None
-    assert lost.failure[0] == "crash"
+    assert lost.failure.kind == "crash"
     assert peak(probe(own_launcher, tmp_path)) == pytest.approx(10 * MB, rel=0.1)
 
 
@@ -220,22 +217,16 @@ def test_workers_take_no_code_from_the_current_folder(tmp_path: Path) -> None:
         (poisoned / package / "__init__.py").write_text(POISON)
     for module in ("csv", "json", "pyarrow", "numpy"):
         (poisoned / f"{module}.py").write_text(POISON)
-    task = {
-        "job": "probe_memory",
-        "how": "numpy",
-        "size_bytes": MB,
-        "scratch": str(scratch),
-        "confine": str(scratch),
-        "printed": str(scratch / "printed"),
-    }
+    task = encode(probe_task(scratch, MB))
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "import os\n"
         "from bench_runner.run.launcher import Launcher, Limits\n"
+        "from bench_runner.worker.messages import AnyTask, decode\n"
         f"os.chdir({str(poisoned)!r})\n"
         "for isolate in ('forkserver', 'spawn'):\n"
         "    launcher = Launcher(isolate=isolate, threads=None, preload=['csv', 'parquet'])\n"
-        f"    outcome = launcher.run({task!r}, Limits({WORKER_TIMEOUT_S}, 10**10))\n"
+        f"    outcome = launcher.run(decode({task!r}, AnyTask), Limits({WORKER_TIMEOUT_S}, 10**10))\n"
         "    launcher.close()\n"
         "    print(isolate, outcome.failure, launcher.preload_failures)\n"
     )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from bench_runner.machine import linux
 from bench_runner.results.statistics import summarise
 from bench_runner.run.chains import Bench, ChainFailed, _device_doubt
 from bench_runner.run.launcher import Outcome
+from bench_runner.worker.messages import Measured, MeasureTask
 from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_chains import Spying
 
@@ -90,9 +87,9 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
 def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench, at_rest: None) -> None:
     """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
 
-    def device(task: Mapping[str, Any], outcome: Outcome) -> None:
-        if task["operation"] == "read":
-            outcome.answer("measured")["figures"]["device_read_bytes"] = 10**9
+    def device(task: MeasureTask, outcome: Outcome) -> None:
+        if task.operation == "read":
+            outcome.answer(Measured).figures["device_read_bytes"] = 10**9
 
     save, read = run_faulty("none", on=Spying(bench, device).bench())
     assert read.failure is None
@@ -109,10 +106,10 @@ def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executo
     """Rule 14: warm is made and proven before the read, not hoped for."""
     left: list[int] = []
 
-    def evict(task: Mapping[str, Any], outcome: Outcome) -> None:
-        if task["operation"] == "save":
-            linux.evict_file(Path(task["location"]))
-            left.append(linux.resident_file_bytes(Path(task["location"])))
+    def evict(task: MeasureTask, outcome: Outcome) -> None:
+        if task.operation == "save":
+            linux.evict_file(task.location)
+            left.append(linux.resident_file_bytes(task.location))
 
     save, read = run_faulty("none", on=Spying(bench, evict).bench())
     assert left == [0]

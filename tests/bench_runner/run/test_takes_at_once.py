@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.operations.operation import REPETITIONS
-from bench_runner.worker.block import calls_that_fit
+from bench_runner.worker.sampling.block import calls_that_fit
 from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_selecting import only
 

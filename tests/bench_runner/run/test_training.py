@@ -20,7 +20,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.suites import SUITES
-from bench_runner.worker import epochs
+from bench_runner.worker.sampling import epochs
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from image_storages.registry import STORAGES

@@ -8,7 +8,7 @@ import pytest
 from adapters.errors import RefusedData
 from adapters.offers import Handle
 from bench_runner.operations.operation import REPETITIONS
-from bench_runner.worker.block import (
+from bench_runner.worker.sampling.block import (
     ENOUGH_NS,
     FEWEST_KEPT,
     HELD_BYTES,

@@ -10,8 +10,8 @@ import pytest
 
 from adapters.offers import Handle
 from bench_runner.clock import now_ns, pause
-from bench_runner.worker.block import Block, is_cached
-from bench_runner.worker.streams import both_sides, call_at_once, empty_call_ns
+from bench_runner.worker.sampling.block import Block, is_cached
+from bench_runner.worker.sampling.concurrent import both_sides, call_at_once, empty_call_ns
 
 THREADS, CALLS, SLEEP_S = 4, 40, 0.005
 

@@ -24,6 +24,6 @@ REASONS = [
 
 @pytest.mark.parametrize(("error", "kind", "words"), REASONS)
 def test_an_error_has_its_kind(error: BaseException, kind: str, words: str) -> None:
-    found, reason = classify(error)
-    assert found == kind
-    assert words in reason
+    found = classify(error)
+    assert found.kind == kind
+    assert words in found.reason

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import gc
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from adapters.contract import Native, Records, Stored, TabularFormat
 from bench_runner.clock import Laps
+from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
-from bench_runner.operations import PRIMER_ROWS, READ_ALL, Operation, Stage, operation_of, targets
+from bench_runner.operations import READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.project import chosen_columns
 from bench_runner.operations.targets import Target
-from bench_runner.worker import block, clean_slate, verify
+from bench_runner.worker import clean_slate, prepared, verification, verify
 from bench_runner.worker import sample as worker
-from bench_runner.worker.sample import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
-from bench_runner.worker.settle import Control, Rest, Settler
+from bench_runner.worker.messages import ImportTask, MeasureTask
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
+from bench_runner.worker.prepared import Prepared
+from bench_runner.worker.sampling import block, joined
+from bench_runner.worker.settle import Control, Readiness, Rest, Settler
+from bench_runner.worker.verification import Part, Verified, verified
 from data_generator.cache import StoredDataset, prepare, read_table
 from data_generator.catalogue import resolve
 
@@ -66,6 +72,12 @@ class SpyAdapter:
     def data_of(self, location: Path) -> Path:
         return location
 
+    sized_at = data_of
+
+    def begin(self, location: Path) -> None: ...
+
+    def end(self, location: Path) -> None: ...
+
     def save(self, table: pa.Table, location: Path) -> None:
         self._order.note(f"save {table.num_rows} rows")
         location.touch()
@@ -96,7 +108,7 @@ def phase() -> Iterator[mmap.mmap]:
 def order(monkeypatch: pytest.MonkeyPatch, phase: mmap.mmap) -> Order:
     made = Order(monkeypatch, phase)
     adapter = SpyAdapter(made)
-    monkeypatch.setattr(worker, "loaded_adapter", lambda task: adapter)
+    monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     made.spy(linux, "fsync_all")
     made.spy(Settler, "settle")
     made.spy(linux, "reset_high_water")
@@ -105,7 +117,7 @@ def order(monkeypatch: pytest.MonkeyPatch, phase: mmap.mmap) -> Order:
     made.spy(targets, "to_native")
     made.spy(targets, "from_native")
     made.spy(targets, "touch")
-    made.spy(worker, "remove")
+    made.spy(verification, "remove")
     made.spy(verify, "compare")
     for name in ("start", "stop"):
         made.spy(Laps, name)
@@ -113,29 +125,31 @@ def order(monkeypatch: pytest.MonkeyPatch, phase: mmap.mmap) -> Order:
 
 
 @pytest.fixture
-def task(tmp_path: Path, dataset: StoredDataset) -> dict[str, Any]:
-    return {
-        "job": "measure",
-        "operation": "save",
-        "variant": "spy",
-        "target": {"kind": "arrow", "strings": "str", "nulls": "masked"},
-        "dataset": str(dataset.path),
-        "digest": dataset.digest,
-        "rows": ROWS,
-        "whole": True,
-        "location": str(tmp_path / "table"),
-        "primer": str(tmp_path / "primer"),
-        "last_reader": True,
-        "scratch": str(tmp_path),
-        "need_bytes": 0,
-        "best_control": None,
-        "readiness": {"touches": True, "why": ""},
-        "thorough": True,
-        "cold": False,
-    }
+def task(tmp_path: Path, dataset: StoredDataset) -> MeasureTask:
+    return MeasureTask(
+        scratch=tmp_path,
+        confine=tmp_path,
+        printed=tmp_path / "printed",
+        operation="save",
+        variant="spy",
+        target=Target(kind="arrow"),
+        dataset=dataset.path,
+        dataset_name=dataset.name,
+        dataset_digest=dataset.digest,
+        rows=ROWS,
+        whole=True,
+        location=tmp_path / "table",
+        primer=tmp_path / "primer",
+        last_reader=True,
+        need_bytes=0,
+        best_control=None,
+        readiness=Readiness(True, ""),
+        thorough=True,
+        cold=False,
+    )
 
 
-def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     """Rules 1, 2, 3 and 6: primed small, the input in hand, the machine at rest, a clean slate, the reset; the sync
     after the clock."""
     (answer,) = worker.measure(task, phase)
@@ -144,7 +158,7 @@ def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap
         ("reset_high_water", PHASE_PREPARE),
         ("start", PHASE_PREPARE),
         ("to_native", PHASE_PREPARE),
-        (f"save {PRIMER_ROWS} rows", PHASE_PREPARE),
+        (f"save {TABLES.primer_rows} rows", PHASE_PREPARE),
         ("stop", PHASE_PREPARE),
         ("make", PHASE_PREPARE),
         ("settle", PHASE_PREPARE),
@@ -157,30 +171,30 @@ def test_the_life_of_a_save(order: Order, task: dict[str, Any], phase: mmap.mmap
         ("fsync_all", PHASE_AFTER),
         ("stored", PHASE_AFTER),
     ]
-    assert {"wall_ns", "cpu_ns", "engine_ns", "convert_ns", "sync_ns", "first_call_ns"} <= set(answer["figures"])
+    assert {"wall_ns", "cpu_ns", "engine_ns", "convert_ns", "sync_ns", "first_call_ns"} <= set(answer.figures)
 
 
-def test_the_life_of_a_read(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+def test_the_life_of_a_read(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     """Rules 7 and 11: every page touched inside the clock; verified after it, and again without the files."""
     list(worker.measure(task, phase))
     order.seen.clear()
     phase[0] = PHASE_PREPARE
-    (answer,) = worker.measure(task | {"operation": "read"}, phase)
+    (answer,) = worker.measure(replace(task, operation="read"), phase)
     inside = [what for what, when in order.seen if when == PHASE_CLOCK]
     assert inside == ["start", f"read {ROWS} rows", "from_native", "touch", "stop"]
     before = [what for what, when in order.seen if when == PHASE_PREPARE]
-    primed = ["reset_high_water", "start", f"read {PRIMER_ROWS} rows", "from_native", "touch", "stop"]
+    primed = ["reset_high_water", "start", f"read {TABLES.primer_rows} rows", "from_native", "touch", "stop"]
     assert before == [*primed, "settle", "trim_heap", "reset_high_water"]
     assert [what for what, when in order.seen if when == PHASE_AFTER] == ["compare", "remove", "compare"]
-    assert not Path(task["location"]).exists()
-    assert answer["fidelity"] == "exact"
+    assert not task.location.exists()
+    assert answer.fidelity == "exact"
     parts = ("engine_ns", "convert_ns", "touch_ns")
-    assert all(answer["figures"][part] > 0 for part in parts)
-    assert sum(answer["figures"][part] for part in parts) <= answer["figures"]["wall_ns"]
+    assert all(answer.figures[part] > 0 for part in parts)
+    assert sum(answer.figures[part] for part in parts) <= answer.figures["wall_ns"]
 
 
 def test_a_server_runs_from_before_the_machine_comes_to_rest_until_behind_the_clock(
-    order: Order, task: dict[str, Any], phase: mmap.mmap
+    order: Order, task: MeasureTask, phase: mmap.mmap
 ) -> None:
     for name in ("begin", "end"):
         order.spy(Operation, name)
@@ -233,39 +247,38 @@ class Keeping(TabularFormat):
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 @pytest.mark.parametrize("native", [Native.PANDAS, Native.ARROW, Native.POLARS, Native.RECORDS])
 def test_without_a_call_of_its_own_columns_are_selected_from_everything(
-    native: Native, kind: str, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+    native: Native, kind: str, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right ones, in the order asked, whatever the engine gives; and the answer says so."""
     adapter = Keeping(native)
-    monkeypatch.setattr(worker, "loaded_adapter", lambda task: adapter)
+    monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     results: list[Any] = []
 
-    def verified(ready: worker.Ready, result: Any, **given: Any) -> worker.Answer:
-        results.append(result)
-        return real(ready, result, **given)
+    def noted(ready: Prepared, parts: Sequence[Part], **given: Any) -> Verified:
+        results.extend(result for _, result in parts)
+        return verified(ready, parts, **given)
 
-    real = worker.verified
-    monkeypatch.setattr(worker, "verified", verified)
-    task["target"]["kind"] = kind
+    monkeypatch.setattr(worker, "verified", noted)
+    task = replace(task, target=Target(kind=kind))
     list(worker.measure(task, phase))
-    (answer,) = worker.measure(task | {"operation": "project[columns=3]"}, phase)
-    stored = read_table(Path(task["dataset"]), 0).schema
-    asked = chosen_columns(stored, task["digest"], 3)
+    (answer,) = worker.measure(replace(task, operation="project[columns=3]"), phase)
+    stored = read_table(task.dataset, 0).schema
+    asked = chosen_columns(stored, task.dataset_digest, 3)
     assert asked != [name for name in stored.names if name in asked], "another order than the stored one"
     (result,) = results
     assert list(result.columns if kind == "pandas" else result.column_names) == asked
     assert len(result) == ROWS
-    assert (answer["fallback"], answer["fidelity"], answer["saw_all"]) == (READ_ALL, "exact", False)
+    assert (answer.fallback, answer.fidelity, answer.saw_all) == (READ_ALL, "exact", False)
 
 
-def test_only_the_last_reader_removes_the_stored_copy(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
+def test_only_the_last_reader_removes_the_stored_copy(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     list(worker.measure(task, phase))
-    list(worker.measure(task | {"operation": "read", "last_reader": False}, phase))
-    assert Path(task["location"]).exists()
+    list(worker.measure(replace(task, operation="read", last_reader=False), phase))
+    assert task.location.exists()
 
 
-def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: dict[str, Any], phase: mmap.mmap) -> None:
-    list(worker.measure(task | {"rows": 10}, phase))
+def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
+    list(worker.measure(replace(task, rows=10), phase))
     assert [what for what, _ in order.seen if what.startswith("save")] == ["save 10 rows", "save 10 rows"]
 
 
@@ -273,22 +286,28 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: StoredDataset
 ) -> None:
     """Rule 11: also when both comparisons pass, but not alike."""
-    answers = [{"fidelity": "exact", "losses": []}, {"fidelity": "declared loss", "losses": ["rounded"]}]
-    monkeypatch.setattr(worker, "_compare", lambda *arguments: answers.pop(0))
+    answers = [(), ("rounded",)]
+    monkeypatch.setitem(verification.COMPARISONS, "tables", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
     stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
     location.touch()
-    ready = worker.Ready(stage, operation_of("read"), None, location, REST, {}, True)
-    with pytest.raises(worker.Mismatch, match="changed when its files were removed"):
-        worker.verified(ready, pa.table({}), last_reader=True)
+    ready = Prepared(stage, operation_of("read"), None, location, REST, {}, True)
+    with pytest.raises(verify.Mismatch, match="changed when its files were removed"):
+        verified(ready, [(None, pa.table({}))], last_reader=True)
 
 
 @pytest.mark.parametrize("threads", [None, 1])
 def test_an_adapter_is_told_how_many_threads_it_has(threads: int | None) -> None:
     """Some libraries take it by an argument of each call, and not from the environment."""
-    task = {"variant": "feather[engine=pyarrow,codec=none]", "threads": threads}
-    assert worker.loaded_adapter(task).threads == threads
+    task = ImportTask(
+        variant="feather[engine=pyarrow,codec=none]",
+        threads=threads,
+        scratch=Path(),
+        confine=Path(),
+        printed=Path(),
+    )
+    assert prepared.loaded_adapter(task).threads == threads
 
 
 @pytest.mark.parametrize("codec", [None, "none", "gzip"])
@@ -299,7 +318,7 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
     adapter.values["codec"] = "zstd"
     monkeypatch.setattr(adapter, "stored", lambda location: Stored(codec=codec))
     with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, its variant says zstd"):
-        worker.read_back(adapter, Path("table"))
+        verification.read_back(adapter, Path("table"))
 
 
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,19 +335,19 @@ def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(clean_slate, "_arrow_pools", lambda: [Pool("one"), Pool("two")])
     monkeypatch.setattr(linux, "trim_heap", lambda: done.append("heap"))
     monkeypatch.setattr("gc.collect", lambda generation: done.append(f"collector {generation}"))
-    worker.clean_slate()
+    clean_slate.clean_slate()
     assert done == ["collector 2", "one", "two", "heap"]
-    worker.clean_slate(thorough=False)
+    clean_slate.clean_slate(thorough=False)
     assert done[4:] == ["collector 1", "one", "two", "heap"]
 
 
 def test_containers_are_counted_and_many_of_them_collect() -> None:
-    before = worker.containers_made()
+    before = clean_slate.containers_made()
     kept = [[number] for number in range(50_000)]
-    assert 49_000 < worker.containers_made() - before < 53_000, len(kept)
+    assert 49_000 < clean_slate.containers_made() - before < 53_000, len(kept)
     gc.collect()
-    assert not worker.may_collect(10_000)
-    assert worker.may_collect(100_000)
+    assert not clean_slate.may_collect(10_000)
+    assert clean_slate.may_collect(100_000)
     collections = gc.get_stats()[2]["collections"]
     made = [[number] for number in range(10_000)]
     assert gc.get_stats()[2]["collections"] == collections, len(made)
@@ -336,12 +355,12 @@ def test_containers_are_counted_and_many_of_them_collect() -> None:
 
 @pytest.mark.parametrize("many", [False, True])
 def test_what_priming_makes_tells_whether_all_garbage_is_collected(
-    many: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+    many: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many objects for each row as would lead to a full collection inside the clock; or next to none."""
     collected: list[bool] = []
     kept: list[object] = []
-    monkeypatch.setattr(worker, "clean_slate", lambda thorough: collected.append(thorough))
+    monkeypatch.setattr(prepared, "clean_slate", lambda thorough: collected.append(thorough))
 
     def save(self: SpyAdapter, held: Any, location: Path) -> None:
         location.touch()
@@ -349,19 +368,19 @@ def test_what_priming_makes_tells_whether_all_garbage_is_collected(
 
     monkeypatch.setattr(SpyAdapter, "save", save)
     gc.collect()
-    list(worker.measure({**task, "thorough": False}, phase))
+    list(worker.measure(replace(task, thorough=False), phase))
     assert collected == [many]
 
 
 @pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
 def test_a_full_collection_that_nobody_expected_is_told(
-    thorough: bool, told: bool, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+    thorough: bool, told: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a forked worker it would copy what the forkserver has loaded, inside the clock."""
-    monkeypatch.setattr(worker, "may_collect", lambda containers: False)
+    monkeypatch.setattr(prepared, "may_collect", lambda containers: False)
     monkeypatch.setattr(SpyAdapter, "save", lambda self, held, location: (location.touch(), gc.collect()))
-    (answer,) = worker.measure({**task, "thorough": thorough}, phase)
-    assert answer["collected"] is told
+    (answer,) = worker.measure(replace(task, thorough=thorough), phase)
+    assert answer.collected is told
 
 
 def test_every_pool_of_arrow_is_known() -> None:
@@ -375,7 +394,7 @@ def test_every_pool_of_arrow_is_known() -> None:
     ["read", "project[columns=3]", "take[rows=5,handle=kept]", "take[rows=5,handle=reopened,columns=2]", "scan"],
 )
 def test_nothing_of_the_data_set_is_read_inside_the_clock(
-    operation: str, order: Order, task: dict[str, Any], phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+    operation: str, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is to be asked for, and the right answer, are read before the clock and after it."""
     list(worker.measure(task, phase))
@@ -387,44 +406,50 @@ def test_nothing_of_the_data_set_is_read_inside_the_clock(
         return whole(self, *given)
 
     monkeypatch.setattr(Stage, "table", table)
-    list(worker.measure({**task, "operation": operation}, phase))
+    list(worker.measure(replace(task, operation=operation), phase))
     assert PHASE_CLOCK not in phases
     assert PHASE_AFTER in phases
 
 
 @pytest.mark.parametrize("large", [True, False])
 def test_of_large_answers_one_is_held_at_a_time(
-    large: bool, task: dict[str, Any], phase: mmap.mmap, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+    large: bool, task: MeasureTask, phase: mmap.mmap, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one is verified and dropped before the clock, and the machine comes to rest again: two of them may be
     more memory than is made ready."""
     queries = prepare(resolve("snowset", {"block_rows": "500"}, rows=5_000), cache_folder)
     variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"
-    about = {"dataset": str(queries.path), "digest": queries.digest, "rows": 5_000, "name": queries.name}
-    task = {**task, **about, "variant": variant, "threads": None}
+    task = replace(
+        task,
+        dataset=queries.path,
+        dataset_digest=queries.digest,
+        dataset_name=queries.name,
+        rows=5_000,
+        variant=variant,
+    )
     list(worker.measure(task, phase))
     phase[0] = PHASE_PREPARE
     seen: list[tuple[str, int]] = []
-    check, settle = worker.verified, Settler.settle
+    join, settle = joined.joined, Settler.settle
 
-    def verified(ready: Any, result: list[Any], *, last_reader: bool) -> Any:
+    def joining(operation: Any, rows: int, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Part]:
         seen.append(("verified in its phase", phase[0]))
-        seen.append(("answers", len(result)))
-        return check(ready, result, last_reader=last_reader)
+        seen.append(("answers", len(given)))
+        return join(operation, rows, asked, given)
 
     def settled(self: Settler, need_bytes: int) -> Rest:
         seen.append(("settled", 1))
         return settle(self, need_bytes)
 
-    monkeypatch.setattr(worker, "verified", verified)
+    monkeypatch.setattr(joined, "joined", joining)
     monkeypatch.setattr(Settler, "settle", settled)
     monkeypatch.setattr(block, "MOST_RESULT_BYTES", 500_000 if large else 10**9)
-    (answer,) = worker.measure({**task, "operation": "query[groups=0.5,block_rows=500]"}, phase)
+    (answer,) = worker.measure(replace(task, operation="query[groups=0.5,block_rows=500]"), phase)
     answers = [count for what, count in seen if what == "answers"]
     assert [what for what, _ in seen].count("settled") == 1 + large
-    assert answers == ([1, 1] if large else [1 + answer["figures"]["repetitions"]])
+    assert answers == ([1, 1] if large else [1 + answer.figures["repetitions"]])
     assert seen[1] == (("verified in its phase", PHASE_PREPARE) if large else ("verified in its phase", PHASE_AFTER))
-    assert answer["figures"]["repetitions"] == 1 or not large
-    assert (answer["held_before_bytes"] == 0) == large
-    assert answer["figures"]["verify_ns"] > 0
-    assert answer["fidelity"] == "exact"
+    assert answer.figures["repetitions"] == 1 or not large
+    assert (answer.held_before_bytes == 0) == large
+    assert answer.figures["verify_ns"] > 0
+    assert answer.fidelity == "exact"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from bench_runner.operations import RepeatedOperation, operation_of
-from bench_runner.worker.together import joined
+from bench_runner.worker.sampling.joined import joined
 from bench_runner.worker.verify import Mismatch
 
 TAKE = cast(RepeatedOperation, operation_of("take[rows=2]"))

@@ -123,7 +123,7 @@ def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
     run, table = table_of(replace(CSV, dataset="webface"), {"request": {"webface": "/data/web face.h5"}})
     assert "--webface '/data/web face.h5'" in repeating_command(run, table, table.rows[0])
     images = chains("image")[0]
-    run, table = table_of(images, {"request": {"data": "pictures"}})
+    run, table = table_of(replace(images, dataset="images"), {"request": {"data": "pictures"}})
     assert repeating_command(run, table, table.rows[0]).endswith("--data pictures")
     run, table = table_of(replace(CSV, dataset="table[share=0.25]"), {"request": {"data": "my.csv"}})
     assert repeating_command(run, table, table.rows[0]).endswith("--data my.csv")

@@ -20,6 +20,7 @@ from adapters.document_store import DocumentLoss, DocumentStoreAdapter
 from adapters.errors import RefusedData
 from adapters.losses import Cause
 from bench_runner.clock import Laps
+from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.operations import is_repeated, operation_of
 from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
@@ -31,7 +32,7 @@ from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import REPETITIONS, Stage
 from bench_runner.operations.targets import Target
 from bench_runner.suites import SUITES
-from bench_runner.worker.block import open_copy
+from bench_runner.worker.sampling.block import open_copy
 from data_generator import documents
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
@@ -65,7 +66,7 @@ def own(lines: list[dict[str, object]], folder: Path) -> Stage:
 def test_the_suite_spells_operations_as_they_are_named(spelled: str) -> None:
     operation = operation_of(spelled)
     assert operation.spelled == spelled
-    assert operation.of_documents
+    assert operation.kinds in ((DOCUMENTS,), None)
     assert operation.refusal(pa.schema([("a", pa.int64())]), 10**6) is not None or operation.name in ("save", "read")
 
 
@@ -99,8 +100,6 @@ def test_a_server_runs_before_what_would_start_it_inside_the_clock(
     operation.begin(asked, tmp_path / "stored/table")
     operation.end(asked, tmp_path / "stored/table")
     around = [] if place is None else [("begin", tmp_path / place), ("end", tmp_path / place)]
-    assert served.seen == around
-    operation.begin(replace(asked, target=Target("arrow")), tmp_path / "stored/table")
     assert served.seen == around
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,8 @@ from bench_runner.run.known.kept_facts import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Options, Session
+from bench_runner.worker.fidelity import Verdict
+from bench_runner.worker.messages import FidelityFound
 
 SECOND = 10**9
 
@@ -31,7 +34,7 @@ def chain(name: str) -> Chain:
 CHAINS = [chain("csv[engine=pandas]"), chain("pickle[engine=pandas]")]
 
 
-VERDICT = {"kind": "int8", "nulls": False, "outcome": "exact", "how": "", "bound": "", "cause": "", "target_alone": ""}
+VERDICT = Verdict(kind="int8", nulls=False, outcome="exact", how="", bound="", cause="", target_alone="")
 
 
 class Clock:
@@ -68,7 +71,7 @@ def asked(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]
             for each in chains:
                 clock.seconds += 4
                 asked.append((each.variant.partition("[")[0], each.target.kind))
-                yield each, Outcome(answers=[{"event": "fidelity", "record": VERDICT}])
+                yield each, Outcome(answers=[FidelityFound(VERDICT)])
 
     monkeypatch.setattr(facts, "_Lanes", Lanes)
     return asked
@@ -200,12 +203,13 @@ def test_an_undeclared_change_is_looked_at_again(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails the run, and may be mended by the next one, or have been an accident."""
-    monkeypatch.setitem(VERDICT, "outcome", "error")
+    news = replace(VERDICT, outcome="error")
+    monkeypatch.setattr(f"{__name__}.VERDICT", news)
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     assert {record.outcome for record in WRITTEN} == {"error"}
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     assert asked == EVERY + EVERY
-    monkeypatch.setitem(VERDICT, "cause", "call")
+    monkeypatch.setattr(f"{__name__}.VERDICT", replace(news, cause="call"))
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     assert asked == EVERY + EVERY + EVERY

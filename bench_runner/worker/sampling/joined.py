@@ -14,10 +14,8 @@ import pyarrow as pa
 
 from bench_runner.operations import RepeatedOperation
 from bench_runner.worker.names import columns_differ
+from bench_runner.worker.verification import Part
 from bench_runner.worker.verify import Mismatch
-
-Part = tuple[Any, pa.Table]
-"""What was asked for, and what was given."""
 
 
 def joined(operation: RepeatedOperation, rows: int, asked: Sequence[Any], given: Sequence[pa.Table]) -> list[Part]:

@@ -15,7 +15,7 @@ from typing import Any
 from adapters.offers import Handle
 from bench_runner.clock import now_ns
 from bench_runner.machine import linux
-from bench_runner.worker.block import Block, Call, empty_call
+from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 CALLS_BESIDE = 3
 """Calls one after the other before a block of streams, and as many after it: by what they read it is told whether the

@@ -1,10 +1,9 @@
-"""What two passes through all rows tell (docs/operations.md): figures, whether each row came once, how shuffled.
-
-It knows what was handed out and when. Clock, rest, probes and comparison come around it.
-"""
+"""A sample of all rows in mini-batches, twice, from an open copy (docs/operations.md): times, whether each row came
+once, how shuffled."""
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,14 +11,64 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.contract import Images
+from bench_runner.clock import Laps, now_ns
+from bench_runner.machine import linux
 from bench_runner.operations import Batches, Epoch, orders, streaming
 from bench_runner.operations.batches import STORED, length
-from bench_runner.worker.block import CACHED_SHARE
+from bench_runner.worker.messages import MeasureTask
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
+from bench_runner.worker.prepared import Prepared, distinct_bytes
+from bench_runner.worker.sampling.block import CACHED_SHARE, empty_call_ns
+from bench_runner.worker.sampling.sampled import Sampled
+from bench_runner.worker.verification import Part
 from bench_runner.worker.verify import Mismatch
+from bench_runner.worker.watch import Watch
 
 _PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
 GAP_PERCENTILE = 99
 """So many of a hundred gaps between batches are shorter than the figure that is told."""
+
+
+def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
+    """Two epochs. Their batches are kept until they are verified, so that memory tells nothing of the loader."""
+    stage, operation, location = prepared.stage, _batches(prepared), prepared.location
+    watched = task.served is not None
+    enter(phase, PHASE_READY, watched=watched)
+    watch = Watch()
+    laps = Laps()
+
+    phase[0] = PHASE_CLOCK
+    started = now_ns()
+    laps.start()
+    source = operation.open(stage, location)
+    first = operation.epoch(stage, source, prepared.held[0], laps, started)
+    between = linux.io_bytes()
+    second = operation.epoch(stage, source, prepared.held[1][: first.rows], laps)
+    laps.stop()
+    watch.stop()
+    enter(phase, PHASE_AFTER, watched=watched)
+    laps.parts["cpu_ns"] += watch.started_cpu_ns()
+    moved, both = linux.io_bytes(), [first, second]
+    source.close()
+    asked_bytes = [between.asked_since(watch.moved), moved.asked_since(between)]
+    fetched_bytes = moved.device_read - watch.moved.device_read
+    measured = watch.measured(prepared.rest, started, thorough=prepared.thorough)
+    measured.figures |= {**prepared.first_call} | figures(operation, prepared.held, both, laps.parts, stage.rows)
+    measured.figures |= {
+        "asked_bytes": per_batch(sum(asked_bytes), operation, both),
+        "device_read_bytes": per_batch(fetched_bytes, operation, both),
+        "empty_ns": empty_call_ns(second.batches[-1]),
+        **distinct_bytes(task, prepared),
+    }
+    measured.tells_memory = False
+    measured.device_bytes_of_all = fetched_bytes
+    measured.cached = not operation.fallback_in(stage) and is_cached(asked_bytes, both)
+    return Sampled(measured, prepared.held, both)
+
+
+def _batches(prepared: Prepared) -> Batches:
+    assert isinstance(prepared.operation, Batches)
+    return prepared.operation
 
 
 def figures(
@@ -83,13 +132,13 @@ def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
 # --- whether each row came once, and in its turn ----------------------------------------------------------------------
 
 
-def together(operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch]) -> list[tuple[np.ndarray, Any]]:
+def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Part]:
     """Which rows each epoch was to hand out, and all that it has, one batch behind the other. Raises Mismatch where
     there are too few, too many, or batches of other sizes."""
-    found: list[tuple[np.ndarray, Any]] = []
-    for place, (numbers, epoch) in enumerate(zip(asked, epochs, strict=True), 1):
-        wanted = numbers if place == 1 else numbers[: epochs[0].rows]
-        _check(operation, wanted, epoch, place)
+    found: list[Part] = []
+    for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
+        wanted = numbers if place == 1 else numbers[: given[0].rows]
+        _check(_batches(prepared), wanted, epoch, place)
         found.append((wanted[: epoch.rows], _whole(epoch.batches)))
     return found
 

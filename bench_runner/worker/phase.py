@@ -1,0 +1,26 @@
+"""The page that a worker shares with its launcher: where its sample is, and what the launcher has seen."""
+
+from __future__ import annotations
+
+import mmap
+
+from bench_runner.clock import now_ns, pause
+
+PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER, PHASE_READY = range(4)
+SEEN_LIMIT_S = 10.0
+"""The launcher polls every 2 ms; after this long without a poll it is considered dead."""
+
+
+def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
+    """Say where this sample is. Where services are `watched` from outside, wait until the launcher has looked at them.
+    Raises OSError when it does not."""
+    if not watched:
+        # Without services a launcher knows no phase between preparing and the clock.
+        phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
+        return
+    phase[0] = now
+    began_ns = now_ns()
+    while phase[1] != now:
+        if now_ns() - began_ns > SEEN_LIMIT_S * 1e9:
+            raise OSError(f"the services of this sample were not looked at within {SEEN_LIMIT_S:.0f} s")
+        pause(0.0002)

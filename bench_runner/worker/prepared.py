@@ -1,0 +1,126 @@
+"""Everything before the clock, in a worker: prime, take the input into private memory, rest, clean slate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench_runner import registries
+from bench_runner.clock import Laps
+from bench_runner.machine import linux
+from bench_runner.operations import Operation, Stage, is_repeated, operation_of, targets
+from bench_runner.worker.clean_slate import clean_slate, containers_made, may_collect
+from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask
+from bench_runner.worker.sampling import block, concurrent
+from bench_runner.worker.settle import Rest, Settler
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An operation that has only to be run: primed, its input in private memory, the machine at rest, no memory in any
+    pool (rules 1, 2 and 3)."""
+
+    stage: Stage
+    operation: Operation
+    held: Any
+    location: Path
+    rest: Rest
+    first_call: Mapping[str, int]
+    thorough: bool
+    """Whether all garbage was collected before the clock."""
+    copy: tuple[Any, ...] = ()
+    """What tells the stored copy from any that took its place; empty where it is made, or of images and documents,
+    whose stores may write while they read."""
+
+    def run(self, laps: Laps) -> Any:
+        """What lies inside the clock. Of what is repeated one call, with its opening and closing."""
+        if is_repeated(self.operation):
+            return [self.operation.run(self.stage, self.held[0], self.location, laps)]
+        return self.operation.run(self.stage, self.held, self.location, laps)
+
+
+def prepare(task: MeasureTask) -> Prepared:
+    """Everything before the clock, in this process."""
+    operation = operation_of(task.operation)
+    adapter = loaded_adapter(task)
+    if task.served is not None:
+        adapter.reach(task.served)
+    targets.apply_strings(task.target)
+    stage = Stage(adapter, task.target, task.dataset, task.dataset_digest, task.rows, task.dataset_name)
+    before = containers_made()
+    first_call = _prime(stage, operation, task.primer)
+    made = containers_made() - before
+    held = _held(stage, operation)
+    if operation.changes:
+        operation.prepare(task.location)
+    if task.served is not None and not task.fresh_services:
+        adapter.warm_up(task.location)
+        if task.cold:
+            # What services read for it must not be what the cold call needs.
+            linux.evict_all(adapter.data_of(task.location))
+    operation.begin(stage, task.location)
+    rest = settle(task)
+    thorough = task.thorough or may_collect(made * stage.rows / max(stage.primer_rows, 1))
+    clean_slate(thorough=thorough)
+    may_change = operation.writes or task.target.data_kind.reads_may_write
+    copy = () if may_change else copy_at(adapter.data_of(task.location))
+    return Prepared(stage, operation, held, task.location, rest, first_call, thorough, copy)
+
+
+def _held(stage: Stage, operation: Operation) -> Any:
+    """The input of the call, or of each call of a block."""
+    if not is_repeated(operation):
+        return operation.take_input(stage, stage.rows)
+    threads = operation.threads_at_once
+    around = 2 * concurrent.CALLS_BESIDE if threads > 1 else 0
+    return operation.inputs(stage, stage.rows, threads * (1 + block.REPETITIONS) + around)
+
+
+def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
+    """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
+    held = operation.take_input(stage, stage.primer_rows)
+    if operation.changes:
+        operation.prepare(primer)
+    operation.begin(stage, primer)
+    linux.reset_high_water()
+    before = linux.high_water_bytes()
+    laps = Laps()
+    laps.start()
+    operation.run(stage, held, primer, laps)
+    laps.stop()
+    growth = linux.high_water_bytes() - before
+    operation.end(stage, primer)
+    return {"first_call_ns": laps.parts["wall_ns"], "first_call_rss_bytes": max(growth, 0)}
+
+
+def settle(task: MeasureTask) -> Rest:
+    """Rule 1, as late as it can be: what is at rest now is not a second later."""
+    return Settler(task.scratch, task.best_control, task.readiness).settle(task.need_bytes)
+
+
+def loaded_adapter(task: MeasureTask | ImportTask | FidelityTask) -> Any:
+    """The adapter of a task, with its libraries."""
+    adapter = registries.build(task.variant, threads=task.threads)
+    adapter.load_library()
+    return adapter
+
+
+def copy_at(location: Path) -> tuple[Any, ...]:
+    """The files of a stored copy: names, inodes, sizes, times."""
+    found = ((str(path), path.stat()) for path in linux.files_below(location))
+    return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
+
+
+def stored_bytes(stage: Stage, location: Path) -> int:
+    """The size of a stored copy; where a server keeps documents, without its own files."""
+    return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
+
+
+def distinct_bytes(task: MeasureTask, prepared: Prepared) -> dict[str, int]:
+    """After a cold start: what of the stored copy lies in the page cache now."""
+    if not task.cold:
+        return {}
+    data = prepared.stage.adapter.data_of(prepared.location)
+    return {"distinct_bytes": sum(linux.resident_file_bytes(path) for path in linux.files_below(data))}

@@ -1,0 +1,197 @@
+"""A sample of a block of short calls, one after the other or from several threads (rule 19)."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from adapters.offers import Handle
+from bench_runner.clock import cpu_ns, now_ns
+from bench_runner.machine import linux
+from bench_runner.machine.linux import IoBytes
+from bench_runner.operations import DocumentOperation, RepeatedOperation
+from bench_runner.variants import is_raw_io
+from bench_runner.worker.clean_slate import clean_slate
+from bench_runner.worker.messages import Measured, MeasureTask
+from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
+from bench_runner.worker.prepared import Prepared, distinct_bytes, settle, stored_bytes
+from bench_runner.worker.sampling import block, concurrent, joined
+from bench_runner.worker.sampling.block import Block, Opened
+from bench_runner.worker.sampling.sampled import Sampled
+from bench_runner.worker.verification import Part, verified
+from bench_runner.worker.watch import Watch
+
+
+@dataclass
+class _Before:
+    """The calls before the clock, and what is left for it."""
+
+    prepared: Prepared
+    inputs: list[Any]
+    """What the calls inside the clock ask for."""
+    first: Block = field(default_factory=Block)
+    """One call on each handle."""
+    early: Block = field(default_factory=Block)
+    """Calls before a block of concurrent calls."""
+    spare: list[Any] = field(default_factory=list)
+    """What calls after it may ask for."""
+    asked_bytes: int = 0
+    """What opening and the first call have asked for, of each handle."""
+    figures: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def results(self) -> list[Any]:
+        return [*self.first.results, *self.early.results]
+
+
+def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
+    """All calls: those before the clock, inside it and after it."""
+    operation = _repeated(prepared)
+    threads = operation.threads_at_once
+    opened, io_before = _opened(prepared, operation, task)
+
+    def call(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
+        return block.one_call(operation, prepared.stage, handle, held, prepared.location)
+
+    # After one call, or one of each stream, the next one finds its pages in the cache, and a service that knows it.
+    once = task.cold or task.fresh_services
+    if once:
+        before = _Before(prepared, prepared.held[:threads])
+    else:
+        before = _called_before(prepared, operation, task, opened, call, io_before)
+    handles, inputs = opened.of_calls, before.inputs
+    watched = task.served is not None
+    enter(phase, PHASE_READY, watched=watched)
+    watch = Watch()
+
+    phase[0] = PHASE_CLOCK
+    started = now_ns()
+    cpu_before_ns = cpu_ns()
+    if threads > 1:
+        inside = concurrent.call_at_once(call, handles, inputs, threads)
+    else:
+        inside = block.call_all(call, handles, inputs)
+    own_cpu_ns = cpu_ns() - cpu_before_ns
+    watch.stop()
+    enter(phase, PHASE_AFTER, watched=watched)
+    measured = watch.measured(before.prepared.rest, started, thorough=prepared.thorough)
+    measured.figures |= {**prepared.first_call} | opened.figures | before.figures
+    measured.figures |= inside.figures(own_cpu_ns + watch.started_cpu_ns())
+    late, halves = Block(), inside
+    if threads > 1 and not once:
+        late = block.call_all(call, handles, before.spare[: concurrent.CALLS_BESIDE])
+        halves = concurrent.both_sides(before.early, late)
+    measured.held_before_bytes = sum(each.nbytes for each in before.results)
+    kept = opened.kept
+    del handles
+    held_bytes = _given_back_bytes(opened)
+    _add_figures(measured, inside, threads, once=once)
+    measured.device_bytes_of_all = linux.io_bytes().device_read - io_before.device_read
+    measured.figures |= distinct_bytes(task, prepared)
+    # What buffers of a connection take counts too: whoever sees the wire can tell them from values.
+    measured.held_bytes = held_bytes + prepared.stage.adapter.server_cache_bytes
+    given = [*before.results, *inside.results, *late.results]
+    # Large answers of calls before the clock are verified already.
+    asked = prepared.held if before.first.results or once else prepared.held[len(before.first.laps) :]
+    if kept and not task.cold:
+        measured.cached = block.is_cached(
+            halves,
+            measured.held_bytes,
+            stored_bytes(prepared.stage, prepared.location),
+            before.asked_bytes,
+            sees_reads=task.served is None and not prepared.stage.adapter.reads_unseen,
+            # Raw I/O keeps nothing, and reads of a narrow row no byte beside its values.
+            needs_values=operation.needs_values(asked[0]) and not is_raw_io(prepared.stage.adapter.format),
+        )
+    return Sampled(measured, asked, given)
+
+
+def _repeated(prepared: Prepared) -> RepeatedOperation:
+    assert isinstance(prepared.operation, RepeatedOperation)
+    return prepared.operation
+
+
+def _opened(prepared: Prepared, operation: RepeatedOperation, task: MeasureTask) -> tuple[Opened, IoBytes]:
+    """The stored copy, open and ready to be asked, and what was read before that counts for no call."""
+    stage, location = prepared.stage, prepared.location
+    before = linux.io_bytes()
+    opened = block.open_copy(operation, stage, location)
+    block.make_ready(operation, stage, opened, prepared.held)
+    if task.cold and operation.reads_before_it_is_asked:
+        # Neither the library's memory nor the page cache may hold what was read to make it ready.
+        opened.handles = tuple(operation.open_again(stage, handle, location) for handle in opened.handles)
+        linux.evict_all(stage.adapter.data_of(location))
+        before = linux.io_bytes()
+    return opened, before
+
+
+def _called_before(
+    prepared: Prepared,
+    operation: RepeatedOperation,
+    task: MeasureTask,
+    opened: Opened,
+    call: block.Call,
+    io_before: IoBytes,
+) -> _Before:
+    """The first call, whose time is a figure of its own and which says how many calls the block has."""
+    threads, handles, inputs = operation.threads_at_once, opened.of_calls, prepared.held
+    first = block.call_all(call, handles, inputs[: len(handles)])
+    inputs = inputs[len(handles) :]
+    before = _Before(prepared, inputs, first)
+    before.asked_bytes = linux.io_bytes().asked_since(io_before) // len(handles)
+    before.figures["first_ns"] = first.walls_ns[0]
+    size_bytes = first.results[0].nbytes
+    kept = opened.kept and not operation.may_be_long
+    calls = block.calls_that_fit(first.walls_ns[0], size_bytes, kept=kept, threads=threads)
+    if block.has_large_answers(size_bytes, threads):
+        # Two of them at once may be more memory than is made ready, and the second would wait for the host.
+        began_ns = now_ns()
+        verified(prepared, parts(prepared, prepared.held, first.results), last_reader=False)
+        first.results.clear()
+        before.figures["verify_ns"] = now_ns() - began_ns
+        before.prepared = replace(prepared, rest=settle(task))
+        clean_slate(thorough=prepared.thorough)
+    if threads > 1:
+        before.early = block.call_all(call, handles, inputs[: concurrent.CALLS_BESIDE])
+        inputs = inputs[concurrent.CALLS_BESIDE :]
+    before.inputs, before.spare = inputs[:calls], inputs[calls:]
+    return before
+
+
+def _given_back_bytes(opened: Opened) -> int:
+    """What closing the handles gives back: neither what pools keep for the next call, nor what allocators have
+    split."""
+    clean_slate(thorough=False)
+    before = linux.own_memory().private_bytes
+    while opened.handles:
+        opened.handles[-1].close()
+        # Some libraries have no call that closes: what they hold goes when nobody holds the handle.
+        opened.handles = opened.handles[:-1]
+    clean_slate(thorough=False)
+    return before - linux.own_memory().private_bytes
+
+
+def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool) -> None:
+    """What the answers inside the clock tell."""
+    figures, last, calls = measured.figures, inside.results[-1], len(inside.results)
+    figures["result_bytes"] = sum(each.nbytes for each in inside.results) // calls
+    if threads > 1:
+        figures["empty_ns"] = concurrent.empty_call_ns(last, calls, threads)
+    else:
+        figures["empty_ns"] = block.empty_call_ns(last)
+    measured.tells_memory = block.tells_memory(
+        calls, figures["calls_ns"], figures["result_bytes"], once=once, threads=threads
+    )
+
+
+def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Part]:
+    """The answers as few tables, so that comparing them takes no longer than comparing one. Raises Mismatch."""
+    operation, stage = _repeated(prepared), prepared.stage
+    asked = asked[: len(given)]
+    if operation.adds_up:
+        asked = [operation.expected_rows(stage, each) for each in asked]
+    if isinstance(operation, DocumentOperation):
+        return list(zip(asked, given, strict=True))
+    return joined.joined(operation, stage.rows, asked, given)

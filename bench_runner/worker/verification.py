@@ -1,0 +1,136 @@
+"""Whether what an operation gave is right (rules 7, 10 and 11): private memory, the right answer, the stored codec."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
+from bench_runner import data_kinds
+from bench_runner.machine import linux
+from bench_runner.operations import Operation, Stage, targets
+from bench_runner.worker import document_verify, image_verify, verify
+from bench_runner.worker.names import columns_differ
+from bench_runner.worker.prepared import Prepared, copy_at
+from bench_runner.worker.verify import Mismatch
+
+COMPARE_GROUP_BYTES = 256 * 1024 * 1024
+"""At most about this much of the reference is in memory at once while a result is verified."""
+
+Part = tuple[Any, Any]
+"""What was asked for, and what was given."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came back was right, or but for declared losses."""
+
+    losses: tuple[str, ...]
+
+    @property
+    def fidelity(self) -> str:
+        """In the words of bench_runner.results.records.Sample."""
+        return "declared loss" if self.losses else "exact"
+
+
+def read_back(adapter: Adapter, location: Path) -> Stored:
+    """Rule 10: the file must be what its variant says. Raises Mismatch."""
+    stored = adapter.stored(location)
+    asked = adapter.values.get("codec")
+    if asked is not None and stored.codec != asked:
+        raise Mismatch(f"the file was written with codec {stored.codec}, its variant says {asked}")
+    return stored
+
+
+def verified(prepared: Prepared, parts: Sequence[Part], *, last_reader: bool) -> Verified:
+    """Rules 7 and 11: private memory, the right answer, and once more after the last reader has removed the files.
+
+    Raises Mismatch.
+    """
+    stage, operation = prepared.stage, prepared.operation
+    if stage.adapter.values.get("mapped") != "true":
+        for _, given in parts:
+            _refuse_mapped(given)
+    if prepared.copy and prepared.copy != copy_at(stage.adapter.data_of(prepared.location)):
+        raise Mismatch("the stored copy was replaced or changed while it was read")
+    compare = COMPARISONS[stage.target.data_kind.name]
+    losses = [compare(stage, operation, asked, given) for asked, given in parts]
+    if last_reader:
+        remove(prepared.location)
+        if losses != [compare(stage, operation, asked, given) for asked, given in parts]:
+            raise Mismatch("the result changed when its files were removed")
+    return Verified(tuple(dict.fromkeys(loss for each in losses for loss in each)))
+
+
+def _refuse_mapped(result: Any) -> None:
+    places = np.array(list(targets.buffers(result)), np.uint64).reshape(-1, 2)
+    starts, ends = places[:, 0], places.sum(axis=1, dtype=np.uint64)
+    for start, end, path in linux.file_mappings():
+        inside = (starts < np.uint64(end)) & (ends > np.uint64(start))
+        if inside.any():
+            size_bytes = int(places[inside, 1].sum())
+            raise Mismatch(
+                f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
+                "only a variant with mapped=true may do that"
+            )
+
+
+def _compare_tables(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
+    """Column group by column group, so that the reference is never whole in memory beside the result."""
+    names = operation.columns_of(stage, asked)
+    found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
+    if found != names:
+        raise Mismatch(columns_differ(names, found))
+    losses: dict[str, None] = {}
+    rows = operation.expected_rows(stage, asked)
+    declared = cast(TabularFormat, stage.adapter).losses
+    for group in _column_groups(names, stage.dataset.stat().st_size):
+        part = given[group] if stage.target.kind == "pandas" else given.select(group)
+        expected = operation.expected(stage, group)
+        comparison = verify.compare(expected, part, stage.target, declared, rows)
+        if comparison.problems:
+            raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
+        losses |= dict.fromkeys(comparison.losses)
+    return tuple(losses)
+
+
+def _compare_images(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
+    numbers = operation.expected_rows(stage, asked)
+    adapter = cast(ImageStorage, stage.adapter)
+    owned = adapter.values.get("arrays", "owned") == "owned"
+    least = adapter.least_psnr_db
+    losses = image_verify.compare(stage.dataset, stage.rows, given, owned=owned, least_psnr_db=least, numbers=numbers)
+    if least is not None and not losses:
+        raise Mismatch("a loss is declared, and every pixel came back as it was")
+    return tuple(losses)
+
+
+def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
+    size = max(1, int(len(names) * COMPARE_GROUP_BYTES / max(table_bytes, 1)))
+    for start in range(0, len(names), size):
+        yield names[start : start + size]
+
+
+Comparison = Callable[[Stage, Operation, Any, Any], tuple[str, ...]]
+"""The losses in an answer: (stage, operation, what was asked for, what was given). Raises Mismatch where it differs
+otherwise."""
+
+COMPARISONS: dict[str, Comparison] = {
+    data_kinds.TABLES.name: _compare_tables,
+    data_kinds.IMAGES.name: _compare_images,
+    data_kinds.DOCUMENTS.name: document_verify.compare,
+}
+"""What compares answers with what is right, by the name of the kind of data."""
+
+
+def remove(location: Path) -> None:
+    """Remove a stored copy, file or folder."""
+    if location.is_dir() and not location.is_symlink():
+        shutil.rmtree(location)
+    else:
+        location.unlink(missing_ok=True)

@@ -1,0 +1,75 @@
+"""Another kind of data is one class and its registrations: it runs, resumes, is reported, and no choice is made."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench_runner import data_kinds, registries
+from bench_runner.errors import PlanError
+from bench_runner.operations import targets
+from bench_runner.plan import candidates
+from bench_runner.results.records import read_run
+from bench_runner.suites import SUITES
+from bench_runner.worker import verification
+from data_generator.catalogue import CATALOGUE
+from format_bench import recommend, report, run
+from format_bench.cli import main
+
+REGISTRATIONS = (
+    data_kinds.KINDS,
+    targets.MAKERS,
+    verification.COMPARISONS,
+    registries.REGISTRIES,
+    candidates.CHOICES,
+    CATALOGUE,
+    SUITES,
+)
+
+
+@pytest.fixture
+def graphs(faulty: None) -> Iterator[None]:
+    """Graphs are a kind of data, here and in workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for registered in REGISTRATIONS:
+            for name, value in registered.items():
+                patch.setitem(registered, name, value)  # type: ignore[arg-type]
+        module = importlib.import_module("graph_data")
+        patch.setitem(SUITES, "graphs", module.SUITE)  # type: ignore[arg-type]
+        yield
+        for registered in REGISTRATIONS:
+            registered.pop("graphs", None)  # type: ignore[attr-defined]
+        CATALOGUE.pop("ring")  # type: ignore[attr-defined]
+        sys.modules.pop("graph_data")
+
+
+def test_a_fourth_kind_of_data(
+    graphs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "run"
+    run("graphs", rounds=1, out=folder)
+    measured = run("graphs", rounds=2, out=folder, resume=True)
+    assert measured.failed == 0
+    samples = [sample for sample in read_run(folder).samples if sample.round > 0]
+    assert [(sample.operation, sample.round) for sample in samples] == [
+        *(("save", 1), ("read", 1), ("save", 2), ("read", 2)),
+    ]
+    assert {sample.fidelity for sample in samples if sample.operation == "read"} == {"exact"}
+    assert {sample.conditions.target for sample in samples} == {"edges"}
+
+    page, *_ = report(folder, pdf=True, html=tmp_path / "site")
+    assert "5,000 edges" in page.read_text()
+    assert (folder / "report.pdf").stat().st_size > 10_000
+    with pytest.raises(SystemExit) as ended:
+        main(["report", str(folder)])
+    assert not ended.value.code
+    assert "graph-npz" in capsys.readouterr().out
+
+    with pytest.raises(PlanError, match="does not choose for graphs: nobody has compared stores of graphs yet"):
+        recommend(datasets="ring")
+
