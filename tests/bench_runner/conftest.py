@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,16 @@ def dataset(cache_folder: Path) -> StoredDataset:
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[None]:
     """The format `faulty` is registered, here and in workers."""
+    with plugins_in(PLUGINS):
+        yield
+
+
+@contextmanager
+def plugins_in(folder: Path) -> Iterator[None]:
+    """The adapters whose distributions lie in a folder are registered, here and in workers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(PLUGINS)
-        patch.setenv("PYTHONPATH", os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")]))
+        patch.syspath_prepend(folder)
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
         importlib.invalidate_caches()
         for registry in REGISTRIES.values():
             registry.__dict__.pop("entries", None)

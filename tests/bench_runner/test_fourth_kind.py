@@ -19,6 +19,7 @@ from bench_runner.worker import verification
 from data_generator.catalogue import CATALOGUE
 from format_bench import recommend, report, run
 from format_bench.cli import main
+from tests.bench_runner.conftest import PLUGINS, plugins_in
 
 REGISTRATIONS = (
     data_kinds.KINDS,
@@ -32,9 +33,9 @@ REGISTRATIONS = (
 
 
 @pytest.fixture
-def graphs(faulty: None) -> Iterator[None]:
+def graphs() -> Iterator[None]:
     """Graphs are a kind of data, here and in workers."""
-    with pytest.MonkeyPatch.context() as patch:
+    with plugins_in(PLUGINS / "fourth_kind"), pytest.MonkeyPatch.context() as patch:
         for registered in REGISTRATIONS:
             for name, value in registered.items():
                 patch.setitem(registered, name, value)  # type: ignore[arg-type]

@@ -218,7 +218,7 @@ def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
         def prepare(task: object) -> None:
             raise error
 
-        monkeypatch.setattr(trial.sample, "prepare", prepare)
+        monkeypatch.setattr(trial, "prepare", prepare)
 
     raising(RefusedData("no lists"))
     with pytest.raises(NotImplementedError, match="no lists"):
