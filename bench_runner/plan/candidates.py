@@ -14,7 +14,7 @@ from adapters.spelling import parse, spell
 from bench_runner.data_kinds import DOCUMENTS, IMAGES
 from bench_runner.errors import Failure
 from bench_runner.plan import codecs
-from bench_runner.plan.patterns import alternatives, is_spelled, matches
+from bench_runner.plan.patterns import alternatives, is_spelled, matches, names_in
 from bench_runner.plan.request import Request
 from bench_runner.registries import REGISTRIES
 from bench_runner.suites import CHOICE, CODECS, Suite
@@ -46,8 +46,8 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
     Raises RefusedSetting and UnknownFormat for a spelling of the user's that cannot be.
     """
-    own = [_candidate(choice, threads) for choice in _choices(suite, request)]
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
+    own = [_candidate(choice, threads) for choice in _choices(suite, request, _Names(suite, request))]
     more = [
         _candidate((_track_of_spelled(suite), *registry.engine(text)), threads)
         for registry in (REGISTRIES[suite.kind.name],)
@@ -103,35 +103,51 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
     return Candidate(track, adapter, adapter.variant, codec)
 
 
-def _choices(suite: Suite, request: Request) -> Iterator[Choice]:
+class _Names:
+    """The names of a registry that a request can mean: modules of others are not loaded."""
+
+    def __init__(self, suite: Suite, request: Request) -> None:
+        self._registry = REGISTRIES[suite.kind.name]
+        baseline = [request.baseline] if request.baseline else []
+        self._wanted = names_in([*request.formats, *baseline]) if request.formats else None
+
+    def __contains__(self, name: str) -> bool:
+        return self._wanted is None or name in self._wanted or is_raw_io(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._registry if name in self)
+
+
+def _choices(suite: Suite, request: Request, names: _Names) -> Iterator[Choice]:
     if suite.kind.name in CHOICES:
-        yield from CHOICES[suite.kind.name](suite, request)
+        yield from CHOICES[suite.kind.name](suite, request, names)
     elif suite.variants:
-        yield from _spelled(suite)
+        yield from _spelled(suite, names)
     elif suite.codecs:
-        yield from _with_codecs(suite, request)
+        yield from _with_codecs(suite, request, names)
     else:
-        yield from _engines(suite, request.tracks or suite.tracks)
+        yield from _engines(suite, request.tracks or suite.tracks, names)
 
 
-def _with_codecs(suite: Suite, request: Request) -> Iterator[Choice]:
+def _with_codecs(suite: Suite, request: Request, names: _Names) -> Iterator[Choice]:
     (track,) = suite.tracks
     left_out = () if request.codecs else names_left_out(suite)
     yield track, FORMATS.engines("raw-io")[0], {}
-    for name in FORMATS:
+    for name in names:
         if name not in left_out:
             engine = FORMATS.engines(name)[0]
             for settings in codecs.choices(engine, request.codecs or suite.codecs, request.levels or None):
                 yield track, engine, settings
 
 
-def _spelled(suite: Suite) -> Iterator[Choice]:
+def _spelled(suite: Suite, names: _Names) -> Iterator[Choice]:
     """The variants that a suite spells in full, raw I/O, and every format that it neither spells nor leaves out."""
     (track,) = suite.tracks
     for text in ("raw-io", *suite.variants):
-        yield track, *FORMATS.engine(text)
+        if parse(text)[0] in names:
+            yield track, *FORMATS.engine(text)
     known = {parse(text)[0] for text in suite.variants} | set(names_left_out(suite))
-    for name in FORMATS:
+    for name in names:
         engines = FORMATS.engines(name)
         if name in known or is_raw_io(name):
             continue
@@ -139,7 +155,7 @@ def _spelled(suite: Suite) -> Iterator[Choice]:
             yield track, engine, engine.plain
 
 
-def _engines(suite: Suite, tracks: Iterable[str]) -> Iterator[Choice]:
+def _engines(suite: Suite, tracks: Iterable[str], names: _Names) -> Iterator[Choice]:
     """Each track's engines with their settings; raw I/O, which has no track, comes with the first.
 
     Beside a plain call stand the settings that its engine names for that, and beside a call that loses its lossless
@@ -147,7 +163,7 @@ def _engines(suite: Suite, tracks: Iterable[str]) -> Iterator[Choice]:
     """
     left_out = names_left_out(suite)
     for position, track in enumerate(tracks):
-        for name in FORMATS:
+        for name in names:
             engine = FORMATS.engines(name)[0]
             if is_raw_io(name):
                 if position == 0:
@@ -161,10 +177,10 @@ def _engines(suite: Suite, tracks: Iterable[str]) -> Iterator[Choice]:
                     yield track, *FORMATS.engine(sibling)
 
 
-def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
+def _storages(suite: Suite, request: Request, names: _Names) -> Iterator[Choice]:
     """The storages of the suite, or all of them for --formats to choose from; raw I/O always."""
     (track,) = suite.tracks
-    for name in STORAGES:
+    for name in names:
         if not (is_raw_io(name) or request.formats or name in suite.formats):
             continue
         engine = STORAGES.engines(name)[0]
@@ -173,20 +189,21 @@ def _storages(suite: Suite, request: Request) -> Iterator[Choice]:
             yield track, engine, dict(settings)
 
 
-def _document_stores(suite: Suite, request: Request) -> Iterator[Choice]:
+def _document_stores(suite: Suite, request: Request, names: _Names) -> Iterator[Choice]:
     """Raw I/O, the variants that a suite spells in full, and every store that it neither spells nor leaves out."""
     (track,) = suite.tracks
     known = {parse(text)[0] for text in suite.variants} | set(names_left_out(suite))
-    others = [name for name in DOCUMENT_STORES if is_raw_io(name)]
-    others += [name for name in DOCUMENT_STORES if not is_raw_io(name) and name not in known]
+    others = [name for name in names if is_raw_io(name)]
+    others += [name for name in names if not is_raw_io(name) and name not in known]
     for name in others:
         engine = DOCUMENT_STORES.engines(name)[0]
         yield track, engine, engine.plain
     for text in suite.variants:
-        yield track, *DOCUMENT_STORES.engine(text)
+        if parse(text)[0] in names:
+            yield track, *DOCUMENT_STORES.engine(text)
 
 
-CHOICES: dict[str, Callable[[Suite, Request], Iterator[Choice]]] = {
+CHOICES: dict[str, Callable[[Suite, Request, _Names], Iterator[Choice]]] = {
     IMAGES.name: _storages,
     DOCUMENTS.name: _document_stores,
 }

@@ -63,6 +63,15 @@ def is_spelled(text: str) -> bool:
     return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
+def names_in(texts: Iterable[str]) -> frozenset[str] | None:
+    """The formats that these can mean, where each text names one: 'csv', '^csv$', 'csv[engine=pandas]'. None where one
+    is a regular expression, which may mean a setting of any format, or where there is none."""
+    known = {name for registry in REGISTRIES.values() for name in registry.entries}
+    found = alternatives(texts)
+    names = [text.partition("[")[0] if is_spelled(text) else text.removeprefix("^").removesuffix("$") for text in found]
+    return frozenset(names) if names and known.issuperset(names) else None
+
+
 def matches(text: str, variant: str) -> bool:
     """Whether one alternative means a variant. One that is spelled in full, as reports print it, means itself alone:
     its brackets mean something else in a regular expression, or nothing that is one."""

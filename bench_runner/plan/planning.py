@@ -11,6 +11,7 @@ import difflib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import cast
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
@@ -29,7 +30,7 @@ from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
 from bench_runner.registries import REGISTRIES, all_engines, registry_of
 from bench_runner.suites import Suite
-from bench_runner.variants import format_name, is_raw_io
+from bench_runner.variants import is_raw_io
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
@@ -44,7 +45,13 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
     _check_codecs(suites, request)
     _check_not_tables(suites, request)
     check_datasets(suites, request)
-    _check_formats(suites, request)
+    by_name = {suite.name: suite for suite in suites}
+
+    @cache
+    def offered(suite: str, threads: str) -> Sequence[Candidate]:
+        return candidates(by_name[suite], request, threads)
+
+    _check_formats(suites, request, offered)
     operations = {suite.name: chosen_operations(suite, request) for suite in suites}
     datasets: dict[str, Dataset] = {}
     chains: list[Chain] = []
@@ -58,7 +65,7 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
                     f"{dataset.name}: the suites ask for {known.rows:,} and for {dataset.rows:,} rows of it\n"
                     "  say --rows, or run them one after the other"
                 )
-            for found in _chains(suite, dataset, operations[suite.name], request):
+            for found in _chains(suite, dataset, operations[suite.name], request, offered):
                 if isinstance(found, Excluded):
                     excluded.append(found)
                 else:
@@ -82,12 +89,15 @@ def _offered(suites: Sequence[Suite]) -> list[str]:
     return list(names)
 
 
-def _check_formats(suites: Sequence[Suite], request: Request) -> None:
+Offered = Callable[[str, str], Sequence[Candidate]]
+"""What takes part before the user's choice, by the name of a suite and the threads; found once for a plan."""
+
+
+def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) -> None:
     """Every alternative of --formats must find a variant in one of the suites; of --formats-not one that exists."""
-    offered = [
-        candidate.variant for suite in suites for candidate in candidates(suite, request, request.threads or "default")
-    ]
-    names = list(dict.fromkeys(format_name(variant) for variant in offered if not is_raw_io(variant)))
+    threads = request.threads or "default"
+    offered = [candidate.variant for suite in suites for candidate in offer(suite.name, threads)]
+    names = _offered(suites)
     for text in patterns.alternatives(request.formats):
         name = text.strip("^$")
         for suite in suites:
@@ -100,8 +110,9 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
                 )
     more = f"there are: {', '.join(names)}; --list shows what a request would measure"
     patterns.check_found("--formats", request.formats, offered, names, more)
-    everything = [engine().variant for _, engine in all_engines()]
-    patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
+    if request.formats_not:
+        everything = [engine().variant for _, engine in all_engines()]
+        patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
 
 
 # --- which operations ---------------------------------------------------------------------------------------------
@@ -201,11 +212,11 @@ def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _chains(
-    suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request
+    suite: Suite, dataset: Dataset, operations: tuple[str, ...], request: Request, offer: Offered
 ) -> Iterator[Chain | Excluded]:
     threads_of_suite = (request.threads,) if request.threads else suite.threads
     for threads in threads_of_suite:
-        for candidate in candidates(suite, request, threads):
+        for candidate in offer(suite.name, threads):
             if not wanted(candidate.variant, request):
                 continue
             for work_dir, network in itertools.product(request.work_dirs, request.networks or suite.networks):

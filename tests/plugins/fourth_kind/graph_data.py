@@ -94,7 +94,7 @@ data_kinds.KINDS[GRAPHS.name] = GRAPHS
 targets.MAKERS[GRAPHS.name] = lambda table, target: table
 verification.COMPARISONS[GRAPHS.name] = _compare
 registries.REGISTRIES[GRAPHS.name] = Registry({}, "format_bench.graphs", "graph format")
-candidates.CHOICES[GRAPHS.name] = lambda suite, request: iter([("plain", GraphNpz, {})])
+candidates.CHOICES[GRAPHS.name] = lambda suite, request, names: iter([("plain", GraphNpz, {})])
 catalogue.CATALOGUE["ring"] = catalogue.Entry(  # type: ignore[index]
     "a ring", "the fourth kind of data", "graph_data:ring", 5_000, kind=GRAPHS.name
 )
