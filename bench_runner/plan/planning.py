@@ -29,7 +29,7 @@ from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
 from bench_runner.registries import REGISTRIES, all_engines, registry_of
 from bench_runner.suites import Suite
-from bench_runner.variants import format_name, is_raw_io
+from bench_runner.variants import is_raw_io, variant_of
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
@@ -87,7 +87,7 @@ def _check_formats(suites: Sequence[Suite], request: Request) -> None:
     offered = [
         candidate.variant for suite in suites for candidate in candidates(suite, request, request.threads or "default")
     ]
-    names = list(dict.fromkeys(format_name(variant) for variant in offered if not is_raw_io(variant)))
+    names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))
     for text in patterns.alternatives(request.formats):
         name = text.strip("^$")
         for suite in suites:

@@ -21,7 +21,7 @@ import click
 
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
-from bench_runner.results.statistics import Ratio, is_raw_io, ratio_interval, summarise
+from bench_runner.results.statistics import Ratio, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.run.trial import ROWS_VARIABLE, TABLE_ROWS
@@ -54,7 +54,7 @@ def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
     return {
         (cell.operation, cell.variant): summary.figures["wall_ns"].median / 1e9
         for cell, summary in summarise(run.samples).items()
-        if not is_raw_io(cell.variant) and "wall_ns" in summary.figures
+        if not cell.variant.is_raw_io and "wall_ns" in summary.figures
     }
 
 
