@@ -1,27 +1,89 @@
-"""What the name of a spelled variant says: its format, whether it is the yardstick, and whether it stands apart.
-
-Plans and results both ask. It knows names alone, and no adapter.
-"""
+"""Variants and operations as values: text with parameters, taken apart once where it comes in."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 
 RAW_IO = ("raw-io", "image-raw-io", "documents-raw-io")
 """The plain writes and reads of tables, of images and of documents."""
 VIEWS = "arrays=views"
 
 
-def format_name(variant: str) -> str:
-    """The format that a spelled variant belongs to: 'parquet' of 'parquet[engine=pyarrow]'."""
-    return variant.partition("[")[0]
+class _Spelled(str):
+    """A name with parameters. It equals its text, which stands in records, keys and files. Text that follows no
+    grammar, as a stored run of others may hold, is a name."""
+
+    @cached_property
+    def _parts(self) -> tuple[str, Mapping[str, str]]:
+        name, _, rest = self.partition("[")
+        inside = rest.removesuffix("]")
+        pairs = (text.partition("=") for text in inside.split(",")) if inside else ()
+        return name, {key: value for key, _, value in pairs}
+
+
+class Variant(_Spelled):
+    """A format with its engine and settings: 'parquet[engine=pyarrow,codec=zstd]'."""
+
+    @property
+    def format_name(self) -> str:
+        """'parquet' of 'parquet[engine=pyarrow]'."""
+        return self._parts[0]
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """All of them, the engine too, in their order: {'engine': 'pyarrow', 'codec': 'zstd'}."""
+        return self._parts[1]
+
+    @property
+    def engine(self) -> str | None:
+        """None for a format with one engine."""
+        return self.settings.get("engine")
+
+    def without(self, setting: str) -> Variant:
+        """The same with a setting less."""
+        kept = ",".join(f"{key}={value}" for key, value in self.settings.items() if key != setting)
+        return variant_of(f"{self.format_name}[{kept}]" if kept else self.format_name)
+
+    @property
+    def is_raw_io(self) -> bool:
+        """Whether this is raw I/O, the plain write and read that every format is a multiple of."""
+        return self.format_name in RAW_IO
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether a variant gives the user something else than the others do, so that it is never ranked with
+        them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), integers
+        and booleans with nulls as plain numpy (rule 8), or rows that a filter should have left out."""
+        return any(text in self for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
+
+
+class OperationName(_Spelled):
+    """An operation with its parameters, or a data set with its own: 'take[rows=10]', 'traits[nulls=0.5]'."""
+
+    @property
+    def name(self) -> str:
+        """'take' of 'take[rows=10]'."""
+        return self._parts[0]
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """{'rows': '10'} of 'take[rows=10]', in their order."""
+        return self._parts[1]
+
+
+@lru_cache(maxsize=4096)
+def variant_of(text: str) -> Variant:
+    """The variant that is spelled so, taken apart once."""
+    return Variant(text)
+
+
+@lru_cache(maxsize=4096)
+def operation_name_of(text: str) -> OperationName:
+    """The operation, or the data set, that is spelled so, taken apart once."""
+    return OperationName(text)
 
 
 def is_raw_io(variant: str) -> bool:
-    """Whether this is raw I/O, the plain write and read that every format is a multiple of."""
-    return format_name(variant) in RAW_IO
-
-
-def is_apart(variant: str) -> bool:
-    """Whether a variant gives the user something else than the others do, so that it is never ranked with
-    them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), integers
-    and booleans with nulls as plain numpy (rule 8), or rows that a filter should have left out."""
-    return any(text in variant for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
+    """Whether a spelled variant is raw I/O."""
+    return variant_of(variant).is_raw_io

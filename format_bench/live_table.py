@@ -16,6 +16,7 @@ from rich.text import Text
 
 from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
+from bench_runner.variants import Variant
 from reports.analysis.so_far import SoFar
 from reports.text.live import Lines, Screen, Screens, doing_text, status_line
 
@@ -43,8 +44,8 @@ class LiveTable:
         self._screens: Screens | None = None
         self._screen: Screen | None = None
         """The tables as they were drawn last; None once something of them has changed."""
-        self._variant = ""
-        """What is measured now, '' where nothing is."""
+        self._variant: Variant | None = None
+        """What is measured now."""
         self._place: Cell | None = None
         self._in_front_since_ns = 0
         self._closed = False
@@ -53,7 +54,7 @@ class LiveTable:
     def stage(self, text: str) -> None:
         """A new part of the run begins."""
         self._stage = self._doing = text
-        self._variant, self._share_done = "", None
+        self._variant = self._share_done = None
         self._draw()
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
@@ -100,7 +101,7 @@ class LiveTable:
         so_far = self._screens.so_far if self._screens else None
         found = so_far.chain_of(step) if so_far else None
         if so_far is None or found is None:
-            self._variant = ""
+            self._variant = None
             return step
         self._variant, places = found
         if self._place is None or (self._place not in places and now - self._in_front_since_ns >= STAYS_NS):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, is_apart, is_raw_io, summarise
-from bench_runner.variants import format_name
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, summarise
+from bench_runner.variants import Variant
 from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
 from reports.analysis.access.roofline import SHARES, figures_of
 from reports.analysis.access.uses import NO_VERDICT
@@ -62,11 +62,11 @@ def _with_runs(suite: str, *, cold: bool) -> Iterator[tuple[Run, Table]]:
                 yield run, each
 
 
-def grid(heads: Sequence[Head], named: Callable[[Iterable[str]], Mapping[str, str]] = short_labels) -> str:
+def grid(heads: Sequence[Head], named: Callable[[Iterable[Variant]], Mapping[Variant, str]] = short_labels) -> str:
     """One row for each variant, one column for each head; the best is bold, and marks are explained below. `named`
     gives variants their names."""
     variants = [row.variant for head in heads for row in head.table.rows]
-    names = named(each for each in dict.fromkeys(variants) if not (is_raw_io(each) or is_apart(each)))
+    names = named(each for each in dict.fromkeys(variants) if not (each.is_raw_io or each.is_apart))
     units = [unit_of(head.table, head.column) for head in heads]
     titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
     lines = [f"| | {' | '.join(titles)} |", f"|{' --- |' * (1 + len(heads))}"]
@@ -105,10 +105,10 @@ def _from_to(numbers: Sequence[int]) -> str:
     return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
 
 
-def _by_format(named: tuple[str, str]) -> tuple[str, int]:
+def _by_format(named: tuple[Variant, str]) -> tuple[str, int]:
     """The formats by their names, and each one's variants as they were: from the plain call to the most settings."""
     variant, _ = named
-    return format_name(variant), len(variant)
+    return variant.format_name, len(variant)
 
 
 def _cell(head: Head, variant: str, *, alone: bool = False) -> str:

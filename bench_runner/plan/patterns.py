@@ -16,7 +16,7 @@ from adapters.errors import RefusedSetting
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS
 from bench_runner.registries import REGISTRIES, registry_of
-from bench_runner.variants import format_name
+from bench_runner.variants import variant_of
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
@@ -78,7 +78,7 @@ def matches(text: str, variant: str) -> bool:
     if is_spelled(text):
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES.values()):
-        return format_name(variant) == text
+        return variant_of(variant).format_name == text
     return is_found(text, variant)
 
 
@@ -102,6 +102,6 @@ def check_found(option: str, texts: Iterable[str], offered: Collection[str], nam
     `names`; `more` says what else to do."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
-            near = difflib.get_close_matches(format_name(text.strip("^$")), names, n=1)
+            near = difflib.get_close_matches(variant_of(text.strip("^$")).format_name, names, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(f"{option} {text!r} matches nothing{guess}\n  {more}")

@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
+from bench_runner.variants import operation_name_of
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 
-SAVE, READ = "save", "read"
+SAVE, READ = operation_name_of("save"), operation_name_of("read")
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
 """Kinds of lines of a roofline: the first two from the device, the others from the page cache."""
 
@@ -327,7 +328,7 @@ class RunInfo(Facts):
 
     def shape(self) -> dict[str, Any]:
         """As plain dicts, lists, texts and numbers, ready for JSON."""
-        found: dict[str, Any] = msgspec.to_builtins(self)
+        found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
         # What holds nothing is not worth a line.
         return {name: value for name, value in found.items() if value not in ({}, [])}
 

@@ -24,6 +24,7 @@ from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
 from bench_runner.results.figures import FIGURES, Direction, Figure
 from bench_runner.results.information import RunInfo, information
+from bench_runner.variants import OperationName, Variant, operation_name_of, variant_of
 
 __all__ = [
     "FIGURES",
@@ -135,7 +136,15 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     @property
     def cell(self) -> Cell:
         """The identity that statistics group by."""
-        return Cell(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
+        return cell_of(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
+
+
+def cell_of(
+    suite: str, operation: str, dataset: str, rows: int, variant: str, conditions: Conditions, machine: str
+) -> Cell:
+    """The cell of names as they are spelled."""
+    names = operation_name_of(operation), operation_name_of(dataset)
+    return Cell(suite, *names, rows, variant_of(variant), conditions, machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +152,10 @@ class Cell:
     """One operation on one data set with one variant under one set of conditions on one machine."""
 
     suite: str
-    operation: str
-    dataset: str
+    operation: OperationName
+    dataset: OperationName
     rows: int
-    variant: str
+    variant: Variant
     conditions: Conditions
     machine: str
 
@@ -201,7 +210,7 @@ class SampleWriter:
         if not records:
             return
         path = self._samples if isinstance(records[0], Sample) else self._fidelity
-        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+        lines = b"".join(msgspec.json.encode(record, enc_hook=str) + b"\n" for record in records)
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             before = os.fstat(descriptor).st_size
@@ -273,7 +282,7 @@ def pack_run(run: Run, folder: Path) -> None:
     """Write a run into an empty folder as it lies in a package: `run.json`, and lines that are compressed."""
     write_run_info(folder, run.info)
     for name, records in (("samples", run.samples), ("fidelity", run.fidelity)):
-        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+        lines = b"".join(msgspec.json.encode(record, enc_hook=str) + b"\n" for record in records)
         (folder / f"{name}.jsonl{PACKED}").write_bytes(lzma.compress(lines, preset=9))
 
 

@@ -16,10 +16,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 from bench_runner.results.records import Cell, Failure, RunInfo, Sample, changed
-from bench_runner.variants import VIEWS, is_apart, is_raw_io
-from bench_runner.variants import (
-    format_name as format_name,  # reports know the parts of the runner by its results alone
-)
+from bench_runner.variants import VIEWS, Variant, variant_of
 
 LEVEL = 0.95
 """The confidence that an interval is to reach (rule 17)."""
@@ -265,7 +262,7 @@ def _summaries(these: _These) -> dict[Cell, CellSummary]:
     yardsticks = {
         raw_io_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
-        if is_raw_io(cell.variant) and "wall_ns" in figures
+        if cell.variant.is_raw_io and "wall_ns" in figures
         # Runs of before have raw I/O that reads everything for a few rows: no yardstick for who does not.
         if not any(sample.fallback for sample in grouped[cell])
     }
@@ -291,7 +288,7 @@ def _summary(
         library=group[-1].library,
         figures={name: median_interval(list(numbers.values())) for name, numbers in values.items()},
         by_round=values,
-        raw_io_multiple=None if is_raw_io(cell.variant) else ratio_interval(values.get("wall_ns", {}), yardstick),
+        raw_io_multiple=None if cell.variant.is_raw_io else ratio_interval(values.get("wall_ns", {}), yardstick),
         failures=_most_frequent(sample.failure for sample in failed if sample.failure is not None),
         failed_rounds=len({sample.round for sample in failed}),
         uncounted=sum(sample.failure is None for sample in rounds) - len(counted),
@@ -364,7 +361,7 @@ def raw_io_cell(cell: Cell) -> Cell:
     track, so these conditions do not separate it from what it is compared with. Images have one raw I/O for arrays that
     own their memory and one for views: most of what the first cost is finding that memory."""
     same = changed(cell.conditions, target="arrow", strings="str", track="plain")
-    return replace(cell, variant="raw-io of views" if VIEWS in cell.variant else "raw-io", conditions=same)
+    return replace(cell, variant=variant_of("raw-io of views" if VIEWS in cell.variant else "raw-io"), conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
@@ -381,8 +378,8 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
         summary
         for summary in summaries
         if figure in summary.figures
-        and not is_raw_io(summary.cell.variant)
-        and not is_apart(summary.cell.variant)
+        and not summary.cell.variant.is_raw_io
+        and not summary.cell.variant.is_apart
         and not summary.fallback
         and not summary.cached
         and not summary.wrong
@@ -436,7 +433,7 @@ def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
     changes: dict[tuple[str, str], list[float]] = defaultdict(list)
     for summary in summaries:
         rounds = summary.by_round.get("wall_ns", {})
-        if not is_raw_io(summary.cell.variant) or len(rounds) < FEWEST_ROUNDS:
+        if not summary.cell.variant.is_raw_io or len(rounds) < FEWEST_ROUNDS:
             continue
         slopes = [
             (late[1] - early[1]) / (late[0] - early[0])
@@ -495,11 +492,11 @@ def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 class Overall:
     """Geometric means of the ratio to the best over the tables that every variant has, best first."""
 
-    means: Mapping[str, float]
+    means: Mapping[Variant, float]
     tables: tuple[str, ...] = field(default=())
 
 
-def overall(ratios: Mapping[str, Mapping[str, float]]) -> Overall:
+def overall(ratios: Mapping[Variant, Mapping[str, float]]) -> Overall:
     """Summarise ratios to the best (variant -> table -> ratio) by their geometric mean.
 
     Only tables count that every variant has: a format is not helped by what it could not do. A variant that

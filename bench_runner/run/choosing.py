@@ -23,7 +23,7 @@ from bench_runner.results.records import Run
 from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options, Race, Watcher
 from bench_runner.suites import SUITES, Suite
-from bench_runner.variants import format_name
+from bench_runner.variants import variant_of
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 
@@ -98,7 +98,7 @@ def _of_tables(request: Request) -> tuple[Suite, Request]:
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
     dear = names_left_out(access)
-    cheap = [variant for variant in (*choice.variants, *access.variants) if format_name(variant) not in dear]
+    cheap = [variant for variant in (*choice.variants, *access.variants) if variant_of(variant).format_name not in dear]
     variants, left_out = tuple(dict.fromkeys(cheap)), {**choice.left_out, **access.left_out}
     return replace(choice, variants=variants, left_out=left_out), request
 

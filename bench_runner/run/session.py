@@ -18,7 +18,7 @@ from bench_runner.errors import Failure
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
-from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, write_run_info
+from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
 from bench_runner.run.chains import Bench
 from bench_runner.run.known.costs import KnownCosts
 from bench_runner.run.resume import Earlier
@@ -155,7 +155,7 @@ class Session:
         for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):
             rows, conditions = self.datasets[chain.dataset].rows, self.public(chain.conditions)
             cells.setdefault(chain.label(), []).extend(
-                Cell(chain.suite, operation, chain.dataset, rows, chain.variant, conditions, self.machine)
+                cell_of(chain.suite, operation, chain.dataset, rows, chain.variant, conditions, self.machine)
                 for operation in chain.operations
             )
         self.watcher.planned(cells, self.info)

@@ -27,7 +27,7 @@ from bench_runner.results.records import Run, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
 from bench_runner.run.session import Options, Watcher
-from bench_runner.variants import format_name, is_raw_io
+from bench_runner.variants import Variant, is_raw_io, variant_of
 from format_bench.api.own_format import PLAIN, PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.errors import Interrupted
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
@@ -156,7 +156,7 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
     variants = dict.fromkeys(sample.variant for sample in run.samples if not is_raw_io(sample.variant))
     chosen = {variant for variant in variants if is_chosen(variant, formats, formats_not)}
     if required and not chosen:
-        names = sorted(set(map(format_name, variants)))
+        names = sorted({variant_of(each).format_name for each in variants})
         had = f"it has: {', '.join(names)}"
         raise RunError(f"--formats, --formats-not: leave nothing of {_shown(run.folder)}\n  {had}")
     request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
@@ -276,7 +276,7 @@ def _found(
     candidates: Sequence[Candidate],
     preferences: Preferences,
     baseline: str,
-    left_out: Iterable[tuple[str, str]] = (),
+    left_out: Iterable[tuple[Variant, str]] = (),
     *,
     on_all_rows: bool = True,
 ) -> Recommendation:
@@ -301,7 +301,7 @@ def _with_baseline(
         return found
     question, candidates = _only(measured.sifting)
     by_variant = {candidate.variant: candidate for candidate in candidates}
-    now, first = by_variant.get(baseline), by_variant.get(found.ranked[0].candidate.variant)
+    now, first = by_variant.get(variant_of(baseline)), by_variant.get(found.ranked[0].candidate.variant)
     if now is None or first is None or not first.rounds:
         return found
     told = compared(now, first, preferences)
@@ -319,7 +319,7 @@ def _chosen(run: Run, candidates: Iterable[Candidate]) -> list[Candidate]:
     ]
 
 
-def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[str, str]]:
+def _left_out(measured: Measured, preferences: Preferences) -> list[tuple[Variant, str]]:
     """What the first part left out, and why."""
     if measured.sifting is None:
         return []

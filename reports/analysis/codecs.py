@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench_runner.results.statistics import Interval, is_apart, is_raw_io, median_interval
+from bench_runner.results.statistics import Interval, median_interval
+from bench_runner.variants import Variant
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 
@@ -155,7 +155,7 @@ def codec_notes(table: Table) -> Iterator[str]:
 def point(row: Row, time: Column) -> tuple[float, float] | None:
     """Size and median time of a row on the chart of the two; None for what has no place on it."""
     size, duration = row.interval(SIZE), row.interval(time)
-    if size is None or duration is None or is_raw_io(row.variant) or is_apart(row.variant):
+    if size is None or duration is None or row.variant.is_raw_io or row.variant.is_apart:
         return None
     return None if row.fallback(time.operation) else (size.median, duration.median)
 
@@ -172,13 +172,13 @@ def _by_round(row: Row, column: Column) -> Mapping[int, int]:
     return cell.by_round.get(column.figure, {}) if cell else {}
 
 
-def _base(variant: str) -> str:
-    name, settings = variant_parts(variant)
-    return f"{name}{sorted((key, value) for key, value in settings.items() if key not in ('codec', 'level'))}"
+def _base(variant: Variant) -> str:
+    others = sorted((key, value) for key, value in variant.settings.items() if key not in ("codec", "level"))
+    return f"{variant.format_name}{others}"
 
 
-def _codec(variant: str) -> str | None:
-    _, settings = variant_parts(variant)
+def _codec(variant: Variant) -> str | None:
+    settings = variant.settings
     codec = settings.get("codec")
     if codec in _NO_CODEC:
         return None

@@ -12,7 +12,7 @@ from statistics import median
 
 from bench_runner.results.information import VariantInfo
 from bench_runner.results.records import Conditions, Run, Sample
-from bench_runner.results.statistics import is_raw_io
+from bench_runner.variants import OperationName, Variant
 from reports.analysis.columns import columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import MEGABYTES, MILLISECONDS
@@ -29,7 +29,7 @@ class ColdStart:
     """One variant's costs as medians over all counted samples; `texts` goes with the headers, '-' where nothing is
     known."""
 
-    variant: str
+    variant: Variant
     label: str
     texts: tuple[str, ...]
     total_ns: float
@@ -61,16 +61,16 @@ def cold_starts(run: Run) -> ColdStarts:
     conditions of threads, the samples under the libraries' own."""
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)
-    groups: dict[str, list[Sample]] = {}
+    groups: dict[Variant, list[Sample]] = {}
     for sample in run.samples:
         if (apart and sample.conditions.threads != usual) or sample.in_service:
             continue
-        if sample.counted and "first_call_ns" in sample.figures and not is_raw_io(sample.variant):
-            groups.setdefault(sample.variant, []).append(sample)
-    tried = dict.fromkeys(sample.operation for sample in run.samples if not sample.in_service)
+        if sample.counted and "first_call_ns" in sample.figures and not sample.cell.variant.is_raw_io:
+            groups.setdefault(sample.cell.variant, []).append(sample)
+    tried = dict.fromkeys(sample.cell.operation for sample in run.samples if not sample.in_service)
     operations = columns_of({name: run.info.operation(name) for name in tried}).operations
     if len(operations) > MOST_OPERATIONS:
-        first_of = {name.partition("[")[0]: name for name in reversed(operations)}
+        first_of = {name.name: name for name in reversed(operations)}
         operations = tuple(name for name in operations if name in first_of.values())
     titles = [run.info.operation(name).title for name in operations]
     costs = ("import", *(f"first {title}" for title in titles))
@@ -84,7 +84,7 @@ def cold_starts(run: Run) -> ColdStarts:
 
 
 def _row(
-    variant: str, label: str, samples: Sequence[Sample], operations: Sequence[str], described: VariantInfo
+    variant: Variant, label: str, samples: Sequence[Sample], operations: Sequence[OperationName], described: VariantInfo
 ) -> ColdStart:
     times = [described.import_ns, *(_median(samples, name, "first_call_ns") for name in operations)]
     memory = [described.import_rss_bytes, *(_median(samples, name, "first_call_rss_bytes") for name in operations)]

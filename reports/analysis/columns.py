@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from bench_runner.results.information import READ, SAVE, OperationInfo
+from bench_runner.variants import OperationName
 
 
 class Role(Enum):
@@ -30,8 +31,7 @@ class Role(Enum):
 class Column:
     """One figure of one operation. Two columns are the same whatever their titles."""
 
-    operation: str
-    """As it is spelled, with its parameters."""
+    operation: OperationName
     figure: str
     role: Role
     title: str = field(compare=False)
@@ -42,7 +42,7 @@ class Column:
         return self.role is Role.MEMORY
 
 
-def _column(operation: str, role: Role, title: str) -> Column:
+def _column(operation: OperationName, role: Role, title: str) -> Column:
     return Column(operation, role.figure, role, title)
 
 
@@ -68,11 +68,11 @@ class Columns:
     def __len__(self) -> int:
         return len(self.shown)
 
-    def find(self, operation: str, role: Role) -> Column | None:
+    def find(self, operation: OperationName, role: Role) -> Column | None:
         """The column of an operation in a role, None where there is none."""
         return next((column for column in self.shown if (column.operation, column.role) == (operation, role)), None)
 
-    def of(self, operation: str) -> tuple[Column, ...]:
+    def of(self, operation: OperationName) -> tuple[Column, ...]:
         """All columns of an operation."""
         return tuple(column for column in self.shown if column.operation == operation)
 
@@ -82,21 +82,21 @@ class Columns:
         return tuple(column for column in self.shown if column.role is Role.TIME)
 
     @property
-    def operations(self) -> tuple[str, ...]:
+    def operations(self) -> tuple[OperationName, ...]:
         """Writing ones first, then read, then the others."""
         return tuple(column.operation for column in self.times)
 
     @property
-    def main(self) -> tuple[str, ...]:
+    def main(self) -> tuple[OperationName, ...]:
         """The operations that a table shows first: save and read; where it has neither, the first two."""
         return tuple(name for name in self.operations if name in (SAVE, READ)) or self.operations[:2]
 
     @property
-    def further(self) -> tuple[str, ...]:
+    def further(self) -> tuple[OperationName, ...]:
         """All others."""
         return tuple(name for name in self.operations if name not in self.main)
 
-    def writes(self, operation: str) -> bool:
+    def writes(self, operation: OperationName) -> bool:
         """Whether an operation makes a stored copy."""
         return self.find(operation, Role.SIZE) is not None
 
@@ -107,7 +107,7 @@ class Columns:
         return next(iter(times), None)
 
 
-def columns_of(operations: Mapping[str, OperationInfo]) -> Columns:
+def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
     """The columns of operations that were measured, given in the order of their first samples."""
     found = []
     for name, about in operations.items():

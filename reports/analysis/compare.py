@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from bench_runner.results.records import Cell, Run
-from bench_runner.results.statistics import LEVEL, CellSummary, Shift, is_raw_io, shift_ratio, smallest_shown, summarise
+from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_ratio, smallest_shown, summarise
 from reports.analysis.columns import Role
 
 LEAST_CHANGE = 0.05
@@ -134,7 +134,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
-    if not any(not is_raw_io(cell.variant) for cell in measured):
+    if not any(not cell.variant.is_raw_io for cell in measured):
         raise CompareError(
             f"{before.folder.name} and {after.folder.name} have no measured cell in common: nothing to compare\n"
             "  measure the same suite, data sets, rows and conditions in both"
@@ -144,7 +144,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     libraries = _library_changes(before, after)
     changes = []
     for cell in measured:
-        if is_raw_io(cell.variant):
+        if cell.variant.is_raw_io:
             continue
         for figure in FIGURES:
             change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes)
@@ -223,7 +223,7 @@ def _drifts(
     distances = {cell: abs(math.log(shift.ratio) - middles[cell.operation]) for cell, shift in all_shifts.items()}
     noises = _noises(distances, len(middles), all_shifts)
     for operation, shifts in by_operation.items():
-        yardsticks = [math.log(shift.ratio) for cell, shift in shifts.items() if is_raw_io(cell.variant)]
+        yardsticks = [math.log(shift.ratio) for cell, shift in shifts.items() if cell.variant.is_raw_io]
         yardstick = statistics.median(yardsticks) if yardsticks else None
         of_yardsticks = max((abs(value - (yardstick or 0.0)) for value in yardsticks), default=0.0)
         yield Drift(

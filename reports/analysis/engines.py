@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, format_name, ratio_interval
+from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, ratio_interval
+from bench_runner.variants import Variant
 from reports.analysis.columns import READ_TIME, SAVE_TIME, Column
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import number_text
 
@@ -53,9 +53,9 @@ def calls_of(table: Table, column: Column) -> list[Calls]:
     if table.counted(column).too_few:
         return []
     rows = {row.variant: row for row in table.rows}
-    variants: dict[str, list[str]] = {}
+    variants: dict[str, list[Variant]] = {}
     for variant in table.ranks(column):
-        variants.setdefault(format_name(variant), []).append(variant)
+        variants.setdefault(variant.format_name, []).append(variant)
     found = []
     for name, (first, *others) in variants.items():
         fastest, slowest = rows[first], rows[others[-1] if others else first]
@@ -119,8 +119,7 @@ def texts(calls: Calls) -> tuple[str, ...]:
 
 def _call(row: Row) -> str:
     """The call without the format that stands beside it: 'pandas,parser=pyarrow' of 'csv[engine=pandas,...]'."""
-    _, settings = variant_parts(row.variant)
-    told = [f"{key}={value}" for key, value in settings.items() if (key, value) != ("codec", "none")]
+    told = [f"{key}={value}" for key, value in row.variant.settings.items() if (key, value) != ("codec", "none")]
     return ",".join(told).removeprefix("engine=")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench_runner.results.records import Fidelity, Run
-from bench_runner.results.statistics import is_raw_io
+from bench_runner.variants import Variant, variant_of
 from reports.analysis.labels import short_labels
 
 SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
@@ -24,10 +24,10 @@ class Matrix:
 
     target: str
     strings: str
-    labels: Mapping[str, str]
+    labels: Mapping[Variant, str]
     """By variant, in order."""
     kinds: tuple[str, ...]
-    cells: Mapping[tuple[str, str], tuple[Fidelity | None, Fidelity | None]]
+    cells: Mapping[tuple[Variant, str], tuple[Fidelity | None, Fidelity | None]]
     target_alone: Mapping[str, tuple[str, ...]]
     """By kind, what the target loses without any format."""
 
@@ -36,12 +36,12 @@ class Matrix:
         """'target pandas, strings as str'."""
         return f"target {self.target}" + (f", strings as {self.strings}" if self.target == "pandas" else "")
 
-    def symbols(self, variant: str, kind: str) -> str:
+    def symbols(self, variant: Variant, kind: str) -> str:
         """Two characters: the kind without nulls and with nulls."""
         pair = self.cells.get((variant, kind), (None, None))
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
 
-    def details(self, variant: str) -> dict[str, tuple[str, ...]]:
+    def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
         """What is not exact, in words, each with the kinds that it befalls."""
         found: dict[str, list[str]] = {}
         for kind in self.kinds:
@@ -71,15 +71,16 @@ def matrices(run: Run) -> list[Matrix]:
 
 
 def _matrix(target: str, strings: str, group: list[Fidelity]) -> Matrix:
-    cells: dict[tuple[str, str], tuple[Fidelity | None, Fidelity | None]] = {}
+    cells: dict[tuple[Variant, str], tuple[Fidelity | None, Fidelity | None]] = {}
     alone: dict[str, dict[str, None]] = {}
     for verdict in group:
-        without, with_nulls = cells.get((verdict.variant, verdict.kind), (None, None))
+        key = variant_of(verdict.variant), verdict.kind
+        without, with_nulls = cells.get(key, (None, None))
         pair = (without, verdict) if verdict.nulls else (verdict, with_nulls)
-        cells[verdict.variant, verdict.kind] = pair
+        cells[key] = pair
         if verdict.target_alone:
             alone.setdefault(verdict.kind, {})[verdict.target_alone] = None
-    variants = sorted({verdict.variant for verdict in group if not is_raw_io(verdict.variant)})
+    variants = sorted({variant for variant, _ in cells if not variant.is_raw_io})
     return Matrix(
         target,
         strings,

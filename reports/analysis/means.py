@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bench_runner.results.statistics import overall
+from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Columns, joined
 from reports.analysis.tables import Table
 
@@ -28,7 +29,7 @@ class Means:
         return Columns(meant) if meant else every
 
     @cached_property
-    def variants(self) -> tuple[str, ...]:
+    def variants(self) -> tuple[Variant, ...]:
         """All variants that are ranked in one of the tables, by the mean of the leading column."""
         found = dict.fromkeys(
             variant for table in self.tables for column in self.columns for variant in table.ranks(column)
@@ -37,11 +38,11 @@ class Means:
         return tuple(sorted(found, key=lambda variant: leading.get(variant, float("inf"))))
 
     @cached_property
-    def by_column(self) -> Mapping[Column, Mapping[str, float]]:
+    def by_column(self) -> Mapping[Column, Mapping[Variant, float]]:
         """For each column the mean of each variant that has a ratio in every table."""
         return {column: self._means(column) for column in self.columns}
 
-    def _means(self, column: Column) -> Mapping[str, float]:
+    def _means(self, column: Column) -> Mapping[Variant, float]:
         ranks = [table.ranks(column) for table in self.tables]
         complete = [variant for variant in ranks[0] if all(variant in each for each in ranks)]
         return overall(
@@ -51,7 +52,7 @@ class Means:
             }
         ).means
 
-    def of(self, variant: str) -> tuple[float | None, ...]:
+    def of(self, variant: Variant) -> tuple[float | None, ...]:
         """The means of a variant, one for each column."""
         return tuple(self.by_column[column].get(variant) for column in self.columns)
 

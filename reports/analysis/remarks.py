@@ -13,7 +13,6 @@ from bench_runner.results.statistics import (
     FEWEST_ROUNDS,
     CellSummary,
     Effect,
-    format_name,
     position_effect,
     raw_io_drift,
 )
@@ -123,5 +122,5 @@ def _sample_warnings(summaries: Iterable[CellSummary]) -> list[Remark]:
     for summary in summaries:
         for warning in summary.warnings:
             if not warning.startswith("not counted"):
-                cells.setdefault(warning, []).append(format_name(summary.cell.variant))
+                cells.setdefault(warning, []).append(summary.cell.variant.format_name)
     return [Remark(f"{', '.join(dict.fromkeys(names))}: {warning}") for warning, names in cells.items()]

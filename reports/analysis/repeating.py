@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.information import READ, SAVE, RequestInfo
 from bench_runner.results.records import Conditions, Run
-from bench_runner.results.statistics import is_raw_io
+from bench_runner.variants import Variant
 from reports.analysis.engines import is_about_calls
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 
 PROGRAM = "python main.py run"
@@ -27,13 +26,13 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     repeated with the first other one."""
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
-    if is_raw_io(variant):
-        variant = next((other.variant for other in table.rows if not is_raw_io(other.variant)), variant)
+    if variant.is_raw_io:
+        variant = next((other.variant for other in table.rows if not other.variant.is_raw_io), variant)
     words += ["--formats", _spelled(_planned(variant)), "--rows", str(table.data_rows)]
     words += ["--rounds", str(max((1, *row.rounds)))]
     words += _operations(row)
     words += _conditions(table)
-    if not table.conditions.network and "engine=near-storage" in variant:
+    if not table.conditions.network and variant.engine == "near-storage":
         # The suite has networks of its own.
         words += ["--network", "one-process"]
     words += _request(run.info.request, table)
@@ -60,11 +59,9 @@ def _alone(name: str) -> str:
     return f"^{re.escape(name)}$".replace("\\-", "-")
 
 
-def _planned(variant: str) -> str:
+def _planned(variant: Variant) -> Variant:
     """As the plan has it: nulls=numpy is what the runner adds to a variant that refuses missing values."""
-    name, settings = variant_parts(variant)
-    kept = [f"{key}={value}" for key, value in settings.items() if (key, value) != ("nulls", "numpy")]
-    return f"{name}[{','.join(kept)}]" if kept else name
+    return variant.without("nulls") if variant.settings.get("nulls") == "numpy" else variant
 
 
 def _conditions(table: Table) -> Iterator[str]:
@@ -97,6 +94,6 @@ def _request(request: RequestInfo, table: Table) -> Iterator[str]:
                 yield from (f"--{option}", ",".join(map(str, values)))
     if table.dataset == "webface" and request.webface:
         yield from ("--webface", request.webface)
-    users_own = table.dataset.partition("[")[0] in kind_of_target(table.conditions.target).own_datasets
+    users_own = table.dataset.name in kind_of_target(table.conditions.target).own_datasets
     if users_own and request.data_path:
         yield from ("--data", request.data_path, *request.options.words())

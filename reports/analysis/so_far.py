@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench_runner.results.records import Cell, Run, RunInfo, Sample, changed
-from bench_runner.results.statistics import CellSummary, is_raw_io, summarise
-from reports.analysis.tables import Table, distinguishing_names, tables
+from bench_runner.results.records import Cell, Run, RunInfo, Sample, cell_of, changed
+from bench_runner.results.statistics import CellSummary, summarise
+from bench_runner.variants import Variant, operation_name_of
+from reports.analysis.tables import Table, distinguishing_names, table_cell, tables
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class SoFar:
         self._made: dict[Cell, Table] = {}
         self.names: Mapping[Cell, str] = {}
         """A short name of each table, in the order of a report."""
-        self._labels: Mapping[tuple[Cell, str], str] = {}
+        self._labels: Mapping[tuple[Cell, Variant], str] = {}
         for chain in cells.values():
             for cell in chain:
                 self._put(_untried(cell))
@@ -61,10 +62,11 @@ class SoFar:
             # Of the pilot round only reasons are shown, and they are about all rows.
             if sample.round == 0 and sample.failure is None:
                 continue
-            rows = self._rows.get((sample.suite, sample.dataset), sample.rows)
-            chain = replace(sample.cell, operation="", rows=rows)
+            cell = sample.cell
+            rows = self._rows.get((cell.suite, cell.dataset), cell.rows)
+            chain = replace(cell, operation=operation_name_of(""), rows=rows)
             self._samples[chain].append(sample if sample.round > 0 else changed(sample, rows=rows))
-            place = _table_of(chain)
+            place = table_cell(chain)
             self._last_round[place] = max(self._last_round[place], sample.round)
             touched[chain] = None
         known = len(self._others)
@@ -76,13 +78,13 @@ class SoFar:
 
     def _put(self, summary: CellSummary) -> None:
         cell = summary.cell
-        if is_raw_io(cell.variant):
+        if cell.variant.is_raw_io:
             self._raw_io[cell] = summary
             for place in [place for place in self._made if place.dataset == cell.dataset]:
                 del self._made[place]
         else:
-            self._others.setdefault(_table_of(cell), {})[cell] = summary
-            self._made.pop(_table_of(cell), None)
+            self._others.setdefault(table_cell(cell), {})[cell] = summary
+            self._made.pop(table_cell(cell), None)
 
     def _name_tables(self) -> None:
         summaries = dict(self._raw_io)
@@ -97,7 +99,7 @@ class SoFar:
         }
         self._labels = {(_place_of(table), row.variant): row.label for table in found for row in table.rows}
 
-    def label(self, place: Cell, variant: str) -> str:
+    def label(self, place: Cell, variant: Variant) -> str:
         """What a table calls a variant."""
         return self._labels.get((place, variant), variant)
 
@@ -113,17 +115,17 @@ class SoFar:
         cells = self._others[place]
         return Counts(sum(map(was_tried, cells.values())), len(cells), self._last_round[place])
 
-    def chain_of(self, label: str) -> tuple[str, Sequence[Cell]] | None:
+    def chain_of(self, label: str) -> tuple[Variant, Sequence[Cell]] | None:
         """The variant that a step is about, and the tables in which it stands: chains that differ in their conditions
         alone have the same label. None for another step."""
         cells = self._by_label.get(label)
         if not cells:
             return None
         first = cells[0]
-        if is_raw_io(first.variant):
+        if first.variant.is_raw_io:
             same = [place for place in self.names if (place.suite, place.dataset) == (first.suite, first.dataset)]
         else:
-            same = [place for place in self.names if any(_table_of(cell) == place for cell in cells)]
+            same = [place for place in self.names if any(table_cell(cell) == place for cell in cells)]
         return (first.variant, same) if same else None
 
 
@@ -132,12 +134,8 @@ def was_tried(summary: CellSummary) -> bool:
     return bool(summary.figures or summary.failures or summary.uncounted)
 
 
-def _table_of(cell: Cell) -> Cell:
-    return replace(cell, variant="", operation="")
-
-
 def _place_of(table: Table) -> Cell:
-    return Cell(table.suite, "", table.dataset, table.data_rows, "", table.conditions, table.machine)
+    return cell_of(table.suite, "", table.dataset, table.data_rows, "", table.conditions, table.machine)
 
 
 def _untried(cell: Cell) -> CellSummary:

@@ -20,13 +20,12 @@ from bench_runner.results.statistics import (
     CellSummary,
     Interval,
     Ratio,
-    is_apart,
-    is_raw_io,
     ranking,
     raw_io_cell,
     smallest_shown,
     summarise,
 )
+from bench_runner.variants import OperationName, Variant, operation_name_of, variant_of
 from reports.analysis.columns import Column, Columns, Role, columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
@@ -41,9 +40,9 @@ EMPTY, EMPTY_FACTOR = "empty_ns", 10
 class Row:
     """One variant in a table, with whatever of its operations was tried."""
 
-    variant: str
+    variant: Variant
     label: str
-    cells: Mapping[str, CellSummary]
+    cells: Mapping[OperationName, CellSummary]
     """By operation, in the order of the table's columns."""
 
     def interval(self, column: Column) -> Interval | None:
@@ -56,15 +55,15 @@ class Row:
         """Counted rounds of each operation."""
         return tuple(summary.rounds for summary in self.cells.values())
 
-    def fallback(self, operation: str) -> str:
+    def fallback(self, operation: OperationName) -> str:
         """What stood for a call that the engine does not have, '' where it has its own or was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
 
-    def cached(self, operation: str) -> bool:
+    def cached(self, operation: OperationName) -> bool:
         """Whether the library answered from its own memory."""
         return operation in self.cells and self.cells[operation].cached
 
-    def wrong(self, operation: str) -> bool:
+    def wrong(self, operation: OperationName) -> bool:
         """Whether a counted round gave a wrong answer."""
         return operation in self.cells and self.cells[operation].wrong
 
@@ -85,9 +84,9 @@ class Row:
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property
-    def failures(self) -> dict[Failure, tuple[str, ...]]:
+    def failures(self) -> dict[Failure, tuple[OperationName, ...]]:
         """Each reason with the operations that it stopped, without reasons that only repeat another one's."""
-        found: dict[Failure, tuple[str, ...]] = {}
+        found: dict[Failure, tuple[OperationName, ...]] = {}
         for operation, summary in self.cells.items():
             for failure in summary.failures:
                 found[failure] = (*found.get(failure, ()), operation)
@@ -103,8 +102,8 @@ def _repeats(failure: Failure, other: Failure) -> bool:
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
-def _is_unrankable(row: Row, operation: str) -> bool:
-    return is_raw_io(row.variant) or is_apart(row.variant) or bool(row.fallback(operation))
+def _is_unrankable(row: Row, operation: OperationName) -> bool:
+    return row.variant.is_raw_io or row.variant.is_apart or bool(row.fallback(operation))
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class Table:
     """All variants on one data set under one set of conditions on one machine."""
 
     suite: str
-    dataset: str
+    dataset: OperationName
     data_rows: int
     conditions: Conditions
     machine: str
@@ -138,10 +137,10 @@ class Table:
     """Memory under this is below what the run's probe can tell (method rule 13)."""
 
     @cached_property
-    def _ranks(self) -> Mapping[Column, Mapping[str, Ratio]]:
+    def _ranks(self) -> Mapping[Column, Mapping[Variant, Ratio]]:
         return {column: self._ranked(column) for column in self.columns}
 
-    def ranks(self, column: Column) -> Mapping[str, Ratio]:
+    def ranks(self, column: Column) -> Mapping[Variant, Ratio]:
         """Each ranked variant's ratio to the best of a column, best first; nothing where there is no such column."""
         return self._ranks.get(column, {})
 
@@ -157,7 +156,7 @@ class Table:
         clocked = [(each[column.figure].median, each[EMPTY].median) for each in found if EMPTY in each]
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)
 
-    def _ranked(self, column: Column) -> dict[str, Ratio]:
+    def _ranked(self, column: Column) -> dict[Variant, Ratio]:
         summaries = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
         least = self.least(column)
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
@@ -170,7 +169,7 @@ class Table:
         lacking = sum(column.figure not in cell.figures and cell.uncounted > 0 for cell in cells)
         return Counted(having, having + lacking)
 
-    def mark(self, column: Column, variant: str) -> str:
+    def mark(self, column: Column, variant: Variant) -> str:
         """'*' for the best of a column, '=' for what is tied with it, '' for others and without a verdict."""
         ranks = self.ranks(column)
         ratio = ranks.get(variant)
@@ -197,16 +196,21 @@ def amount_text(run: Run, table: Table) -> str:
     return f"a sample of {table.data_rows:,} of {about.whole_rows:,} {kind_of_target(table.conditions.target).counted}"
 
 
+def table_cell(cell: Cell) -> Cell:
+    """A cell without variant and operation: what all cells of a table share."""
+    return replace(cell, variant=variant_of(""), operation=operation_name_of(""))
+
+
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
     """The tables of a run, in the order in which it lists its data sets, and track by track."""
     summaries = summarise(run.samples) if summaries is None else summaries
     yardsticks: dict[Cell, CellSummary] = {}
     groups: dict[Cell, list[CellSummary]] = {}
     for cell, summary in summaries.items():
-        if is_raw_io(cell.variant):
+        if cell.variant.is_raw_io:
             yardsticks[raw_io_cell(cell)] = summary
         else:
-            groups.setdefault(replace(cell, variant="", operation=""), []).append(summary)
+            groups.setdefault(table_cell(cell), []).append(summary)
     operations = tuple(dict.fromkeys(cell.operation for cell in summaries))
     least = smallest_shown(run.info)
     found = []
@@ -230,7 +234,7 @@ def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> lis
 def _table(
     group: Sequence[CellSummary], columns: Columns, yardsticks: Mapping[Cell, CellSummary], least_bytes: int
 ) -> Table:
-    by_variant: dict[str, dict[str, CellSummary]] = {}
+    by_variant: dict[Variant, dict[OperationName, CellSummary]] = {}
     for summary in group:
         by_variant.setdefault(summary.cell.variant, {})[summary.cell.operation] = summary
     for cell in dict.fromkeys(raw_io_cell(summary.cell) for summary in group):
@@ -259,7 +263,7 @@ def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
     times = sorted(columns.times, key=lambda time: (time != columns.leading, time.operation != SAVE))
     shown = next((interval for time in times if (interval := row.interval(time))), None)
     median = shown.median if shown else float("inf")
-    return not row.measured, is_raw_io(row.variant), is_apart(row.variant), median, row.variant
+    return not row.measured, row.variant.is_raw_io, row.variant.is_apart, median, row.variant
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
@@ -279,7 +283,7 @@ def unit_for(table: Table, figure: str) -> Unit:
         summary.figures[figure].median
         for row in table.rows
         for summary in row.cells.values()
-        if figure in summary.figures and not is_raw_io(row.variant) and not is_apart(row.variant)
+        if figure in summary.figures and not row.variant.is_raw_io and not row.variant.is_apart
     ]
     return small if medians and min(medians) < limit else large
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench_runner.results.information import SAVE, MaturityInfo
 from bench_runner.results.records import Failure, Run
-from bench_runner.results.statistics import CellSummary, is_apart
+from bench_runner.results.statistics import CellSummary
+from bench_runner.variants import OperationName
 from reports.analysis.columns import Column
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
@@ -41,7 +42,7 @@ def stage_text(maturity: MaturityInfo) -> str:
     return f"{maturity.stage}, ours" if maturity.ours else maturity.stage
 
 
-def rounds_text(row: Row, operations: Sequence[str]) -> str:
+def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
     """Counted rounds of some operations: one number, one for each ('7/6') where they differ, or '3 to 7' of many."""
     counted = [row.cells[name].rounds for name in operations if name in row.cells]
     numbers = [number for number in counted if number]
@@ -94,7 +95,7 @@ def multiple_text(summary: CellSummary) -> str:
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
-def each_text(row: Row, operations: Sequence[str], text: Callable[[CellSummary], str]) -> str:
+def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[CellSummary], str]) -> str:
     """`text` of each of some operations: '1.0/0.9'."""
     parts = [text(row.cells[name]) if name in row.cells else NOTHING for name in operations]
     return NOTHING if set(parts) <= {NOTHING} else "/".join(parts)
@@ -112,19 +113,14 @@ def fidelity_text(row: Row) -> str:
     why = "refused" if kinds == {"refused"} else "missing" if kinds == {"not installed"} else "FAILED"
     if not row.measured and all(summary.failures for summary in row.cells.values()):
         return why
-    asked = Counter(map(_kind, row.cells))
-    stopped = Counter(_kind(name) for name, summary in row.cells.items() if summary.failures)
-    named = dict.fromkeys(_kind(name) for operations in failures.values() for name in operations)
+    asked = Counter(name.name for name in row.cells)
+    stopped = Counter(name.name for name, summary in row.cells.items() if summary.failures)
+    named = dict.fromkeys(name.name for operations in failures.values() for name in operations)
     return f"{', '.join(_some(kind, stopped[kind], asked[kind]) for kind in named)} {why}"
 
 
 def _some(kind: str, stopped: int, asked: int) -> str:
     return kind if stopped == asked else f"{stopped} of {asked} {kind}"
-
-
-def _kind(operation: str) -> str:
-    """Of an operation its name without its settings."""
-    return operation.partition("[")[0]
 
 
 def why_none(row: Row, column: Column) -> str:
@@ -135,12 +131,12 @@ def why_none(row: Row, column: Column) -> str:
     return summary.failures[0].kind if summary.failures else "not counted"
 
 
-def titles(run: Run, operations: Sequence[str], between: str = " and ") -> str:
+def titles(run: Run, operations: Sequence[OperationName], between: str = " and ") -> str:
     """Operations for people: 'save and project 10 columns'."""
     return between.join(run.info.operation(name).title for name in operations)
 
 
-def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[str]) -> str:
+def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[OperationName]) -> str:
     """A failure in words, with the operations and the rounds that it befell."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
@@ -176,7 +172,7 @@ def notes(run: Run, table: Table) -> Iterator[str]:
     syncing = [row.label for row in table.rows if _syncs_on_save(run, row)]
     if syncing:
         yield f"save already syncs: {', '.join(syncing)}"
-    apart = [row.label for row in table.rows if is_apart(row.variant) and row.measured]
+    apart = [row.label for row in table.rows if row.variant.is_apart and row.measured]
     if apart:
         yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
     if has_fallbacks(table):

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import is_apart, is_raw_io
+from bench_runner.variants import OperationName, Variant
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import conditions_text, short_labels
@@ -76,10 +76,10 @@ def _has_chart(table: Table, column: Column) -> bool:
     return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
 
 
-def _parts(rows: Sequence[Row], operations: Sequence[str]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
+def _parts(rows: Sequence[Row], operations: Sequence[OperationName]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
     """What is drawn on each page, and what is told there: of variants without a figure that would fill a page of their
     own, the last page before tells the reasons."""
-    shown = [row for row in rows if not is_raw_io(row.variant)]
+    shown = [row for row in rows if not row.variant.is_raw_io]
     parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
     kept = [part for number, part in enumerate(parts) if number == 0 or any(_is_drawn(row, operations) for row in part)]
     left_out = [row for part in parts if part not in kept for row in part]
@@ -87,7 +87,7 @@ def _parts(rows: Sequence[Row], operations: Sequence[str]) -> Iterator[tuple[Seq
         yield part, [*part, *left_out] if part is kept[-1] else part
 
 
-def _is_drawn(row: Row, operations: Sequence[str]) -> bool:
+def _is_drawn(row: Row, operations: Sequence[OperationName]) -> bool:
     return any(row.cells[name].figures for name in operations if name in row.cells)
 
 
@@ -138,7 +138,7 @@ def row_name(name: str) -> str:
 def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> None:
     unit = unit_of(table, column)
     values = {row.variant: _value(table, row, column, unit) for row in rows}
-    yardstick = next((row.interval(column) for row in table.rows if is_raw_io(row.variant)), None)
+    yardstick = next((row.interval(column) for row in table.rows if row.variant.is_raw_io), None)
     present = [value for value in values.values() if value > 0]
     drawn = yardstick is not None and yardstick.median > 0 and not column.is_memory
     compared = [*present, yardstick.median / unit.scale] if yardstick and drawn else present
@@ -221,7 +221,7 @@ def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: U
     value = _value(table, row, column, unit)
     left = axes.get_xlim()[0]
     unseen = column.is_memory and interval.median < table.least_bytes
-    hatch = "////" if is_apart(row.variant) or fallback_mark(row, column) else None
+    hatch = "////" if row.variant.is_apart or fallback_mark(row, column) else None
     axes.barh(
         place,
         value - left,
@@ -257,7 +257,7 @@ def _colour(table: Table, row: Row, column: Column) -> str:
     return _APART_COLOUR if ratio is None else BANDS[band_of(ratio)][1]
 
 
-def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[str]) -> None:
+def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> None:
     """Beside the charts: legend, rounds, and what has no figures or loses something."""
     from matplotlib.patches import Patch
 
@@ -265,7 +265,7 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
     patches = [Patch(facecolor=colour, label=meaning) for _, colour, meaning in BANDS]
     if table.few_rounds:
         patches[0].set_label("the lowest (no verdict)")
-    if any(is_apart(row.variant) for row in rows):
+    if any(row.variant.is_apart for row in rows):
         patches.append(_hatched("not ranked: another result"))
     if any(row.fallback(name) for row in rows for name in operations):
         patches.append(_hatched(f"not ranked: {FALLBACK} reads everything, then selects"))
@@ -297,7 +297,7 @@ def _hatched(meaning: str) -> Patch:
     return Patch(facecolor=_APART_COLOUR, hatch="////", edgecolor="white", label=meaning)
 
 
-def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequence[str]) -> list[str]:
+def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> list[str]:
     whisker = "minimum to maximum (under 5 rounds: no verdicts)" if table.few_rounds else "95 % interval of the median"
     few = "" if table.few_rounds else ", minimum to maximum under 5 rounds"
     marks = "" if table.few_rounds else " * best, = tied."
@@ -317,7 +317,7 @@ def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequenc
     return found
 
 
-def _rounds(names: Mapping[str, str], rows: Sequence[Row], operations: Sequence[str]) -> str:
+def _rounds(names: Mapping[Variant, str], rows: Sequence[Row], operations: Sequence[OperationName]) -> str:
     groups: dict[int, list[str]] = {}
     for row in rows:
         counted = [row.cells[name].rounds for name in operations if name in row.cells and row.cells[name].rounds]

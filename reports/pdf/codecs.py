@@ -8,7 +8,6 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from bench_runner.results.statistics import format_name, is_raw_io
 from reports.analysis.codecs import break_even_text, codec_effects, frontier, point, signed_text
 from reports.analysis.columns import READ_TIME, SAVE_TIME, Column
 from reports.analysis.tables import Row, Table, unit_for
@@ -28,7 +27,7 @@ MOST_LINES = 34
 
 def draw(figure: Figure, table: Table) -> None:
     """Two charts, reading and saving against size, above the table of what each codec adds."""
-    names = list(dict.fromkeys(format_name(row.variant) for row in table.rows if not is_raw_io(row.variant)))
+    names = list(dict.fromkeys(row.variant.format_name for row in table.rows if not row.variant.is_raw_io))
     grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.645, wspace=0.22)
     for place, column in enumerate((READ_TIME, SAVE_TIME)):
         axes = figure.add_subplot(grid[0, place])
@@ -45,7 +44,7 @@ def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
         place_of = _point(row, time, unit.scale)
         if place_of is None:
             continue
-        name = format_name(row.variant)
+        name = row.variant.format_name
         place = names.index(name)
         axes.plot(
             *place_of,

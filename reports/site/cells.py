@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bench_runner.results.records import FIGURES, Sample
 from bench_runner.results.statistics import CellSummary, Interval
+from bench_runner.variants import OperationName
 from reports.site.views import RowView
 
 
@@ -40,7 +41,7 @@ class CellView:
         return tuple(self.summary.figures.get(name) for name in self.names)
 
 
-def cell_view(row: RowView, operation: str) -> CellView:
+def cell_view(row: RowView, operation: OperationName) -> CellView:
     """A cell of a row, with its samples."""
     summary = row.row.cells[operation]
     samples = row.view.place.samples.get(summary.cell, ())

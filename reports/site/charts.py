@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench_runner.results.statistics import Interval, is_raw_io
+from bench_runner.results.statistics import Interval
 from reports.analysis.codecs import frontier, point
 from reports.analysis.columns import SIZE, Column
 from reports.analysis.units import MEGABYTES, Unit
@@ -173,7 +173,7 @@ def _bars_of(view: TableView, column: Column) -> dict[str, Any]:
     tried = [row for row in view.rows if column.operation in row.row.cells and not row.is_raw_io]
     rows = [_bar(view, row, column, unit) for row in tried]
     rows.sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
-    yardstick = next((row.row.interval(column) for row in view.rows if is_raw_io(row.row.variant)), None)
+    yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)
     shown = yardstick is not None and yardstick.median > 0 and not column.is_memory
     values = [row["value"] for row in rows if row["value"]]
     return {

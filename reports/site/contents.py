@@ -326,7 +326,7 @@ def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
         "facets": choices,
         "meaning": fidelity.MEANING,
         "without": [place for place in shown if not place.run.fidelity],
-        "formats": sorted({variant.partition("[")[0] for _, _, matrix, _ in found for variant in matrix.labels}),
+        "formats": sorted({variant.format_name for _, _, matrix, _ in found for variant in matrix.labels}),
         "data": _choices(choices, [(name, told) for name, _, _, told in found]),
     }
 

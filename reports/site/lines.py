@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench_runner.results.records import Cell
-from bench_runner.results.statistics import format_name
 from reports.analysis.bands import LINE_COLOURS
 from reports.analysis.labels import conditions_text
 from reports.analysis.varied.crossovers import Change
@@ -162,7 +161,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
                 conditions_text(first.conditions),
                 _facets(place, first),
                 tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
-                tuple(sorted({format_name(line.variant) for chart in charts for line in chart.lines})),
+                tuple(sorted({line.variant.format_name for chart in charts for line in chart.lines})),
             )
         )
     return found
@@ -183,7 +182,7 @@ def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]
                 f"machine {machine}",
                 kept,
                 tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
-                tuple(sorted({format_name(line.variant) for chart in charts for line in chart.lines})),
+                tuple(sorted({line.variant.format_name for chart in charts for line in chart.lines})),
             )
         )
     return found
@@ -221,7 +220,7 @@ def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, 
     shares = [math.log(end / low) / math.log(high / low) for end in ends]
     heights = [low * (high / low) ** share for share in heights_apart(shares, _LABEL_PIXELS / HEIGHT)]
     placed = [
-        {"label": label, "y": height, "colour": line.style % len(STYLES), "format": format_name(line.variant)}
+        {"label": label, "y": height, "colour": line.style % len(STYLES), "format": line.variant.format_name}
         for (line, label), height in zip(labels, heights, strict=True)
     ]
     margin = (values[-1] / values[0]) ** 0.02 if chart.axis.logarithmic else (values[-1] - values[0]) * 0.02
@@ -265,7 +264,7 @@ def _rows(chart: Chart, line: Line, addresses: Mapping[Cell, str]) -> Iterator[d
         mark = line.marks.get(value, "")
         yield {
             "label": line.label,
-            "format": format_name(line.variant),
+            "format": line.variant.format_name,
             "colour": line.style % len(STYLES),
             "dashed": line.style >= len(STYLES),
             "x": value,
@@ -286,5 +285,5 @@ def _crossings(chart: Chart) -> Iterator[dict[str, Any]]:
     for change, words in zip(found, crossover_texts(chart), strict=False):
         if isinstance(change, Change) and change.at is not None:
             low, high = change.at.spread
-            formats = [format_name(variant) for variant in (change.before, change.after)]
+            formats = [variant.format_name for variant in (change.before, change.after)]
             yield {"at": change.at.median, "low": low, "high": high, "words": words, "formats": formats}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from bench_runner.results.statistics import format_name
+from bench_runner.variants import Variant
 from reports.analysis.bands import band_of_mean
 from reports.analysis.columns import Columns
 from reports.analysis.means import Means
@@ -23,7 +23,7 @@ class OverallRow:
     """One variant over all data sets of a group: its geometric means, and what they are made of."""
 
     label: str
-    variant: str
+    variant: Variant
     format: str
     slug: str
     means: tuple[float | None, ...]
@@ -69,7 +69,7 @@ class Group:
             parts = tuple((known.get(variant), view) for known, view in zip(by_view, self.views, strict=True))
             label = next(row.row.label for row, _ in parts if row is not None)
             told = self.found.of(variant)
-            rows.append(OverallRow(label, variant, format_name(variant), slugs.of(variant), told, parts))
+            rows.append(OverallRow(label, variant, variant.format_name, slugs.of(variant), told, parts))
         return tuple(sorted(rows, key=lambda row: all(mean is None for mean in row.means)))
 
 

@@ -13,7 +13,8 @@ from urllib.parse import quote, urlencode
 
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Cell, Run, Sample
-from bench_runner.results.statistics import Interval, Ratio, format_name, is_apart, is_raw_io
+from bench_runner.results.statistics import Interval, Ratio
+from bench_runner.variants import Variant
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Columns
 from reports.analysis.labels import conditions_text
@@ -85,7 +86,7 @@ class Place:
         """The suites that it has tables of."""
         return tuple(dict.fromkeys(view.table.suite for view in self.tables))
 
-    def address_of(self, variant: str, suite: str) -> str:
+    def address_of(self, variant: Variant, suite: str) -> str:
         """Of the first samples of a variant, in one of the tables of a suite where there is one."""
         rows = [row for view in self.tables for row in view.rows if row.row.variant == variant]
         rows.sort(key=lambda row: row.view.table.suite != suite)
@@ -172,7 +173,7 @@ class RowView:
     @property
     def format(self) -> str:
         """The format that it belongs to."""
-        return format_name(self.row.variant)
+        return self.row.variant.format_name
 
     @property
     def title(self) -> str:
@@ -190,12 +191,12 @@ class RowView:
     @property
     def is_raw_io(self) -> bool:
         """Whether it is the yardstick."""
-        return is_raw_io(self.row.variant)
+        return self.row.variant.is_raw_io
 
     @property
     def is_apart(self) -> bool:
         """Whether it is never ranked with the others."""
-        return is_apart(self.row.variant)
+        return self.row.variant.is_apart
 
     def address(self, operation: str = "") -> str:
         """Of the samples of one of its cells; of its first where this was not run."""

@@ -15,6 +15,7 @@ from importlib import resources
 
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, Interval, smallest_shown, summarise
+from bench_runner.variants import operation_name_of
 from reports.analysis.columns import Column, Role
 from reports.analysis.units import MILLISECONDS
 from reports.sources.findings import Finding, Pair, Subject
@@ -94,7 +95,7 @@ class Judged:
 
 def time_of(operation: str, title: str = "") -> Column:
     """The time of an operation, spelled; `title` is its words for people."""
-    return Column(operation, "wall_ns", Role.TIME, f"{title or operation} time")
+    return Column(operation_name_of(operation), "wall_ns", Role.TIME, f"{title or operation} time")
 
 
 def claimed(

@@ -12,6 +12,7 @@ from importlib import resources
 
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
+from bench_runner.variants import OperationName
 from reports.analysis.labels import conditions_text
 from reports.analysis.units import MILLISECONDS
 from reports.sources.claims import has_several_machines
@@ -20,7 +21,7 @@ from reports.sources.side_by_side import Entry, SideBySide, measured
 
 _NONE = "-"
 FIELDS = (1, 5, 10)
-Ours = Mapping[str, CellSummary]
+Ours = Mapping[OperationName, CellSummary]
 """By the operation, as it is spelled."""
 
 
@@ -32,9 +33,9 @@ def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, Ours]]:
-    grouped: dict[tuple[str, int, Conditions, str], dict[str, CellSummary]] = {}
+    grouped: dict[tuple[str, int, Conditions, str], dict[OperationName, CellSummary]] = {}
     for cell, summary in summarise(run.samples).items():
-        if cell.variant == AMAX and cell.operation.startswith("range[") and _is_own(summary):
+        if cell.variant == AMAX and cell.operation.name == "range" and _is_own(summary):
             key = (cell.dataset, cell.rows, changed(cell.conditions, track=""), cell.machine)
             grouped.setdefault(key, {})[cell.operation] = summary
     for (dataset, rows, conditions, machine), ours in grouped.items():

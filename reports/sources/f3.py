@@ -5,6 +5,7 @@ Their F3 is in Rust and their files were read cold; ours is this project's own c
 
 from __future__ import annotations
 
+from bench_runner.variants import operation_name_of
 from reports.analysis.columns import READ_TIME, SIZE, Column, Role
 from reports.sources.claims import Claim, Source, below, claimed, time_of
 from reports.sources.findings import ACROSS, Pair, Subject
@@ -23,7 +24,9 @@ _KEEPS = "our Vortex keeps nothing in its library's memory"
 _COLD = "theirs were read cold, ours from the page cache unless the run is cold"
 _WIDE = time_of("project[columns=10,handle=reopened]", "project 10 columns")
 _ONE = time_of("take[rows=1,handle=kept]", "take 1 row")
-_WRITING = Column("stream-save[rows=8192]", "peak_private_bytes", Role.MEMORY, "stream-save peak memory")
+_WRITING = Column(
+    operation_name_of("stream-save[rows=8192]"), "peak_private_bytes", Role.MEMORY, "stream-save peak memory"
+)
 _THOUSANDS = ("wide[columns=5000,rows=8]", "wide[columns=10000,rows=8]", "wide[columns=20000,rows=8]")
 _WORKLOADS = ("core", "bi", "classic", "geo", "log", "ml", "tpch-lineitem")
 _RANDOM = ("events", *_WORKLOADS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from bench_runner.variants import operation_name_of
 from reports.analysis.columns import Column, Role
 from reports.sources.claims import Claim, Slip, Source, below, claimed, time_of
 from reports.sources.findings import Pair, Subject
@@ -29,17 +30,21 @@ _RUN = "run near-storage"
 _LIMITS = "python -m bench_runner.run.services.limits"
 """Measures beside the runs, because nothing of it is a cell."""
 _OTHERS_DISKS = "theirs read 8 hard disks at 2 GB/s, ours what lies in the page cache, unless the run is cold"
-_CPU = Column("query[groups=0.1]", "cpu_ns", Role.TIME, "CPU time of querying 10 %")
+_CPU = Column(operation_name_of("query[groups=0.1]"), "cpu_ns", Role.TIME, "CPU time of querying 10 %")
 _CPU_1, _CPU_1_COLUMN, _CPU_AGGREGATE = (
-    Column(operation, "cpu_ns", Role.TIME, f"CPU time of {title}")
+    Column(operation_name_of(operation), "cpu_ns", Role.TIME, f"CPU time of {title}")
     for operation, title in (
         (f"query[groups=0.01,values={VALUES}]", f"querying {VALUES} values of 1 %"),
         (f"query[groups=0.01,values={VALUES},columns=1]", f"querying one column of {VALUES} values of 1 %"),
         (f"aggregate[groups=0.01,values={VALUES}]", f"aggregating {VALUES} values of 1 %"),
     )
 )
-_PEAK = Column("query[groups=0.1]", "peak_private_bytes", Role.MEMORY, "peak memory of querying 10 %")
-_METADATA = Column("metadata[files=640]", "peak_private_bytes", Role.MEMORY, "memory of 640 files' metadata")
+_PEAK = Column(
+    operation_name_of("query[groups=0.1]"), "peak_private_bytes", Role.MEMORY, "peak memory of querying 10 %"
+)
+_METADATA = Column(
+    operation_name_of("metadata[files=640]"), "peak_private_bytes", Role.MEMORY, "memory of 640 files' metadata"
+)
 
 
 def query(share: float) -> Column:

@@ -16,8 +16,6 @@ from rich.table import Table as Grid
 
 from bench_runner.results.records import Cell, Conditions, Run
 from bench_runner.results.statistics import (
-    format_name,
-    is_apart,
     kendall_tau,
     smallest_shown,
 )
@@ -166,8 +164,8 @@ def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
     for table in found:
         if table not in alike:
             left_out.setdefault(table.dataset, "not run on track plain with target pandas, as in the thesis")
-    for name in ROWS:
-        left_out.setdefault(name, "not in this run")
+    for dataset in ROWS:
+        left_out.setdefault(dataset, "not in this run")
     return list(chosen.values()), {name: text for name, text in left_out.items() if name not in chosen}
 
 
@@ -191,9 +189,7 @@ def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
 
 def row_of(table: Table, name: str) -> Row | None:
     """The row that stands for a format: as the library default has it, so the one with the fewest settings."""
-    rows = [
-        row for row in table.rows if format_name(row.variant) == name and row.measured and not is_apart(row.variant)
-    ]
+    rows = [row for row in table.rows if row.variant.format_name == name and row.measured and not row.variant.is_apart]
     return min(rows, key=lambda row: len(row.variant), default=None)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from bench_runner.results.statistics import Interval, format_name, median_interval
+from bench_runner.results.statistics import Interval, median_interval
 from reports.analysis.codecs import CodecEffect, codec_effects, has_codecs
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column, Role
 from reports.analysis.labels import conditions_text
@@ -198,7 +198,7 @@ def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
     """The effects that the thesis has too: (its name of the format, codec, effect)."""
     ours = {FORMATS[name]: name for name in NAMES}
     for effect in codec_effects(table):
-        name = ours.get(format_name(effect.row.variant))
+        name = ours.get(effect.row.variant.format_name)
         codec = next((codec for codec, spelled in CODECS.items() if effect.codec.split()[0] in spelled), None)
         if name is not None and codec is not None:
             yield name, codec, effect

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from bench_runner.results.statistics import Interval, format_name, is_apart
+from bench_runner.results.statistics import Interval
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
 from reports.analysis.labels import conditions_text
 from reports.analysis.tables import Row, Table
@@ -203,6 +203,6 @@ def _row(table: Table, theirs: str) -> Row | None:
     rows = [
         row
         for row in table.rows
-        if format_name(row.variant) == STORAGES[theirs] and row.measured and not is_apart(row.variant)
+        if row.variant.format_name == STORAGES[theirs] and row.measured and not row.variant.is_apart
     ]
     return min(rows, key=lambda row: len(row.variant), default=None)

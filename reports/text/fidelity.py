@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from bench_runner.results.records import Run
+from bench_runner.variants import Variant
 from reports.analysis.fidelity import MEANING, PAIRS, Matrix, matrices
 from reports.text.page import page_for, print_lines
 
@@ -39,7 +40,7 @@ def _letter(place: int) -> str:
     return chr(ord("a") + place) if place < 26 else f"a{chr(ord('a') + place - 26)}"
 
 
-def _grid(matrix: Matrix, variants: list[str], start: int) -> Grid:
+def _grid(matrix: Matrix, variants: list[Variant], start: int) -> Grid:
     grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     grid.add_column("kind", overflow="fold")
     for place in range(len(variants)):

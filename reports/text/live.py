@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from bench_runner.results.records import Cell, Run
+from bench_runner.variants import Variant
 from reports.analysis.columns import Column
 from reports.analysis.so_far import SoFar, was_tried
 from reports.analysis.tables import Row, Table, unit_of
@@ -49,12 +50,12 @@ class Screen:
     """Lines, and at which place among them stands the row of each variant of the table in front."""
 
     lines: Sequence[Text]
-    rows: Mapping[str, int]
+    rows: Mapping[Variant, int]
 
-    def marked(self, variant: str) -> list[Text]:
+    def marked(self, variant: Variant | None) -> list[Text]:
         """The lines, with the row of a variant in bold; as they are where it has none."""
         lines = list(self.lines)
-        if variant in self.rows:
+        if variant is not None and variant in self.rows:
             line = lines[self.rows[variant]] = lines[self.rows[variant]].copy()
             line.stylize("bold not dim")
         return lines
@@ -82,7 +83,7 @@ class Screens:
             blocks[other] = self._block(other, width, left)
             left -= len(blocks[other].lines)
         lines: list[Text] = []
-        rows: dict[str, int] = {}
+        rows: dict[Variant, int] = {}
         for other in (other for other in names if other in blocks):
             lines += [Text()] if lines else []
             if other == place:

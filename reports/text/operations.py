@@ -15,7 +15,7 @@ from rich.text import Text
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import is_raw_io
+from bench_runner.variants import OperationName
 from reports.analysis.columns import Column, Role
 from reports.analysis.tables import Row, Table, unit_for, unit_of, value_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit, spread_text
@@ -70,7 +70,7 @@ def further_grids(run: Run, table: Table) -> Iterator[Grid]:
     further = table.columns.further
     tried = replace(table, rows=tuple(row for row in table.rows if set(further) & row.cells.keys()))
     shown = _time_alone if len(further) > MOST_WHOLE else _group
-    beside: list[str] = []
+    beside: list[OperationName] = []
     for operation in further:
         columns = [column for name in (*beside, operation) for column in shown(run, tried, name)]
         if beside and _width(columns) > WIDTH - _LABELS:
@@ -81,7 +81,10 @@ def further_grids(run: Run, table: Table) -> Iterator[Grid]:
 
 
 def _further_grid(
-    run: Run, table: Table, operations: Sequence[str], shown: Callable[[Run, Table, str], list[_Column]]
+    run: Run,
+    table: Table,
+    operations: Sequence[OperationName],
+    shown: Callable[[Run, Table, OperationName], list[_Column]],
 ) -> Grid:
     """Rows by the time of the only operation, or by name where several stand beside each other."""
     column = table.columns.find(operations[0], Role.TIME) if len(operations) == 1 else None
@@ -90,13 +93,13 @@ def _further_grid(
         interval = row.interval(column) if column else None
         nothing = interval is None if column else not row.measured
         unranked = column is not None and row.variant not in table.ranks(column)
-        return is_raw_io(row.variant), nothing, unranked, interval.median if interval else 0.0, row.label
+        return row.variant.is_raw_io, nothing, unranked, interval.median if interval else 0.0, row.label
 
     ordered = replace(table, rows=tuple(sorted(table.rows, key=place)))
     return _grid(ordered, [column for name in operations for column in shown(run, ordered, name)])
 
 
-def _time_alone(run: Run, table: Table, operation: str) -> list[_Column]:
+def _time_alone(run: Run, table: Table, operation: OperationName) -> list[_Column]:
     return _times(run, table, operation)[:1]
 
 
@@ -105,7 +108,7 @@ def initials(run: Run, table: Table) -> str:
     return "/".join(run.info.operation(name).title[:1] for name in table.columns.main)
 
 
-def _group(run: Run, table: Table, operation: str) -> list[_Column]:
+def _group(run: Run, table: Table, operation: OperationName) -> list[_Column]:
     rows, found = table.rows, _times(run, table, operation)
     size, memory = (table.columns.find(operation, role) for role in (Role.SIZE, Role.MEMORY))
     if size is not None:
@@ -121,7 +124,7 @@ def _group(run: Run, table: Table, operation: str) -> list[_Column]:
     ]
 
 
-def _times(run: Run, table: Table, operation: str) -> list[_Column]:
+def _times(run: Run, table: Table, operation: OperationName) -> list[_Column]:
     column = table.columns.find(operation, Role.TIME)
     if column is None:
         return []
@@ -153,7 +156,7 @@ def row_style(row: Row) -> str:
     """How a row looks by what it is: raw I/O is told apart, and what has no figures."""
     if not row.measured:
         return "dim"
-    return "dim italic" if is_raw_io(row.variant) else ""
+    return "dim italic" if row.variant.is_raw_io else ""
 
 
 def _values(table: Table, column: Column, unit: Unit) -> list[Text | str]:

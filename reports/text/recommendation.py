@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.console import Console
 
 from bench_runner.data_kinds import kind_of_target
-from bench_runner.results.statistics import Ratio, format_name
+from bench_runner.results.statistics import Ratio
+from bench_runner.variants import Variant
 from reports.analysis.labels import conditions_text
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CANNOT, NO_FIGURE, NOT_COUNTED
@@ -289,13 +290,13 @@ def _shorten(page: Console, answer: Answer) -> None:
     print_lines(page, lines)
 
 
-def _grouped(dropped: Sequence[tuple[str, str]]) -> str:
+def _grouped(dropped: Sequence[tuple[Variant, str]]) -> str:
     """'cannot: append: csv 2, orc; refused: hdf5-table', by the words before a reason's colon."""
     by_reason: dict[str, dict[str, int]] = {}
     for variant, reason in dropped:
         head = reason if reason.startswith(CANNOT) else reason.partition(": ")[0]
         formats = by_reason.setdefault(head, {})
-        formats[format_name(variant)] = formats.get(format_name(variant), 0) + 1
+        formats[variant.format_name] = formats.get(variant.format_name, 0) + 1
     return "; ".join(
         f"{head}: {', '.join(name if count == 1 else f'{name} {count}' for name, count in formats.items())}"
         for head, formats in by_reason.items()
@@ -325,11 +326,11 @@ def _explain(page: Console, answer: Answer) -> None:
 def _not_established(everything: Sequence[Ranked]) -> list[str]:
     """Each format that is not, with the reason that its adapter gives; of a format of which another call is, the
     call."""
-    established = {format_name(each.candidate.variant) for each in everything if each.candidate.stage == STAGES[0]}
+    established = {each.candidate.variant.format_name for each in everything if each.candidate.stage == STAGES[0]}
     told = {}
     for candidate in (each.candidate for each in everything):
         if candidate.maturity is not None and candidate.stage != STAGES[0]:
-            name = format_name(candidate.variant)
+            name = candidate.variant.format_name
             told[candidate.variant if name in established else name] = candidate.maturity
     return [f"{name} is {stage_text(maturity)}: {maturity.reason}" for name, maturity in told.items()]
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from bench_runner.variants import Variant
 from reports.analysis.labels import short_labels
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.baseline import Baseline
@@ -39,7 +40,7 @@ _FIT_BESIDE = 3
 """So many figures have their units beside their names; of more they stand below."""
 
 
-def short_names(found: Recommendation) -> dict[str, str]:
+def short_names(found: Recommendation) -> dict[Variant, str]:
     """Short names, the same wherever a variant is named."""
     return short_labels(each.candidate.variant for each in (*found.ranked, *found.not_accepted))
 
@@ -116,7 +117,7 @@ def _with_interval(each: Ranked) -> str:
     return f"{number_text(each.score)} ({number_text(ratio.low)}-{number_text(ratio.high)})"
 
 
-def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> Grid:
+def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Variant, Sequence[str]]]) -> Grid:
     """A grid of cells by variant, with short names and what must be known beside them."""
     found = answer.found
     width = label_width_of(headers, [cells for _, cells in lines], padding=2)
@@ -132,7 +133,7 @@ def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[str,
     return grid
 
 
-def _marks(answer: Answer) -> dict[str, str]:
+def _marks(answer: Answer) -> dict[Variant, str]:
     """What a reader must know of a variant beside its name: that it is not established, or what the user has now."""
     found = answer.found
     now = found.baseline.candidate.variant if found.baseline is not None and answer.yours else None

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import is_raw_io
 from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
 from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
@@ -183,7 +182,7 @@ def _codecs(page: Console, contents: Contents, table: Table) -> None:
     )
     lines = []
     for row in by_format(table):
-        if row.measured and not is_raw_io(row.variant):
+        if row.measured and not row.variant.is_raw_io:
             marks = " ".join(column.operation for column, front in fronts.items() if row in front)
             effect = effects.get(row)
             values = _effect(effect, time) if effect else (NOTHING, "", NOTHING, "", "1", "")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
+from bench_runner.variants import OperationName
 from reports.analysis.codecs import codec_effects, has_codecs
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column, Role
 from reports.analysis.tables import Row, Table, distinguishing_names, tables
@@ -65,7 +66,7 @@ def _write_codecs(table: Table, path: Path) -> Path:
     return path
 
 
-def _further(table: Table) -> list[str]:
+def _further(table: Table) -> list[OperationName]:
     return [name for name in table.columns.operations if name not in (SAVE, READ)]
 
 

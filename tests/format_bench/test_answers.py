@@ -17,7 +17,7 @@ from bench_runner.errors import PlanError, RunError
 from bench_runner.results.information import RequestInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER
-from bench_runner.variants import format_name
+from bench_runner.variants import variant_of
 from format_bench import cli, recommend
 from format_bench.api.answers import _unknown
 from reports.analysis.recommendation.candidates import questions
@@ -173,7 +173,7 @@ def test_patterns_choose_among_what_was_sifted_too(tmp_path: Path) -> None:
     told = {variant for variant, _ in recommend(stored=folder).found.dropped}
     chosen = {variant for variant, _ in recommend(stored=folder, formats=("parquet", "orc")).found.dropped}
     assert {"orc[engine=pyarrow,codec=none]", "avro[engine=fastavro,codec=none]"} <= told
-    assert {format_name(variant) for variant in chosen} <= {"parquet", "orc", "csv"}
+    assert {variant_of(variant).format_name for variant in chosen} <= {"parquet", "orc", "csv"}
 
 
 # --- by use --------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def with_takes(run: Run, **takes_ms: tuple[float, str]) -> Run:
     """The run, in which formats take rows too: so many ms, by their own call or by what stands for it."""
     more = []
     for sample in run.samples:
-        name = format_name(sample.variant).replace("-", "_")
+        name = variant_of(sample.variant).format_name.replace("-", "_")
         if sample.operation == "read" and name in takes_ms and sample.failure is None:
             ms, fallback = takes_ms[name]
             wall_ns = int(ms * 1e6 * (1 + sample.round / 100))

@@ -26,7 +26,7 @@ from bench_runner.results.records import (
     changed,
     write_run_info,
 )
-from bench_runner.results.statistics import format_name
+from bench_runner.variants import variant_of
 
 DATASETS = ("eq", "int", "float", "bool", "str", "core")
 MACHINE = "lab-1"
@@ -194,8 +194,8 @@ def _chains(
                 unsettled=variant.startswith("lance") and number == 3,
             ),
         ]
-        if project and format_name(variant) in PROJECT:
-            share, fallback = PROJECT[format_name(variant)]
+        if project and variant_of(variant).format_name in PROJECT:
+            share, fallback = PROJECT[variant_of(variant).format_name]
             figures = _figures(read_s * scale * slower * share, read_mb * scale * share, cores, source)
             chain.append(changed(base, operation=PROJECT_10, figures=figures, fidelity="exact", fallback=fallback))
         yield chain
@@ -273,7 +273,7 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
                 "title": name.partition("[")[0],
                 "syncs_on_save": name.startswith("hdf5-table"),
                 "maturity": {"stage": "young", "reason": "one implementation"}
-                if format_name(name) in YOUNG
+                if variant_of(name).format_name in YOUNG
                 else {"stage": "established", "reason": "a specification"},
                 "import_ns": 2_000_000 * len(name),
                 "import_rss_bytes": 100_000 * len(name),

@@ -19,12 +19,13 @@ from pathlib import Path
 
 import click
 
+from bench_runner.data_kinds import TABLES
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
-from bench_runner.results.statistics import Ratio, is_raw_io, ratio_interval, summarise
+from bench_runner.results.statistics import Ratio, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
-from bench_runner.run.trial import ROWS_VARIABLE, TABLE_ROWS
+from bench_runner.run.trial import ROWS_VARIABLE
 from bench_runner.suites import SUITES
 from benchmarks.asv_settings import write_settings
 from data_generator.cache import default_folder
@@ -54,7 +55,7 @@ def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
     return {
         (cell.operation, cell.variant): summary.figures["wall_ns"].median / 1e9
         for cell, summary in summarise(run.samples).items()
-        if not is_raw_io(cell.variant) and "wall_ns" in summary.figures
+        if not cell.variant.is_raw_io and "wall_ns" in summary.figures
     }
 
 
@@ -147,7 +148,7 @@ def _together(seconds: Mapping[tuple[str, str], Mapping[int, float]]) -> dict[in
 
 
 @click.command()
-@click.option("--rows", default=TABLE_ROWS, show_default=True, help="Rows of the table that is measured.")
+@click.option("--rows", default=TABLES.asv_rows, show_default=True, help="Rows of the table that is measured.")
 def main(rows: int) -> None:
     """Print asv's times as multiples of our runner's, on ten cells of the table eq."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:

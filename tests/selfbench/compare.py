@@ -21,7 +21,7 @@ from bench_runner.errors import BenchError
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.records import Cell, Run, Sample, changed, read_run
-from bench_runner.results.statistics import is_raw_io, summarise
+from bench_runner.results.statistics import summarise
 from bench_runner.run.measuring import measure
 from bench_runner.run.session import Options
 from bench_runner.run.side_by_side import rounds_there, turns
@@ -80,7 +80,7 @@ def cells(run: Run) -> list[Cell]:
     found = [
         cell
         for cell, summary in summarise(run.samples).items()
-        if not is_raw_io(cell.variant)
+        if not cell.variant.is_raw_io
         and "wall_ns" in summary.figures
         and LEAST_NS <= summary.figures["wall_ns"].median <= MOST_NS
     ]

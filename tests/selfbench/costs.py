@@ -24,7 +24,7 @@ from bench_runner.operations.operation import REPETITIONS
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.records import Cell, Run, changed
-from bench_runner.results.statistics import CellSummary, Ratio, is_raw_io, ranking, ratio_interval, summarise
+from bench_runner.results.statistics import CellSummary, Ratio, ranking, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.session import Options
 from bench_runner.suites import SUITES
@@ -59,8 +59,8 @@ MARKS = {True: "met", False: "NOT MET", None: "too noisy to tell"}
 def accounts(run: Run) -> Iterator[Check]:
     """wall = measured + prepare + settle + verify + harness, over the counted rounds of one run."""
     measured = [sample for sample in run.samples if sample.round > 0 and sample.figures]
-    samples = [sample for sample in measured if not is_raw_io(sample.variant)]
-    yardsticks = [sample for sample in measured if is_raw_io(sample.variant)]
+    samples = [sample for sample in measured if not sample.cell.variant.is_raw_io]
+    yardsticks = [sample for sample in measured if sample.cell.variant.is_raw_io]
     wall = sum(spent for stage, spent in run.info.stages_ns.items() if stage.startswith("round "))
 
     def total(*names: str) -> int:
@@ -210,7 +210,7 @@ def _cells(run: Run) -> dict[Cell, CellSummary]:
     return {
         cell: summary
         for cell, summary in summarise(run.samples).items()
-        if "wall_ns" in summary.figures and not is_raw_io(cell.variant)
+        if "wall_ns" in summary.figures and not cell.variant.is_raw_io
     }
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bench_runner.results.records import Run
+from bench_runner.variants import OperationName
 from reports.analysis.columns import Column, Role
 from reports.analysis.figures import Figures
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table, value_text
 from reports.analysis.units import MILLISECONDS, number_text
 from reports.analysis.words import NOTHING, fallback_mark
@@ -46,8 +46,8 @@ def _kept(row: Row) -> list[str]:
     return [name for name, cell in row.cells.items() if _OPENED in cell.figures]
 
 
-def _per_second(operation: str) -> str:
-    return "rows/s" if "rows" in variant_parts(operation)[1] else "calls/s"
+def _per_second(operation: OperationName) -> str:
+    return "rows/s" if "rows" in operation.parameters else "calls/s"
 
 
 def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
     call = value_text(table, row, column, MILLISECONDS) or NOTHING
     yield (milliseconds(_LATENCY) if _LATENCY in figures else call) + fallback_mark(row, column)
     yield milliseconds("p90_ns")
-    rows = int(variant_parts(column.operation)[1].get("rows", "1"))
+    rows = int(column.operation.parameters.get("rows", "1"))
     clocked = figures[column.figure].median
     # What the clock itself takes a tenth of is no rate.
     yield NOTHING if clocked < table.least(column) else number_text(rows * _SECOND_NS / clocked)

@@ -19,9 +19,9 @@ from bench_runner.results.information import (
     RooflineLine,
 )
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import CellSummary, is_raw_io
+from bench_runner.results.statistics import CellSummary
+from bench_runner.variants import OperationName, Variant
 from reports.analysis.figures import Figures
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import number_text
 from reports.analysis.words import CACHED as FROM_LIBRARY
@@ -59,7 +59,7 @@ def has_roofline(table: Table) -> bool:
         {RESULT, LOGICAL} <= cell.figures.keys()
         for row in table.rows
         for name, cell in row.cells.items()
-        if _name_of(name) in PARTS
+        if name.name in PARTS
     )
 
 
@@ -91,11 +91,7 @@ def _is_cold(table: Table) -> bool:
     return table.conditions.cache != "warm"
 
 
-def _name_of(operation: str) -> str:
-    return operation.partition("[")[0]
-
-
-def _reading(table: Table) -> list[str]:
+def _reading(table: Table) -> list[OperationName]:
     """The operations of which it is known how much they gave."""
     return [
         name
@@ -105,7 +101,7 @@ def _reading(table: Table) -> list[str]:
 
 
 def _grid(
-    run: Run, table: Table, title: str, columns: Mapping[str, Mapping[str, str]], notes: Iterable[str]
+    run: Run, table: Table, title: str, columns: Mapping[OperationName, Mapping[Variant, str]], notes: Iterable[str]
 ) -> Figures:
     """`columns`: a text for each variant that has one, by operation."""
     shown = {name: texts for name, texts in columns.items() if texts}
@@ -118,7 +114,7 @@ def _grid(
     return Figures(title, "format", headers, lines, tuple(notes))
 
 
-def _marked(row: Row, operation: str, text: str) -> str:
+def _marked(row: Row, operation: OperationName, text: str) -> str:
     return text + (FALLBACK if row.fallback(operation) else FROM_LIBRARY if row.cached(operation) else "")
 
 
@@ -195,12 +191,12 @@ def _changes(found: Sequence[RooflineInfo]) -> Iterator[str]:
 # --- shares ---------------------------------------------------------------------------------------------------------
 
 
-def _shares(table: Table, operation: str, probes: Sequence[RooflineInfo]) -> dict[str, str]:
-    name, settings = variant_parts(operation)
+def _shares(table: Table, operation: OperationName, probes: Sequence[RooflineInfo]) -> dict[Variant, str]:
+    settings = operation.parameters
     lines = [line for probe in probes for line in probe.lines]
     limits: list[Limit | None]
     of_cell: Callable[[CellSummary], float | None]
-    if name == "take":
+    if operation.name == "take":
         # Neighbours and favourites share reads: nobody knows how many a device would need.
         if settings.get("pattern", "uniform") != "uniform":
             return {}
@@ -306,17 +302,17 @@ def _share_notes(table: Table) -> Iterator[str]:
 # --- bytes read for each byte of the result -----------------------------------------------------------------------
 
 
-def _result_bytes(table: Table, operation: str) -> float | None:
+def _result_bytes(table: Table, operation: OperationName) -> float | None:
     """Raw I/O's, which has these values and nothing else in its result; without one the least that any gave."""
     given = {
         row.variant: row.cells[operation].figures[RESULT].median
         for row in table.rows
         if operation in row.cells and RESULT in row.cells[operation].figures
     }
-    return next((value for variant, value in given.items() if is_raw_io(variant)), min(given.values(), default=None))
+    return next((value for variant, value in given.items() if variant.is_raw_io), min(given.values(), default=None))
 
 
-def _amplifications(run: Run, table: Table, operation: str) -> dict[str, str]:
+def _amplifications(run: Run, table: Table, operation: OperationName) -> dict[Variant, str]:
     given = _result_bytes(table, operation)
     if not given:
         return {}

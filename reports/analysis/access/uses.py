@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, is_apart, is_raw_io, ranking
+from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, ranking
 from reports.analysis.columns import Column, Role
 from reports.analysis.near_storage.beside import has_near_storage
 from reports.analysis.tables import Row, Table, unit_for, value_text
@@ -108,7 +108,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
 
 def _ours(table: Table) -> Iterator[Row]:
     """Those that could be ranked."""
-    return (row for row in table.rows if not is_raw_io(row.variant) and not is_apart(row.variant))
+    return (row for row in table.rows if not row.variant.is_raw_io and not row.variant.is_apart)
 
 
 def _told(table: Table, row: Row, column: Column) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary
+from bench_runner.variants import OperationName
 from reports.analysis.columns import Role
 from reports.analysis.figures import Figures
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MILLISECONDS, number_text
 from reports.analysis.words import NOTHING, fallback_mark
@@ -36,7 +36,7 @@ def documents_of(run: Run, table: Table) -> Iterator[Figures]:
     yield from _ranges(table)
 
 
-def _ingestions(table: Table) -> Iterator[tuple[str, list[Row]]]:
+def _ingestions(table: Table) -> Iterator[tuple[OperationName, list[Row]]]:
     """Operations that took documents, each with the rows that have figures of it, the fastest first."""
     for operation in table.columns.operations:
         rows = [row for row in table.rows if operation in row.cells and INPUT in row.cells[operation].figures]
@@ -44,7 +44,7 @@ def _ingestions(table: Table) -> Iterator[tuple[str, list[Row]]]:
             yield operation, sorted(rows, key=lambda row: row.cells[operation].figures[WALL].median)
 
 
-def _ingestion(run: Run, table: Table, operation: str, rows: Sequence[Row]) -> Figures:
+def _ingestion(run: Run, table: Table, operation: OperationName, rows: Sequence[Row]) -> Figures:
     lines = tuple((row.label, tuple(_rates(table, row.cells[operation]))) for row in rows)
     title = run.info.operation(operation).title
     return Figures(
@@ -85,7 +85,7 @@ def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
 
 def _ranges(table: Table) -> Iterator[Figures]:
     """Table 3: for each number of fields the scan beside the index, by the share of the documents."""
-    names = {name: variant_parts(name)[1] for name in table.columns.operations if variant_parts(name)[0] == RANGE}
+    names = {name: name.parameters for name in table.columns.operations if name.name == RANGE}
     fields = sorted({int(settings["paths"]) for settings in names.values()})
     ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})
     by_way = {
@@ -109,8 +109,8 @@ def _ranges(table: Table) -> Iterator[Figures]:
         )
 
 
-def _time(table: Table, row: Row, operation: str | None) -> str:
-    cell = row.cells.get(operation or "")
+def _time(table: Table, row: Row, operation: OperationName | None) -> str:
+    cell = None if operation is None else row.cells.get(operation)
     if cell is None or WALL not in cell.figures:
         return NOTHING
     mark = next(

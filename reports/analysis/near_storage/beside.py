@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary, ratio_interval
+from bench_runner.variants import OperationName, Variant, operation_name_of, variant_of
 from reports.analysis.columns import Role
 from reports.analysis.engines import ratio_text
 from reports.analysis.figures import Figures
 from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.ways import is_way, place_of
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, MILLISECONDS
 from reports.analysis.words import NOTHING
@@ -25,12 +25,15 @@ NODE_CPU, NODE_MEMORY, NODE_PEAK = "node_cpu_ns", "node_memory_bytes", "node_pea
 NODE_DEVICE, WIRE = "node_device_bytes", "wire_bytes"
 QUERY, METADATA = "query", "metadata"
 _ENGINE = "parquet[engine=near-storage,codec=snappy,reader=parquet"
-TECHNIQUES = (
-    ("everything is read", f"{_ENGINE},technique=none]", "query[groups=0.01,values=100]"),
-    ("row groups left out", f"{_ENGINE},technique=groups]", "query[groups=0.01,values=100]"),
-    ("rows filtered besides", f"{_ENGINE}]", "query[groups=0.01,values=100]"),
-    ("one column of the rows", f"{_ENGINE}]", "query[groups=0.01,values=100,columns=1]"),
-    ("aggregates alone", f"{_ENGINE}]", "aggregate[groups=0.01,values=100]"),
+TECHNIQUES = tuple(
+    (title, variant_of(f"{_ENGINE}{besides}]"), operation_name_of(operation))
+    for title, besides, operation in (
+        ("everything is read", ",technique=none", "query[groups=0.01,values=100]"),
+        ("row groups left out", ",technique=groups", "query[groups=0.01,values=100]"),
+        ("rows filtered besides", "", "query[groups=0.01,values=100]"),
+        ("one column of the rows", "", "query[groups=0.01,values=100,columns=1]"),
+        ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
+    )
 )
 """Section 8.1: each beside all that stand before it."""
 _GROUP_ROWS = "row_group_rows"
@@ -58,7 +61,7 @@ def _place(row: Row) -> tuple[int, int, str]:
     return place_of(row.variant)
 
 
-def _cell(row: Row, operation: str, figure: str) -> CellSummary | None:
+def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
     """What was counted of an operation that the way itself answered."""
     cell = row.cells.get(operation)
     return cell if cell is not None and figure in cell.figures and not cell.fallback else None
@@ -149,9 +152,9 @@ def _grid(
         yield Figures(title, "way", tuple(_head(run, name) for name in names), tuple(lines), tuple(notes))
 
 
-def _head(run: Run | None, operation: str) -> str:
+def _head(run: Run | None, operation: OperationName) -> str:
     """'10 %', '1 %, scattered', 'aggregate 1 %', for a narrow column."""
-    name, settings = variant_parts(operation)
+    name, settings = operation.name, operation.parameters
     if "groups" not in settings:
         return run.info.operation(operation).title if run is not None else operation
     told = [f"{100 * float(settings['groups']):g} %"]
@@ -179,7 +182,7 @@ def _memory(cell: CellSummary) -> str:
 
 
 def _metadata(table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
-    names = {name: int(variant_parts(name)[1]["files"]) for name in table.columns.operations if _is_metadata(name)}
+    names = {name: int(name.parameters["files"]) for name in table.columns.operations if name.name == METADATA}
     memory = Role.MEMORY.figure
     lines = []
     for row in rows:
@@ -197,12 +200,8 @@ def _metadata(table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
         )
 
 
-def _is_metadata(operation: str) -> bool:
-    return variant_parts(operation)[0] == METADATA
-
-
-def _form(variant: str) -> str:
-    settings = variant_parts(variant)[1]
+def _form(variant: Variant) -> str:
+    settings = variant.settings
     form = {"ranges": "compact (V2)", "parquet": "footers, parsed (V1)"}.get(settings["reader"], settings["reader"])
     form = "footers, as bytes (V1)" if settings.get("footers") == "parsed" else form
     return form + (f", groups of {int(settings[_GROUP_ROWS]):,}" if _GROUP_ROWS in settings else "")
@@ -216,12 +215,13 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
     pairs = [
         (row, usual)
         for row in rows
-        if _GROUP_ROWS in row.variant and (usual := by_variant.get(_without_groups(row.variant))) is not None
+        if _GROUP_ROWS in row.variant.settings
+        and (usual := by_variant.get(row.variant.without(_GROUP_ROWS))) is not None
     ]
     names = [
         name
         for name in table.columns.operations
-        if not _is_metadata(name) and any(_times(row, usual, name) for row, usual in pairs)
+        if name.name != METADATA and any(_times(row, usual, name) for row, usual in pairs)
     ]
     if not names:
         return
@@ -237,13 +237,7 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
     )
 
 
-def _without_groups(variant: str) -> str:
-    name, settings = variant_parts(variant)
-    kept = ",".join(f"{key}={value}" for key, value in settings.items() if key != _GROUP_ROWS)
-    return f"{name}[{kept}]"
-
-
-def _times(row: Row, usual: Row, operation: str) -> str:
+def _times(row: Row, usual: Row, operation: OperationName) -> str:
     """'' where one of the two was not measured."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:

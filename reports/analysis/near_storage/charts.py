@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench_runner.results.records import Cell, Conditions
-from bench_runner.results.statistics import CellSummary, Interval, is_apart, ranking
+from bench_runner.results.statistics import CellSummary, Interval, ranking
+from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import network_text, short_labels
-from reports.analysis.near_storage.throughput import Series
+from reports.analysis.near_storage.throughput import QUERY, Series
 from reports.analysis.near_storage.ways import network_place, place_of
 from reports.analysis.units import Unit
-from reports.analysis.varied.crossovers import Crossovers, Point, crossovers
+from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, crossovers
 from reports.analysis.varied.lines import Axis, Chart, Line, Owner
 
 GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
 _GB = 1e9
 _LEAST_GB = 0.05
 """Of lower throughput three decimals of GB/s say too little."""
-_COLUMN = Column("query", "wall_ns", Role.TIME, "throughput")
+_COLUMN = Column(QUERY, "wall_ns", Role.TIME, "throughput")
 AXIS = "% of the row groups"
 LINEAR_BELOW_PERCENT = 1.0
 """0 % stands to the left of it."""
@@ -49,8 +50,8 @@ def _chart(
     key: _Key,
     group: Sequence[Series],
     summaries: Mapping[Cell, CellSummary],
-    styles: Mapping[str, int],
-    labels: Mapping[str, str],
+    styles: Mapping[Variant, int],
+    labels: Mapping[Variant, str],
 ) -> Chart:
     suite, dataset, machine, conditions, place = key
     percents = tuple(sorted({each.percent for series in group for each in series.measured}))
@@ -111,9 +112,9 @@ def _in_bytes(rate: Interval) -> Interval:
 
 def _marks(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
-) -> dict[str, dict[float, str]]:
+) -> dict[Variant, dict[float, str]]:
     """Whose time is the shortest, and whose is tied with it, at each selectivity."""
-    found: dict[str, dict[float, str]] = {}
+    found: dict[Variant, dict[float, str]] = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
         ranks = ranking([summaries[cell] for cell in cells], _COLUMN.figure)
@@ -127,7 +128,7 @@ def _winners(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Crossovers | None:
     """By the times themselves, paired by round; what gives more rows than were asked for is no winner."""
-    ranked = [series for series in group if not is_apart(series.variant)]
+    ranked = [series for series in group if not series.variant.is_apart]
     return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
 
 
@@ -135,7 +136,7 @@ def _points(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Iterator[Point]:
     for percent in percents:
-        figures = {
+        figures: dict[Variant, ByRound] = {
             series.variant: {
                 number: max(value, 1) for number, value in summaries[each.cell].by_round[_COLUMN.figure].items()
             }

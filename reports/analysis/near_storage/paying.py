@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval
+from bench_runner.variants import Variant
 from reports.analysis.labels import network_text
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_foil, is_near, line_mbit, place_of, way_label
@@ -33,7 +34,7 @@ class Paying:
     rows: int
     place: str
     way: str
-    variant: str
+    variant: Variant
     over: str
     """Which line: 'loopback at 100 Mbit/s', or '20 MB/s'."""
     computed: bool
@@ -87,8 +88,8 @@ def paying(
     return found
 
 
-def _is_advised(variant: str) -> bool:
-    return is_near(variant) and not is_foil(variant) and "row_group_rows" not in variant
+def _is_advised(variant: Variant) -> bool:
+    return is_near(variant) and not is_foil(variant) and "row_group_rows" not in variant.settings
 
 
 def sentences(found: Sequence[Paying]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bench_runner.results.records import Cell, Conditions, changed
-from bench_runner.results.statistics import CellSummary, Interval, is_raw_io
+from bench_runner.results.statistics import CellSummary, Interval
+from bench_runner.variants import OperationName, Variant, operation_name_of
 from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
-from reports.analysis.spelling import variant_parts
 
-QUERY, SAVE = "query", "save"
+QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Measured:
 class Series:
     """One variant on one data set under one set of conditions, the most selective query first."""
 
-    variant: str
-    dataset: str
+    variant: Variant
+    dataset: OperationName
     conditions: Conditions
     place: str
     """How matching groups lie: 'clustered' or 'scattered'."""
@@ -68,14 +68,14 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
     What was read whole for a part, came from a library's own memory or was wrong in a round is left out, as it is from
     every ranking, and raw I/O, which is no way of asking.
     """
-    found: dict[tuple[str, str, Conditions, str, str, str], list[Measured]] = {}
-    sizes: dict[tuple[str, str, Conditions, str, str, str], float] = {}
+    found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[Measured]] = {}
+    sizes: dict[tuple[Variant, OperationName, Conditions, str, str, str], float] = {}
     for cell, summary in summaries.items():
         percent, place = _asked(cell.operation)
         size_bytes = _stored_bytes(cell, summaries)
         if percent is None or size_bytes is None or "wall_ns" not in summary.figures:
             continue
-        if summary.fallback or summary.cached or summary.wrong or is_raw_io(cell.variant):
+        if summary.fallback or summary.cached or summary.wrong or cell.variant.is_raw_io:
             continue
         key = (cell.variant, cell.dataset, cell.conditions, place, cell.suite, cell.machine)
         sizes[key] = size_bytes
@@ -87,10 +87,10 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
     )
 
 
-def _asked(operation: str) -> tuple[float | None, str]:
+def _asked(operation: OperationName) -> tuple[float | None, str]:
     """The share of the groups in percent, and how they lie; None for what does not ask for all that they hold."""
-    name, parameters = variant_parts(operation)
-    if name != QUERY or {"columns", "values"} & parameters.keys():
+    parameters = operation.parameters
+    if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
     return 100 * float(parameters["groups"]), parameters.get("place", "clustered")
 

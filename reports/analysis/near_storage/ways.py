@@ -5,7 +5,7 @@ The names are those of the thesis's two ways: V1 is the Parquet Reader (chapter 
 
 from __future__ import annotations
 
-from reports.analysis.spelling import variant_parts
+from bench_runner.variants import Variant
 
 ENGINE = "near-storage"
 LOOPBACK = "loopback"
@@ -21,30 +21,30 @@ _TECHNIQUES = {"groups": "rows unfiltered", "none": "nothing left out"}
 _PLACES = tuple(_READERS)
 
 
-def is_way(variant: str) -> bool:
+def is_way(variant: Variant) -> bool:
     """Whether a variant is one of near storage's."""
-    return variant_parts(variant)[1].get("engine") == ENGINE
+    return variant.engine == ENGINE
 
 
-def is_fetching(variant: str) -> bool:
+def is_fetching(variant: Variant) -> bool:
     """Whether it is what near storage is measured against: all files are fetched, all is done by the client."""
-    return is_way(variant) and variant_parts(variant)[1].get("reader") == "fetch"
+    return is_way(variant) and variant.settings.get("reader") == "fetch"
 
 
-def is_near(variant: str) -> bool:
+def is_near(variant: Variant) -> bool:
     """Whether it reads and filters near the storage, as one would let it: V1 or V2, with all that is left out."""
-    settings = variant_parts(variant)[1]
+    settings = variant.settings
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 
 
-def is_foil(variant: str) -> bool:
+def is_foil(variant: Variant) -> bool:
     """Whether it does what nobody would: a node that parses all footers anew is there for the thesis's comparison."""
-    return is_way(variant) and variant_parts(variant)[1].get("footers") == "parsed"
+    return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 
-def way_label(variant: str) -> str:
+def way_label(variant: Variant) -> str:
     """What a way of reading is called: 'V2 (byte ranges)', 'V1 (rows), footers parsed', 'fetch all'."""
-    settings = variant_parts(variant)[1]
+    settings = variant.settings
     told = [_READERS.get(settings.get("reader", ""), settings.get("reader", variant))]
     if settings.get("footers") == "parsed":
         told.append("footers parsed")
@@ -71,8 +71,8 @@ def line_mbit(network: str) -> int:
     return int(rate) if rate != network and rate.isdecimal() else 0
 
 
-def place_of(variant: str) -> tuple[int, int, str]:
+def place_of(variant: Variant) -> tuple[int, int, str]:
     """Orders variants: V2, V1, fetching, the others; each plain one first."""
-    settings = variant_parts(variant)[1]
+    settings = variant.settings
     reader = settings.get("reader", "")
     return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

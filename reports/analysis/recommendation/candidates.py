@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, MaturityInfo
 from bench_runner.results.records import Conditions, Failure, Run, changed
-from bench_runner.results.statistics import MISMATCH, CellSummary, is_raw_io, smallest_shown, summarise
+from bench_runner.results.statistics import MISMATCH, CellSummary, smallest_shown, summarise
+from bench_runner.variants import Variant
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
 from reports.analysis.recommendation.preferences import STAGES
 from reports.analysis.recommendation.projection import Measured, by_round
@@ -46,7 +47,7 @@ class Question:
 class Candidate:
     """One variant. `figures`: what can be weighed -> round -> value, in ns or bytes, counted rounds alone."""
 
-    variant: str
+    variant: Variant
     figures: Mapping[str, Mapping[int, float]]
     cells: Mapping[str, CellSummary]
     """By operation."""
@@ -125,9 +126,9 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
     for sample in run.samples:
         if sample.encodings:
             encodings[sample.dataset, sample.variant] = sample.encodings
-    grouped: dict[Question, dict[str, dict[str, CellSummary]]] = {}
+    grouped: dict[Question, dict[Variant, dict[str, CellSummary]]] = {}
     for cell, summary in summarise(run.samples).items():
-        if is_raw_io(cell.variant):
+        if cell.variant.is_raw_io:
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
         # A variant that several suites or tracks measure is one all the same: the first stands.
@@ -193,7 +194,7 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
     return found
 
 
-def _described(run: Run, variant: str) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
+def _described(run: Run, variant: Variant) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
     """Capabilities, title and maturity."""
     about = run.info.variants.get(variant)
     if about is None:

@@ -17,8 +17,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bench_runner.variants import Variant
 
-def levelled(figures: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
+
+def levelled(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
     """One figure, variant -> round -> value > 0, as if all rounds had been alike; untouched where all have the same
     rounds, because then nobody gains by a fast one."""
     taking_part = {variant: by_round for variant, by_round in figures.items() if by_round}
@@ -31,7 +33,7 @@ def levelled(figures: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, 
     }
 
 
-def _speeds(figures: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+def _speeds(figures: Mapping[Variant, Mapping[int, float]]) -> dict[int, float]:
     """What each round adds to the logarithms; 0 in the round in the middle."""
     rounds = sorted({number for by_round in figures.values() for number in by_round})
     column = {number: len(figures) + place for place, number in enumerate(rounds)}

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench_runner.results.statistics import Ratio, ratio_interval
+from bench_runner.variants import OperationName, operation_name_of
 from reports.analysis.recommendation.candidates import CANNOT, Candidate
 from reports.analysis.units import number_text
 
@@ -23,20 +24,15 @@ columns, which is far below, and what it costs to find it."""
 class Need:
     """`operation`, spelled, is measured to see whether it is met, against `whole`, which is 'read' or 'save'."""
 
-    operation: str
+    operation: OperationName
     whole: str
-
-    @property
-    def name(self) -> str:
-        """Of the operation: with other parameters it tells as much, where the run has no other."""
-        return self.operation.partition("[")[0]
 
 
 MEASURED: Mapping[str, Need] = {
-    "append": Need("append[rows=1000]", "save"),
-    "projection": Need("project[columns=1]", "read"),
-    "random-access": Need("take[rows=100,handle=kept]", "read"),
-    "pushdown": Need("scan[selectivity=0.01,kind=range]", "read"),
+    "append": Need(operation_name_of("append[rows=1000]"), "save"),
+    "projection": Need(operation_name_of("project[columns=1]"), "read"),
+    "random-access": Need(operation_name_of("take[rows=100,handle=kept]"), "read"),
+    "pushdown": Need(operation_name_of("scan[selectivity=0.01,kind=range]"), "read"),
 }
 """The needs, by the words of the command line."""
 
@@ -77,9 +73,10 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """The one that the need names, else the first of the same name; empty where there is none with a time, or another
-    answer of the run about it."""
-    known = [name for name in candidate.cells if name.partition("[")[0] == about.name]
+    """The one that the need names, else the first of the same name, which tells as much; empty where there is none with
+    a time, or another answer of the run about it."""
+    names = (cell.cell.operation for cell in candidate.cells.values())
+    known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)
     return next((name for name in known if candidate.figures.get(name)), "")
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from bench_runner.variants import operation_name_of
+
 WEIGHED = {
     "read": "read time",
     "save": "save time",
@@ -124,7 +126,7 @@ def parse_weights(text: str) -> dict[str, float]:
         inside, closing, number = rest.rpartition("]")
         name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")
         name = name.strip() if closing else name.strip().replace("-", "_")
-        if name.partition("[")[0] not in known or (bracket and not closing):
+        if operation_name_of(name).name not in known or (bracket and not closing):
             raise PreferenceError(f"--prefer {part!r}: nothing is called {name!r}{_near(name, known)}")
         if name in weights:
             raise PreferenceError(f"--prefer: {name} stands there twice; give it one weight")

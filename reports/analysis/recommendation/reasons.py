@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.statistics import CellSummary
+from bench_runner.variants import Variant
 from reports.analysis.recommendation.candidates import Candidate
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import Ranked, Recommendation, weights
@@ -24,7 +25,7 @@ _MOST_ENCODINGS = 4
 class Reason:
     """One winner: of what, and why."""
 
-    variant: str
+    variant: Variant
     wins: tuple[str, ...]
     """'the weighted whole' or a title of what is weighed."""
     sentence: str
@@ -34,7 +35,7 @@ def reasons(found: Recommendation) -> list[Reason]:
     """One for the first, and one for whoever is best in something that is weighed."""
     if not found.ranked:
         return []
-    wins: dict[str, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
+    wins: dict[Variant, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
     for name in weights(found.preferences):
         best = min(found.ranked, key=lambda each: each.values[name])
         wins.setdefault(best.candidate.variant, []).append(found.preferences.title(name))
@@ -47,7 +48,7 @@ def reasons(found: Recommendation) -> list[Reason]:
 
 def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     candidate = ranked.candidate
-    told = {READ: "reads in", SAVE: "saves in"}
+    told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
         # As the table has it: over the rounds that all have, where they differ.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
+from bench_runner.variants import Variant
 from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
 from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate
 from reports.analysis.recommendation.levelling import levelled
@@ -64,9 +65,9 @@ class BreakEven:
 
     of: str
     """'reads' for each save, or 'bandwidth' in bytes a second."""
-    first: str
+    first: Variant
     """The variant that wins below."""
-    then: str
+    then: Variant
     at: Interval
 
 
@@ -78,7 +79,7 @@ class Recommendation:
     preferences: Preferences
     ranked: tuple[Ranked, ...]
     """Those that may be recommended."""
-    dropped: tuple[tuple[str, str], ...]
+    dropped: tuple[tuple[Variant, str], ...]
     """(variant, reason)."""
     break_evens: tuple[BreakEven, ...]
     """Among the ranked ones."""
@@ -133,7 +134,7 @@ def weights(preferences: Preferences) -> dict[str, float]:
 
 def recommend(
     kept: Sequence[Candidate],
-    dropped: Sequence[tuple[str, str]],
+    dropped: Sequence[tuple[Variant, str]],
     preferences: Preferences,
     baseline: Candidate | None = None,
 ) -> Recommendation:
@@ -165,7 +166,7 @@ def _ranked(
     candidates: Sequence[Candidate],
     among: Sequence[Candidate],
     preferences: Preferences,
-    probabilities: Mapping[str, float],
+    probabilities: Mapping[Variant, float],
 ) -> tuple[Ranked, ...]:
     """The candidates, best first, beside the best of those `among` which they are."""
     if not candidates:
@@ -258,8 +259,8 @@ def _dominates(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
 
 
 def _probabilities(
-    figures: Mapping[str, Mapping[str, Mapping[int, float]]], shares: Mapping[str, float]
-) -> dict[str, float]:
+    figures: Mapping[Variant, Mapping[str, Mapping[int, float]]], shares: Mapping[str, float]
+) -> dict[Variant, float]:
     """Over draws of rounds with replacement, the same for all variants: how often each has the best score.
 
     A variant with fewer rounds than others takes part with those it has. Nothing where one that is near the best has
@@ -364,7 +365,7 @@ def _inverted(at: Interval) -> Interval:
     return Interval(median, low, high, minimum, maximum, at.rounds)
 
 
-def _envelope(lines: Mapping[str, Mapping[int, tuple[float, float]]]) -> list[tuple[str, str, Interval]]:
+def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
     """Who is lowest along x >= 0, of lines (value at 0, slope) by round: each change as (before, after, where).
 
     Which lines take part is told by their medians; where they cross by the rounds that both have.
@@ -381,7 +382,7 @@ def _envelope(lines: Mapping[str, Mapping[int, tuple[float, float]]]) -> list[tu
         return []
     current = min(medians, key=lambda name: (medians[name], name))
     place = 0.0
-    changes: list[tuple[str, str, Interval]] = []
+    changes: list[tuple[Variant, Variant, Interval]] = []
     while True:
         crossings = [
             (_crossing(medians[current], medians[name]), medians[name][1], name)

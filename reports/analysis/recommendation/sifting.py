@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench_runner.results.statistics import is_apart
+from bench_runner.variants import Variant
 from reports.analysis.recommendation.candidates import CHANGES, NO_FIGURE, Candidate
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import Preferences
@@ -15,7 +15,7 @@ from reports.analysis.recommendation.preferences import Preferences
 
 def sifted(
     candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int, *, on_all_rows: bool = True
-) -> tuple[list[Candidate], list[tuple[str, str]]]:
+) -> tuple[list[Candidate], list[tuple[Variant, str]]]:
     """The candidates that satisfy every need, and the others with the reason, in their order.
 
     `held_bytes` is what the data take in memory: before a save they are in hand, beside its peak. Unless measured
@@ -23,7 +23,7 @@ def sifted(
     changes this data drops out as long as another one does not; that one has to be recommendable, if the first is.
     """
     kept: list[Candidate] = []
-    dropped: list[tuple[str, str]] = []
+    dropped: list[tuple[Variant, str]] = []
     for candidate in candidates:
         reason = candidate.reason or _unfit(candidate, preferences, held_bytes, on_all_rows)
         if reason:
@@ -40,7 +40,7 @@ def sifted(
 
 
 def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_all_rows: bool) -> str:
-    if is_apart(candidate.variant):
+    if candidate.variant.is_apart:
         return "another kind of result: a mapping, views, or numbers in place of missing ones"
     for operation in preferences.operations:
         if lacking := candidate.lacks(operation):

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from bench_runner.results.records import Cell, Conditions, Run
-from bench_runner.results.statistics import CellSummary, Interval, is_apart, is_raw_io, ranking
+from bench_runner.results.statistics import CellSummary, Interval, ranking
+from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
-from reports.analysis.spelling import variant_parts
 from reports.analysis.tables import Table
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
@@ -92,7 +92,7 @@ class Axis:
 class Line:
     """One variant along the values."""
 
-    variant: str
+    variant: Variant
     label: str
     points: Mapping[float, Interval]
     """By value; no point where it has no figure, or one that is not ranked with others."""
@@ -157,7 +157,7 @@ class Chart:
         """Whether no point has an interval."""
         return all(interval.low is None for line in self.lines for interval in line.points.values())
 
-    def label(self, variant: str) -> str:
+    def label(self, variant: Variant) -> str:
         """What the chart calls a variant."""
         return next((line.label for line in self.lines if line.variant == variant), variant)
 
@@ -180,8 +180,8 @@ class _Series:
     axis: Axis
     column: Column
     title: str
-    cells: Mapping[str, Cells]
-    labels: Mapping[str, str]
+    cells: Mapping[Variant, Cells]
+    labels: Mapping[Variant, str]
     least: float
     dataset: str
 
@@ -207,14 +207,14 @@ def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
 def _over_operations(table: Table) -> Iterator[_Series]:
     groups: dict[tuple[str, str, str], dict[float, Column]] = {}
     for column in table.columns.times:
-        name, parameters = variant_parts(column.operation)
+        name, parameters = column.operation.name, column.operation.parameters
         for key, value in _numbers(parameters):
             if (name, key) not in IN_A_SECTION:
                 groups.setdefault((name, key, _rest(parameters, key)), {})[value] = column
     for (name, key, rest), columns in groups.items():
         if len(columns) < FEWEST_OF_USE:
             continue
-        cells: dict[str, dict[float, CellSummary]] = {}
+        cells: dict[Variant, dict[float, CellSummary]] = {}
         for value, column in sorted(columns.items()):
             for row in table.rows:
                 if column.operation in row.cells:
@@ -229,11 +229,10 @@ def _over_operations(table: Table) -> Iterator[_Series]:
 def _over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[_Series]:
     groups: dict[tuple[tuple[str, str, Conditions], str, str, str], dict[float, Table]] = {}
     for table in tables:
-        name, spelled = variant_parts(table.dataset)
         about = run.info.datasets.get(table.dataset)
-        parameters = (about.parameters if about else {}) or spelled
+        parameters = (about.parameters if about else {}) or table.dataset.parameters
         for key, value in _numbers(parameters):
-            same = ((table.suite, table.machine, table.conditions), name, key, _rest(parameters, key))
+            same = ((table.suite, table.machine, table.conditions), table.dataset.name, key, _rest(parameters, key))
             groups.setdefault(same, {})[value] = table
     for (_, name, key, _), found in groups.items():
         if len(found) < fewest:
@@ -241,15 +240,15 @@ def _over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[_Seri
         points = dict(sorted(found.items()))
         first = next(iter(points.values()))
         # Parameters that are as usual at every point say nothing.
-        spelled = variant_parts(max((table.dataset for table in points.values()), key=len))[1]
-        rest = _rest(spelled, key)
+        spelled = max((table.dataset for table in points.values()), key=len)
+        rest = _rest(spelled.parameters, key)
         title = NAMED_OF_DATA.get(key, key.replace("_", " "))
         axis = Axis(Owner.DATA, title, f"{name}[{rest}]" if rest else name, tuple(points))
         for column in dict.fromkeys(column for table in points.values() for column in table.columns):
             if column.role is Role.MEMORY and column.operation not in first.columns.main:
                 continue
-            cells: dict[str, dict[float, CellSummary]] = {}
-            labels: dict[str, str] = {}
+            cells: dict[Variant, dict[float, CellSummary]] = {}
+            labels: dict[Variant, str] = {}
             for value, table in points.items():
                 for row in table.rows:
                     labels.setdefault(row.variant, row.label)
@@ -261,13 +260,11 @@ def _over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[_Seri
 
 def _over_settings(table: Table) -> Iterator[_Series]:
     """One line for each variant without the setting, of which three values at least were measured of one."""
-    groups: dict[str, dict[str, dict[float, str]]] = {}
+    groups: dict[str, dict[Variant, dict[float, Variant]]] = {}
     for row in table.rows:
-        name, settings = variant_parts(row.variant)
-        for key, value in _numbers(settings):
-            rest = _rest(settings, key)
+        for key, value in _numbers(row.variant.settings):
             title = "rows of a unit" if key in ROWS_A_UNIT else key.replace("_", " ")
-            groups.setdefault(title, {}).setdefault(f"{name}[{rest}]" if rest else name, {})[value] = row.variant
+            groups.setdefault(title, {}).setdefault(row.variant.without(key), {})[value] = row.variant
     rows = {row.variant: row for row in table.rows}
     for title, found in groups.items():
         lines = {base: variants for base, variants in found.items() if len(variants) >= FEWEST_VALUES}
@@ -322,9 +319,9 @@ def _chart(series: _Series) -> Chart | None:
         points = _points(cells, column.figure, native=True)
         known = {value: summary.cell for value, summary in cells.items()}
         line = Line(variant, series.labels[variant], points, marks.get(variant, {}), known)
-        if is_raw_io(variant):
+        if variant.is_raw_io:
             raw_io = raw_io or (line if line.points and not column.is_memory else None)
-        elif is_apart(variant):
+        elif variant.is_apart:
             continue
         elif line.points:
             own.append(line)
@@ -361,11 +358,11 @@ def _points(cells: Cells, figure: str, *, native: bool) -> dict[float, Interval]
     }
 
 
-def _marks(series: _Series) -> dict[str, dict[float, str]]:
+def _marks(series: _Series) -> dict[Variant, dict[float, str]]:
     """Who is the best and who is tied with it, at each value."""
     if series.axis.owner is Owner.VARIANT:
         return {}
-    found: dict[str, dict[float, str]] = {}
+    found: dict[Variant, dict[float, str]] = {}
     for value in series.axis.values:
         at = {cells[value].cell: variant for variant, cells in series.cells.items() if value in cells}
         summaries = [cells[value] for cells in series.cells.values() if value in cells]

@@ -16,7 +16,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.suites import SUITES
-from bench_runner.variants import format_name
+from bench_runner.variants import variant_of
 from format_bench.commands import listings
 from format_bench.commands.listings import LISTINGS
 from formats.registry import FORMATS
@@ -120,7 +120,7 @@ def test_a_spelling_of_a_name_that_nothing_has_names_the_nearest() -> None:
 
 @pytest.mark.parametrize("suite", OF_TABLES)
 def test_every_format_takes_part_or_is_left_out_with_a_reason(suite: str) -> None:
-    present = {format_name(chain.variant) for chain in plan(suite).chains}
+    present = {variant_of(chain.variant).format_name for chain in plan(suite).chains}
     reasons = candidates.names_left_out(SUITES[suite])
     assert present & set(reasons) == set()
     without = set(FORMATS) - present - set(reasons)
@@ -253,6 +253,8 @@ def test_a_third_partys_calls_stand_beside_each_other(two_calls: None) -> None:
 
 def test_a_third_partys_format_is_found_by_its_name_and_guessed_at(installed: Callable[[Path], None]) -> None:
     installed(EXAMPLE)
-    assert {format_name(variant) for variant in tracks(plan("tabular", formats=("arrow-stream",)))} == {"arrow-stream"}
+    assert {variant_of(variant).format_name for variant in tracks(plan("tabular", formats=("arrow-stream",)))} == {
+        "arrow-stream"
+    }
     with pytest.raises((PlanError, AdapterError), match="did you mean 'arrow-stream'"):
         plan("tabular", formats=("arow-stream",))

@@ -271,6 +271,14 @@ def test_both_schemas_may_lie_in_one_folder(tmp_path: Path) -> None:
     assert [sample.schema for sample in read_run(folder).samples] == [2, 2]
 
 
+def test_names_that_are_values_are_stored_as_their_text(tmp_path: Path) -> None:
+    folder = _folder(tmp_path)
+    cell = SAMPLES[0].cell
+    SampleWriter(folder).append(changed(SAMPLES[0], operation=cell.operation, variant=cell.variant))
+    assert read_run(folder).samples == (SAMPLES[0],)
+    assert RunInfo(request=RequestInfo(baseline=cell.variant)).shape()["request"] == {"baseline": str(cell.variant)}
+
+
 def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_behind_it(
     tmp_path: Path,
 ) -> None:

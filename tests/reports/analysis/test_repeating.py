@@ -14,7 +14,6 @@ from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import information
 from bench_runner.results.records import Conditions, Run
-from bench_runner.results.statistics import is_raw_io
 from bench_runner.suites import SUITES
 from format_bench import cli
 from format_bench.api.request import requested
@@ -132,7 +131,7 @@ def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
 def test_raw_io_is_repeated_with_a_variant_beside_which_it_is_measured() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     (table,) = tables(run)
-    (yardstick,) = [row for row in table.rows if is_raw_io(row.variant)]
+    (yardstick,) = [row for row in table.rows if row.variant.is_raw_io]
     first = table.rows[0]
     assert repeating_command(run, table, yardstick) == repeating_command(run, table, first)
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from bench_runner.results.records import Failure
 from bench_runner.results.statistics import CellSummary
+from bench_runner.variants import OperationName, operation_name_of, variant_of
 from reports.analysis.tables import Row
 from reports.analysis.words import fidelity_text, rounds_text
 
@@ -14,9 +15,13 @@ REFUSED = Failure(kind="refused", reason="it answers no questions")
 
 
 def told(stopped: dict[Failure, tuple[str, ...]], *, measured: bool, besides: tuple[str, ...] = ()) -> str:
-    cells = {name: SimpleNamespace(failures=(failure,)) for failure, names in stopped.items() for name in names}
-    cells |= {name: SimpleNamespace(failures=()) for name in besides}
-    failures = Row("csv", "csv", cast(dict[str, CellSummary], cells)).failures
+    cells = {
+        operation_name_of(name): SimpleNamespace(failures=(failure,))
+        for failure, names in stopped.items()
+        for name in names
+    }
+    cells |= {operation_name_of(name): SimpleNamespace(failures=()) for name in besides}
+    failures = Row(variant_of("csv"), "csv", cast(dict[OperationName, CellSummary], cells)).failures
     return fidelity_text(cast(Row, SimpleNamespace(fidelity=None, failures=failures, measured=measured, cells=cells)))
 
 
@@ -36,7 +41,7 @@ def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
 
 def test_rounds_of_many_operations_are_told_as_a_range() -> None:
     def told_of(*rounds: int) -> str:
-        cells = {str(place): SimpleNamespace(rounds=number) for place, number in enumerate(rounds)}
+        cells = {operation_name_of(str(place)): SimpleNamespace(rounds=number) for place, number in enumerate(rounds)}
         return rounds_text(cast(Row, SimpleNamespace(cells=cells)), tuple(cells))
 
     assert told_of(7, 7, 7, 7, 7) == "7"

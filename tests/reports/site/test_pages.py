@@ -23,7 +23,7 @@ import pytest
 
 from bench_runner.results.information import information
 from bench_runner.results.records import Failure, Run, changed, read_run
-from bench_runner.results.statistics import is_raw_io, summarise
+from bench_runner.results.statistics import summarise
 from format_bench import cli
 from format_bench.terminal import FAILED
 from reports.analysis.codecs import frontier
@@ -155,7 +155,7 @@ def test_every_number_of_the_overview_leads_to_samples_with_that_median(run: Run
         for row in table.rows:
             for column in THESIS_METRICS:
                 interval = row.interval(column)
-                if interval is None or is_raw_io(row.variant):
+                if interval is None or row.variant.is_raw_io:
                     continue
                 address = f"samples/run-1-{slug(f'{table.dataset}-{table.conditions.track}')}.html"
                 address += f"#{column.operation}-{slug(row.variant)}"
@@ -182,7 +182,7 @@ def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> No
     for table in tables(run):
         section = sections[f"run-1-{table.dataset}-{table.conditions.track}"]
         assert len(section["charts"]["bars"]) == len(THESIS_METRICS)
-        rows = {row.label: row for row in table.rows if not is_raw_io(row.variant)}
+        rows = {row.label: row for row in table.rows if not row.variant.is_raw_io}
         for chart, column in zip(section["charts"]["bars"], THESIS_METRICS, strict=True):
             assert {bar["label"] for bar in chart["rows"]} == set(rows)
             for bar in chart["rows"]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bench_runner.results.records import Cell, Conditions
+from bench_runner.results.records import Conditions, cell_of
 from bench_runner.results.statistics import Interval
 from reports.sources.side_by_side import measured
 
-CELL = Cell("documents", "read", "cell", 10, "json-lines", Conditions(), "lab")
+CELL = cell_of("documents", "read", "cell", 10, "json-lines", Conditions(), "lab")
 
 
 @pytest.mark.parametrize(

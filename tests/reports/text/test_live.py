@@ -9,7 +9,6 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Failure, changed
-from bench_runner.results.statistics import is_raw_io
 from reports.analysis.so_far import SoFar
 from reports.text.live import Lines, Screen, Screens, clock_text, doing_text, status_line
 from tests.reports.analysis.test_so_far import fed
@@ -147,7 +146,7 @@ def test_the_row_that_is_measured_now_is_bold() -> None:
         assert screen.lines[number].plain.startswith(so_far.label(core, variant)[:10])
         assert [span.style for span in screen.marked(variant)[number].spans][-1] == "bold not dim"
     assert screen.marked("nothing") == list(screen.lines)
-    assert any(is_raw_io(variant) for variant in screen.rows)
+    assert any(variant.is_raw_io for variant in screen.rows)
 
 
 def test_what_has_not_changed_is_not_laid_out_again() -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions
 from bench_runner.results.statistics import Ratio
+from bench_runner.variants import Variant, variant_of
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, questions
 from reports.analysis.recommendation.preferences import Preferences
@@ -42,13 +43,17 @@ CSV = candidate("csv[engine=pandas]", read=90, save=130, size=12, losses=("dates
 PYTHON = ("import pyarrow as pa", "import pyarrow.parquet as pq"), "pq.write_table(df)", "df = pq.read_table()"
 
 
+def _dropped(*told: tuple[str, str]) -> tuple[tuple[Variant, str], ...]:
+    return tuple((variant_of(variant), reason) for variant, reason in told)
+
+
 def answered(
     kept: Sequence[Candidate] = SALES,
     preferences: Preferences | None = None,
     now: Candidate | None = CSV,
     **told: Any,
 ) -> Answer:
-    dropped = [("xml[engine=pandas]", "changes this data: dates become text"), ("lance", "cannot: append")]
+    dropped = _dropped(("xml[engine=pandas]", "changes this data: dates become text"), ("lance", "cannot: append"))
     found = recommend(kept, dropped, preferences or Preferences(), now)
     question = Question("table", 150_000, "lab-1", Conditions(track=""))
     lines = PYTHON if found.ranked else ((), "", "")
@@ -117,7 +122,7 @@ def test_too_few_rounds_are_told_with_what_was_lost(capsys: pytest.CaptureFixtur
     text = "\n".join(printed(answer, capsys))
     assert "how sure: too few rounds to say; a longer measurement (--budget) gives more\n" in text
     assert "P(best)" not in text
-    lost = replace(answer, found=replace(answer.found, dropped=(("orc", "no round was counted"),)))
+    lost = replace(answer, found=replace(answer.found, dropped=_dropped(("orc", "no round was counted"))))
     assert ", as the machine was not at rest (of 1 variants none counts)\n" in "\n".join(printed(lost, capsys))
     busy = {"read": SimpleNamespace(**{**vars(few[0].cells["read"]), "uncounted": 2})}
     restless = answered([replace(each, cells={**each.cells, **busy}) for each in few])
@@ -134,7 +139,7 @@ def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pyte
 
 def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     reason = "no figure of scan 1% by range: refused: no shuffled column takes a condition of the kind range"
-    found = recommend((), [("a", reason), ("b", reason), ("c", "cannot: nested")], Preferences())
+    found = recommend((), _dropped(("a", reason), ("b", reason), ("c", "cannot: nested")), Preferences())
     lines = printed(replace(answered(), found=found), capsys)
     assert "nothing that was measured satisfies the needs" in lines
     assert " ".join(" ".join(lines).split()).count(reason) == 1
@@ -144,11 +149,11 @@ def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.Ca
 def test_a_run_of_which_no_round_counts_blames_the_machine_and_not_the_needs(
     reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    none = recommend((), [("a", reason), ("b", reason)], Preferences())
+    none = recommend((), _dropped(("a", reason), ("b", reason)), Preferences())
     text = " ".join(" ".join(printed(replace(answered(), found=none), capsys)).split())
     assert "no sample counts: the machine was not at rest" in text
     assert "satisfies the needs" not in text
-    some = recommend((), [("a", reason), ("b", "cannot: nested")], Preferences())
+    some = recommend((), _dropped(("a", reason), ("b", "cannot: nested")), Preferences())
     text = " ".join(" ".join(printed(replace(answered(), found=some), capsys)).split())
     assert "of 1 of 2 no round counts: the machine was not at rest" in text
 

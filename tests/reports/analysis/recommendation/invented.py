@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench_runner.results.information import MaturityInfo
+from bench_runner.variants import operation_name_of, variant_of
 from reports.analysis.recommendation.candidates import OPENING, Candidate
 
 ROUNDS = range(1, 8)
@@ -54,8 +55,11 @@ def candidate(
     cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, **told), "save": SimpleNamespace(**told)}
     for name in parts or {}:
         cells[name] = SimpleNamespace(**{**told, "fallback": (by or {}).get(name, "")})
+    for name, cell in cells.items():
+        cell.cell = SimpleNamespace(operation=operation_name_of(name))
     maturity = MaturityInfo(stage=stage, reason="as it is told", ours=ours)
-    return Candidate(variant, figures, cells, (), capabilities, variant.partition("[")[0].upper(), maturity)
+    named = variant_of(variant)
+    return Candidate(named, figures, cells, (), capabilities, named.format_name.upper(), maturity)
 
 
 def names(found: Any) -> list[str]:
