@@ -18,6 +18,9 @@ from bench_runner.operations import OPERATIONS
 from bench_runner.registries import REGISTRIES, registry_of
 from bench_runner.variants import variant_of
 
+_ANCHORED = re.compile(r"\^([a-z0-9-]+)(\$?)")
+"""The beginning of a name, or all of it."""
+
 
 def alternatives(texts: Iterable[str]) -> list[str]:
     """The texts, split at each '|' or ',' that stands in no bracket: 'parquet|csv' and 'parquet,csv' are two.
@@ -64,12 +67,20 @@ def is_spelled(text: str) -> bool:
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """The formats that these can mean, where each text names one: 'csv', '^csv$', 'csv[engine=pandas]'. None where one
-    is a regular expression, which may mean a setting of any format, or where there is none."""
+    """The formats that these can mean, where each text names some: 'csv', '^csv$', 'csv[engine=pandas]', '^json'. None
+    where one is another regular expression, which may mean a setting of any format, or where there is no text."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
-    found = alternatives(texts)
-    names = [text.partition("[")[0] if is_spelled(text) else text.removeprefix("^").removesuffix("$") for text in found]
-    return frozenset(names) if names and known.issuperset(names) else None
+    names: set[str] = set()
+    for text in alternatives(texts):
+        anchored = _ANCHORED.fullmatch(text)
+        if is_spelled(text) or text in known:
+            names.add(text.partition("[")[0])
+        elif anchored is None:
+            return None
+        else:
+            start, end = anchored.groups()
+            names |= {each for each in known if (each == start if end else each.startswith(start))}
+    return frozenset(names) or None
 
 
 def matches(text: str, variant: str) -> bool:

@@ -30,7 +30,7 @@ from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
 from bench_runner.registries import REGISTRIES, all_engines, registry_of
 from bench_runner.suites import Suite
-from bench_runner.variants import is_raw_io
+from bench_runner.variants import is_raw_io, variant_of
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 from formats.registry import FORMATS
@@ -97,8 +97,15 @@ def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) ->
     """Every alternative of --formats must find a variant in one of the suites; of --formats-not one that exists."""
     threads = request.threads or "default"
     offered = [candidate.variant for suite in suites for candidate in offer(suite.name, threads)]
-    names = _offered(suites)
-    for text in patterns.alternatives(request.formats):
+    asked = patterns.alternatives(request.formats)
+    found = all(any(patterns.matches(text, variant) for variant in offered) for text in asked)
+    if found and not request.formats_not:
+        return
+    # Errors name all that could take part, whose modules are not loaded before.
+    whole = replace(request, formats=())
+    offered += [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)]
+    names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))
+    for text in asked:
         name = text.strip("^$")
         for suite in suites:
             reason = names_left_out(suite).get(name)
@@ -110,9 +117,8 @@ def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) ->
                 )
     more = f"there are: {', '.join(names)}; --list shows what a request would measure"
     patterns.check_found("--formats", request.formats, offered, names, more)
-    if request.formats_not:
-        everything = [engine().variant for _, engine in all_engines()]
-        patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
+    everything = [engine().variant for _, engine in all_engines()]
+    patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
 
 
 # --- which operations ---------------------------------------------------------------------------------------------
@@ -184,7 +190,7 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
     for suite in suites:
         if suite.variants and set(request.tracks) - set(suite.tracks):
             raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
-    possible = codecs.known(FORMATS)
+    possible = codecs.known(FORMATS) if request.codecs else ()
     for name in request.codecs:
         if name not in (codecs.ALL, *possible):
             near = difflib.get_close_matches(name, possible, n=1)

@@ -6,8 +6,10 @@ import pytest
 
 from bench_runner.errors import PlanError
 from bench_runner.plan import patterns
+from bench_runner.plan.patterns import alternatives, matches, names_in
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
+from bench_runner.registries import REGISTRIES
 from bench_runner.suites import SUITES
 
 PARQUET = "parquet[engine=pyarrow,codec=none]"
@@ -132,3 +134,28 @@ def test_a_name_that_is_like_no_other_is_named_with_what_there_is() -> None:
 def test_what_is_not_wanted_must_exist_too() -> None:
     with pytest.raises(PlanError, match=r"--formats-not 'exel' matches nothing \(did you mean 'excel'\?\)"):
         make_plan([SUITES["tabular"]], Request(rows=1000, formats_not=("exel",)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["csv"], {"csv"}),
+        (["^csv$|orc"], {"csv", "orc"}),
+        (["parquet[engine=pyarrow,codec=zstd],^raw-io$"], {"parquet", "raw-io"}),
+        (["^json"], {"json", "json-lines"}),
+        (["^hdf5"], {"hdf5-fixed", "hdf5-pytables", "hdf5-table"}),
+        (["csv", "codec=zstd"], None),
+        (["csv", "^nosuch$"], {"csv"}),
+        (["^c.v"], None),
+        (["csv$"], None),
+        ([], None),
+    ],
+)
+def test_the_formats_that_a_text_can_mean(texts: list[str], names: set[str] | None) -> None:
+    """Whatever a pattern finds is among them: what is not need not be loaded."""
+    found = names_in(texts)
+    assert found == names
+    for registry in REGISTRIES.values():
+        for name in registry if found is not None else ():
+            if any(matches(text, name) for text in alternatives(texts)):
+                assert name in found
