@@ -22,11 +22,13 @@ def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
         from data_generator.imported.tables import in_memory
 
         bound = signature(verb).bind(*positional, **named)
-        data = bound.arguments.get("data")
+        # A keyword of its own, or one of those that make a request.
+        given = bound.arguments if "data" in bound.arguments else bound.arguments.get("wanted", {})
+        data = given.get("data")
         if not in_memory.is_given(data):
             return verb(*positional, **named)
         with in_memory.held(data) as table:
-            bound.arguments["data"] = table
+            given["data"] = table
             try:
                 return verb(*bound.args, **bound.kwargs)
             except Exception as error:

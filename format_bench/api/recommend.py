@@ -5,12 +5,11 @@ A question is checked here; what is measured for it, and what the reports make o
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from bench_runner.clock import now_ns
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind, kind_of_target
@@ -23,7 +22,6 @@ from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.session import Options, Watcher
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
-from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.document_hint import document_hint
@@ -32,16 +30,18 @@ from format_bench.api.own_table import takes_tables
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
     RESULTS,
-    Texts,
+    SharedFields,
     above_zero,
     at_least,
     call_text,
     checked_machine,
     one_of,
+    refuse_unknown,
     requested,
     result_folder,
     several,
     texts,
+    usual_values,
 )
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
@@ -74,9 +74,6 @@ HOW_TO_MEASURE = {
 def recommend(
     data: Path | str | Any = None,
     *,
-    options: ReadOptions = AS_FOUND,
-    key: str | None = None,
-    datasets: Texts = (),
     stored: Run | Path | str | None = None,
     weights: Mapping[str, float] | None = None,
     uses: Mapping[str, float] | None = None,
@@ -86,20 +83,13 @@ def recommend(
     bandwidth_bytes_per_s: float | None = None,
     accept: str = STAGES[0],
     budget_s: float = 120.0,
-    rows: int | None = None,
-    formats: Texts = (),
-    formats_not: Texts = (),
-    cache: str = "warm",
-    threads: str | None = None,
-    target: str | None = None,
-    strings: str = "str",
-    work_dirs: Sequence[Path | str] = (),
     seed: int | None = None,
     out: Path | str | None = None,
     machine: str | None = None,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     began_ns: int | None = None,
+    **wanted: Unpack[SharedFields],
 ) -> Answer:
     """Say which variant to use for some data: an Answer, whose `found.ranked` is best first (empty where nothing that
     may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
@@ -121,7 +111,8 @@ def recommend(
     How: `budget_s` are seconds for all of it from `began_ns` on; `rows` is the most that is measured; the other
     keywords are those of `run`. Raises as `run` does, and RunError when nothing could be measured.
     """
-    given = dict(locals())
+    given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
+    refuse_unknown(wanted, SharedFields)
     began_ns = now_ns() if began_ns is None else began_ns
     for option, number, unit in (
         ("--max-memory", max_memory_bytes, "bytes"),
@@ -131,8 +122,8 @@ def recommend(
         if number is not None:
             above_zero(option, number, unit)
     done = uses_of(_mapping("--use", uses, "uses")) if uses is not None else ()
-    datasets = texts("--datasets", datasets)
-    kind = TABLES if stored is not None else _kind(data, key, datasets)
+    datasets = texts("--datasets", wanted.get("datasets", ()))
+    kind = TABLES if stored is not None else _kind(data, wanted.get("key"), datasets)
     decides, titles = _weights(weights, done, kind)
     preferences = Preferences(
         weights=decides,
@@ -155,27 +146,14 @@ def recommend(
         )
     if stored is not None:
         _check_measures_nothing(given)
-        chosen = texts("--formats", formats), texts("--formats-not", formats_not)
+        chosen = texts("--formats", wanted.get("formats", ())), texts("--formats-not", wanted.get("formats_not", ()))
         run = _holding(stored_runs(stored), datasets, preferences)
         kinds = {kind_of_target(sample.conditions.target) for sample in run.samples}
         if weights is None and not done and DOCUMENTS in kinds:
             decides, titles = _weights(None, (), DOCUMENTS)
             preferences = replace(preferences, weights=decides, titles=titles)
         return stored_answer(run, preferences, datasets, *chosen)
-    request = requested(
-        formats=formats,
-        formats_not=formats_not,
-        datasets=datasets,
-        data=data,
-        options=options,
-        key=key,
-        rows=rows,
-        cache=cache,
-        threads=threads,
-        target=target,
-        strings=strings,
-        work_dirs=work_dirs,
-    )
+    request = requested(data=data, **wanted)
     if kind is TABLES and _holds_images(request.data):
         kind = IMAGES
     limits_of(kind)
@@ -206,9 +184,9 @@ def recommend(
 
 def _check_measures_nothing(given: Mapping[str, object]) -> None:
     """What says how to measure would say nothing of a stored run, and must not look as if it did."""
-    usual = {name: each.default for name, each in inspect.signature(recommend).parameters.items()}
+    usual = usual_values(recommend)
     for name, option in HOW_TO_MEASURE.items():
-        if (given[name] or None) != (usual[name] or None):
+        if (given.get(name) or usual[name]) != usual[name]:
             raise RequestError(
                 f"{option}: says how to measure, and --from measures nothing\n"
                 "  leave it out: the answer says under which conditions the run was made"

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 
 from bench_runner.networks import FRESH, WARM, named
 from bench_runner.plan.request import Over, Request
-from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.errors import RequestError
 
@@ -31,63 +31,50 @@ UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
 """What a call is told that is no wish of the user's, or that stands before the keywords."""
 
 
-def requested(
-    *,
-    formats: Texts = (),
-    formats_not: Texts = (),
-    datasets: Texts = (),
-    operations: Texts = (),
-    webface: Path | str | None = None,
-    generated_webface: bool = False,
-    data: Path | str | HeldTable | None = None,
-    options: ReadOptions = AS_FOUND,
-    key: str | None = None,
-    rows: int | None = None,
-    tracks: Texts = (),
-    codecs: Sequence[str] = (),
-    levels: Sequence[int] = (),
-    cache: str = "warm",
-    threads: str | None = None,
-    target: str | None = None,
-    strings: str = "str",
-    work_dirs: Sequence[Path | str] = (),
-    networks: Texts = (),
-    service: str = WARM,
-    over: Varied = None,
-) -> Request:
-    """What is to be measured, and under which conditions; `format_bench.api.run.run` says what each keyword means.
-    Raises RequestError."""
-    wanted = Request(
-        formats=texts("--formats", formats),
-        formats_not=texts("--formats-not", formats_not),
-        datasets=texts("--datasets", datasets),
-        operations=texts("--operations", operations),
-        webface=None if webface is None else Path(webface),
-        generated_webface=generated_webface,
-        data=None if data is None else Path(data),
-        data_title=data.title if isinstance(data, HeldTable) else None,
-        options=options.checked(),
-        key=key,
-        rows=at_least("--rows", rows, 1),
-        cache=one_of("--cache", cache, ("warm", "cold")),
-        threads=None if threads is None else one_of("--threads", threads, ("default", "1")),
-        target=None if target is None else one_of("--target", target, ("pandas", "arrow")),
-        tracks=tuple(one_of("--track", track, ("plain", "default", "equal")) for track in texts("--track", tracks)),
-        codecs=several("--codecs", codecs, str, "('zstd', 'gzip')"),
-        levels=several("--levels", levels, int, "(1, 3, 9)"),
-        strings=one_of("--strings", strings, ("str", "object")),
-        work_dirs=_folders(work_dirs),
-        networks=tuple(dict.fromkeys(_network(name) for name in texts("--network", networks))),
-        service=one_of("--service", service, (WARM, FRESH)),
-        over=_over(over),
-    )
-    if wanted.webface is not None and not wanted.webface.is_file():
-        raise RequestError(f"--webface {wanted.webface}: no such file\n  without a path a generated table is measured")
-    if wanted.data is not None and not wanted.data.exists():
-        raise RequestError(
-            f"--data {wanted.data}: no such file or folder\n  name one of yours; --datasets names data of ours"
-        )
-    return wanted
+class SharedFields(TypedDict, total=False):
+    """What `run` and `recommend` are told alike; format_bench.api.run.run says what each keyword means."""
+
+    formats: Texts
+    formats_not: Texts
+    datasets: Texts
+    options: ReadOptions
+    key: str | None
+    rows: int | None
+    cache: str
+    threads: str | None
+    target: str | None
+    strings: str
+    work_dirs: Sequence[Path | str]
+
+
+class RequestFields(SharedFields, total=False):
+    """What is to be measured, and under which conditions: the keywords of `run` that make a Request, whose defaults are
+    theirs."""
+
+    operations: Texts
+    webface: Path | str | None
+    generated_webface: bool
+    data: Path | str | HeldTable | None
+    tracks: Texts
+    codecs: Sequence[str]
+    levels: Sequence[int]
+    networks: Texts
+    service: str
+    over: Varied
+
+
+def requested(**wanted: Unpack[RequestFields]) -> Request:
+    """What is to be measured, and under which conditions, checked. Raises RequestError."""
+    refuse_unknown(wanted, RequestFields)
+    checked = {name: _CHECKED[name](value) for name, value in wanted.items()}
+    data = wanted.get("data")
+    return Request(**checked, data_title=data.title if isinstance(data, HeldTable) else None)
+
+
+def refuse_unknown(wanted: Mapping[str, object], fields: type) -> None:
+    """Raises TypeError, as Python does, for keywords that a TypedDict does not have."""
+    if unknown := wanted.keys() - get_type_hints(fields).keys():
+        raise TypeError(f"got an unexpected keyword argument: {', '.join(sorted(unknown))}")
 
 
 def texts(option: str, given: Texts) -> tuple[str, ...]:
@@ -176,8 +163,68 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
     return folder
 
 
+def usual_values(verb: Callable[..., object]) -> dict[str, object]:
+    """What the keywords of a verb are where nobody says: those of its own, and those that it takes for a request."""
+    own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
+    return {name: getattr(Request(), name) for name in _CHECKED} | own
+
+
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
     """How a program asked for it, for the records: "run('tabular', rows=1000)". What is as usual is left out."""
-    usual = {name: parameter.default for name, parameter in signature(verb).parameters.items()}
+    usual = usual_values(verb)
     said = [f"{name}={value!r}" for name, value in given.items() if name not in UNSAID and value != usual[name]]
     return f"{verb.__name__}({', '.join([*map(repr, positional), *said])})"
+
+
+# --- what checks a value, and puts it as a Request has it -----------------------------------------------------------
+
+
+def _texts(option: str) -> Callable[[Any], tuple[str, ...]]:
+    return lambda given: texts(option, given)
+
+
+def _one_of(option: str, *allowed: str) -> Callable[[Any], str]:
+    return lambda given: one_of(option, given, allowed)
+
+
+def _one_of_or_none(option: str, *allowed: str) -> Callable[[Any], str | None]:
+    return lambda given: None if given is None else one_of(option, given, allowed)
+
+
+def _webface(given: Path | str | None) -> Path | None:
+    path = None if given is None else Path(given)
+    if path is not None and not path.is_file():
+        raise RequestError(f"--webface {path}: no such file\n  without a path a generated table is measured")
+    return path
+
+
+def _data(given: Path | str | HeldTable | None) -> Path | None:
+    path = None if given is None else Path(given)
+    if path is not None and not path.exists():
+        raise RequestError(f"--data {path}: no such file or folder\n  name one of yours; --datasets names data of ours")
+    return path
+
+
+_CHECKED: Mapping[str, Callable[[Any], Any]] = {
+    "formats": _texts("--formats"),
+    "formats_not": _texts("--formats-not"),
+    "datasets": _texts("--datasets"),
+    "operations": _texts("--operations"),
+    "webface": _webface,
+    "generated_webface": bool,
+    "data": _data,
+    "options": ReadOptions.checked,
+    "key": lambda given: given,
+    "rows": lambda given: at_least("--rows", given, 1),
+    "tracks": lambda given: tuple(map(_one_of("--track", "plain", "default", "equal"), texts("--track", given))),
+    "codecs": lambda given: several("--codecs", given, str, "('zstd', 'gzip')"),
+    "levels": lambda given: several("--levels", given, int, "(1, 3, 9)"),
+    "cache": _one_of("--cache", "warm", "cold"),
+    "threads": _one_of_or_none("--threads", "default", "1"),
+    "target": _one_of_or_none("--target", "pandas", "arrow"),
+    "strings": _one_of("--strings", "str", "object"),
+    "work_dirs": _folders,
+    "networks": lambda given: tuple(dict.fromkeys(map(_network, texts("--network", given)))),
+    "service": _one_of("--service", WARM, FRESH),
+    "over": _over,
+}

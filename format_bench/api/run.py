@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -26,13 +26,11 @@ from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.session import QUICK_BUDGET_S, Options, Watcher
 from bench_runner.suites import SUITES
-from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from format_bench.api.own_table import takes_tables
 from format_bench.api.report import check_matplotlib, files_of
 from format_bench.api.request import (
     RESULTS,
-    Texts,
-    Varied,
+    RequestFields,
     above_zero,
     at_least,
     call_text,
@@ -81,27 +79,6 @@ class Measured:
 @takes_tables
 def run(
     *suites: str,
-    formats: Texts = (),
-    formats_not: Texts = (),
-    datasets: Texts = (),
-    operations: Texts = (),
-    webface: Path | str | None = None,
-    generated_webface: bool = False,
-    data: Path | str | Any = None,
-    options: ReadOptions = AS_FOUND,
-    key: str | None = None,
-    rows: int | None = None,
-    tracks: Texts = (),
-    codecs: Sequence[str] = (),
-    levels: Sequence[int] = (),
-    cache: str = "warm",
-    threads: str | None = None,
-    target: str | None = None,
-    strings: str = "str",
-    work_dirs: Sequence[Path | str] = (),
-    networks: Texts = (),
-    service: str = "warm",
-    over: Varied = None,
     rounds: int | None = None,
     quick: bool = False,
     budget_s: float | None = None,
@@ -117,6 +94,7 @@ def run(
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     began_ns: int | None = None,
+    **wanted: Unpack[RequestFields],
 ) -> Measured:
     """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
 
@@ -147,33 +125,10 @@ def run(
     Raises RequestError, bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
     for a request that cannot be met; Interrupted after Ctrl-C, with all kept that was measured.
     """
-    given = dict(locals())
+    given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns
     watcher = watcher or Silent()
-    request = requested(
-        formats=formats,
-        formats_not=formats_not,
-        datasets=datasets,
-        operations=operations,
-        webface=webface,
-        generated_webface=generated_webface,
-        data=data,
-        options=options,
-        key=key,
-        rows=rows,
-        tracks=tracks,
-        codecs=codecs,
-        levels=levels,
-        cache=cache,
-        threads=threads,
-        target=target,
-        strings=strings,
-        work_dirs=work_dirs,
-        networks=networks,
-        service=service,
-        over=over,
-    )
-    request = replace(request, quick=quick)
+    request = replace(requested(**wanted), quick=quick)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
     how = Options(

@@ -54,9 +54,9 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 def selected(options: dict[str, Any]) -> dict[str, Any]:
     """Takes what is to be measured, and under which conditions, out of the options: keywords of
     format_bench.api.request.requested."""
-    from inspect import signature
+    from typing import get_type_hints
 
-    from format_bench.api.request import requested
+    from format_bench.api.request import RequestFields
 
     webface = options.pop("webface")
     # The bare option is a flag.
@@ -65,7 +65,7 @@ def selected(options: dict[str, Any]) -> dict[str, Any]:
         "webface": Path(webface) if webface else None,
         "generated_webface": webface == "",
     }
-    return {name: options.pop(name) for name in signature(requested).parameters}
+    return {name: options.pop(name) for name in get_type_hints(RequestFields)}
 
 
 def _measure(suites: tuple[str, ...], **keywords: Any) -> int:

@@ -8,18 +8,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import click
 import pytest
 
 import format_bench
 from bench_runner.clock import now_ns
+from bench_runner.plan.request import Request
 from bench_runner.results.records import RecordError, changed, read_run
 from bench_runner.run.session import QUICK_BUDGET_S, Options
 from format_bench import cli, compare, recommend, report, run
 from format_bench.api import run as running
-from format_bench.api.request import UNSAID, call_text, requested, result_folder
+from format_bench.api.request import UNSAID, SharedFields, call_text, requested, result_folder, usual_values
 from format_bench.commands.run import selected
 from format_bench.errors import Interrupted, RequestError
 from format_bench.options import read_options
@@ -157,13 +158,16 @@ def test_the_command_line_has_an_option_for_each_keyword_with_the_same_default()
         program = click.Context(cli.cli)
         words = ["tabular"] if verb is run else []
         said = dict(command.make_context(command.name, words, parent=program, obj=[]).params)
-        keywords = {name: each.default for name, each in signature(verb).parameters.items() if name not in UNSAID}
+        keywords = {name: value for name, value in usual_values(verb).items() if name not in UNSAID}
         if verb is run:
             assert (said.pop("list_only"), said.pop("suites")) == (False, ("tabular",))
             said |= {"fidelity": not said.pop("no_fidelity"), **selected(said)}
         else:
             assert (said.pop("as_json"), said.pop("explain")) == (False, False)
             said["options"] = read_options(said)
+            taken = {*signature(verb).parameters, *get_type_hints(SharedFields)}
+            keywords = {name: value for name, value in keywords.items() if name in taken}
+        said["work_dirs"] = said["work_dirs"] or Request().work_dirs
         assert said == keywords
 
 
