@@ -439,10 +439,14 @@ def test_a_busy_stranger_is_seen_by_name_alone(named):
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     stranger = psutil.Process(int(answer.stdout))
     try:
-        busy = environment.disturbances(0.6)
+        # Where others keep all cores busy it may not get enough of one to be told.
+        for _ in range(20):
+            busy = environment.disturbances(0.6)
+            cores = {row["name"]: row["cores"] for row in busy}
+            if "stranger" in cores:
+                break
     finally:
         stranger.kill()
-    cores = {row["name"]: row["cores"] for row in busy}
     assert 0.1 < cores["stranger"] < 1.5
     assert "secret" not in json.dumps(busy)
 
