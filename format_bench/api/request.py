@@ -172,7 +172,8 @@ def usual_values(verb: Callable[..., object]) -> dict[str, object]:
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
     """How a program asked for it, for the records: "run('tabular', rows=1000)". What is as usual is left out."""
     usual = usual_values(verb)
-    said = [f"{name}={value!r}" for name, value in given.items() if name not in UNSAID and value != usual[name]]
+    named = [name for name in usual if name in given and name not in UNSAID]
+    said = [f"{name}={given[name]!r}" for name in named if given[name] != usual[name]]
     return f"{verb.__name__}({', '.join([*map(repr, positional), *said])})"
 
 
