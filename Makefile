@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-# One more than two cores: while a test waits, for a process or for time, another one runs.
-TESTS := -m pytest --numprocesses 3 --dist worksteal
+# Four on two cores: while a test waits, for a process or for time, another one runs.
+TESTS := -m pytest --numprocesses 4 --dist worksteal
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
 .PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean

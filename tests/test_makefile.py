@@ -142,9 +142,9 @@ def make(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("target", "does"),
     [
         ("tabular", "main.py --tabular"),
-        ("test", "-m pytest --numprocesses 3 --dist worksteal"),
-        ("test-quick", '-m pytest --numprocesses 3 --dist worksteal --quick -m "not slow and not browser"'),
-        ("test-browser", "-m pytest --numprocesses 3 --dist worksteal -m browser"),
+        ("test", "-m pytest --numprocesses 4 --dist worksteal"),
+        ("test-quick", '-m pytest --numprocesses 4 --dist worksteal --quick -m "not slow and not browser"'),
+        ("test-browser", "-m pytest --numprocesses 4 --dist worksteal -m browser"),
         ("planted", "-m tests.planted"),
         ("lint", "-m ruff check"),
         ("lint", "-m mypy"),
