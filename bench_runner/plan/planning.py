@@ -103,7 +103,7 @@ def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) ->
         return
     # Errors name all that could take part, whose modules are not loaded before.
     whole = replace(request, formats=())
-    offered += [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)]
+    offered[:0] = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)]
     names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))
     for text in asked:
         name = text.strip("^$")
