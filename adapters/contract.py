@@ -324,16 +324,17 @@ class Adapter(ABC):
         return location
 
     def sized_at(self, location: Path) -> Path:
-        """What of a stored copy counts as its size: all of it, unless an empty store has files of its own."""
+        """The part of a stored copy whose size is reported: all of it by default. A server excludes the files that it
+        needs even when it is empty."""
         return location
 
     def begin(self, location: Path) -> None:
-        """Have what a user has running before data are stored or read, such as a server of this place, which may be
-        empty or not there yet. Most have none of it."""
+        """Start what users have running before they store or read data, such as a server for `location`, which may be
+        empty or missing. Does nothing by default."""
         return
 
     def end(self, location: Path) -> None:
-        """End what `begin` has started, once every handle is closed."""
+        """Stop what `begin` has started. All handles are closed before."""
         return
 
     def services(self, location: Path) -> tuple[Service, ...]:

@@ -51,7 +51,7 @@ class Availability:
 
 @cache
 def _version(distribution: str) -> str:
-    """A plan asks for each variant; what is not installed may come to be."""
+    """Cached, because a plan asks for every variant. A missing one is not cached: it may be installed later."""
     return importlib.metadata.version(distribution)
 
 

@@ -1,8 +1,9 @@
 """The kinds of data that formats store: tables, images, documents.
 
-A kind is one object here, and what is registered under its name: what stores it (`registries.REGISTRIES`), what is in
-hand (`operations.targets.MAKERS`), whether what came back is right (`worker.verification.COMPARISONS`), which variants
-take part in a suite where not all do as with tables (`plan.candidates.CHOICES`), and the `kinds` of operations.
+To add a kind, make a `DataKind` here and register under its name: the formats that store it
+(`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), the function that
+compares an answer (`worker.verification.COMPARISONS`), and the variants of its suites (`plan.candidates.CHOICES`). An
+operation lists the kinds that it can be done with in its `kinds`.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ class ChoiceLimits:
 
     most_rows: int
     screened_rows: int
-    """Larger data are screened on so many: every candidate once, before rounds of those that may win."""
+    """Rows on which every candidate is measured once, to choose those for the rounds. Smaller data skip this step."""
     screened_share: float = 1.0
-    """At most this share of the data is screened."""
+    """Upper limit of `screened_rows`, as a share of the data."""
     most_bytes: int | None = None
-    """Of rows that are large so many bytes are measured."""
+    """Limit for data with large rows; None for no limit."""
     fewest_rows: int = 1
-    """So many rows are measured however large they are."""
+    """Measured even if they exceed `most_bytes`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,23 +32,23 @@ class DataKind:
     """One kind of data."""
 
     name: str
-    """In the plural, as messages name it, and as the catalogue of data sets does."""
+    """In the plural, e.g. 'tables': used in messages and in the catalogue of data sets."""
     counted: str
     """What its rows are called."""
     targets: Mapping[str, str]
-    """What a user may hold, by the values of Conditions.target, with words for people."""
+    """Values of Conditions.target, each with a description of the user's object."""
     own_datasets: tuple[str, ...]
-    """Data sets that are read from the user's files; the first is what they are called where nobody names one."""
+    """Names of the data sets that are read from the user's files; the first is the default."""
     suite: str
-    """What measures it where nobody names a suite."""
+    """The suite that error messages suggest."""
     primer_rows: int
-    """An operation is primed on so many rows of the same schema, never at full size (rule 2)."""
+    """Rows of the small call before the clock (rule 2)."""
     asv_rows: int
-    """asv measures so many where nobody says how many: history repeats a suite for years."""
+    """Default number of rows under asv, which repeats a suite for years."""
     choice: ChoiceLimits | None
-    """None where `recommend` refuses it."""
+    """None if `recommend` does not support it."""
     not_recommended: str = ""
-    """Why it does, where it does."""
+    """The reason, if `choice` is None."""
     has_columns: bool = False
     """Whether it has typed columns: then there are several targets, dtypes of text, tracks, traits that can be varied,
     and losses by kinds of column (rules 8, 10 and 12)."""
@@ -56,7 +57,7 @@ class DataKind:
     reads_may_write: bool = False
     """Whether a store may change its files while it is read."""
     file_per_row: bool = False
-    """Whether some of what stores it writes a file for each row."""
+    """Whether some formats write a file for each row."""
 
 
 TABLES = DataKind(

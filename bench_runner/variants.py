@@ -1,4 +1,4 @@
-"""Variants and operations as values: text with parameters, taken apart once where it comes in."""
+"""Variants and operations as values: names with parameters, parsed once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ VIEWS = "arrays=views"
 
 
 class _Spelled(str):
-    """A name with parameters. It equals its text, which stands in records, keys and files. Text that follows no
-    grammar, as a stored run of others may hold, is a name."""
+    """A name with parameters. It equals its text, which is used in records, keys and files. Invalid text is accepted,
+    because a stored run may contain it."""
 
     @cached_property
     def _parts(self) -> tuple[str, Mapping[str, str]]:
@@ -41,7 +41,7 @@ class Variant(_Spelled):
         return self.settings.get("engine")
 
     def without(self, setting: str) -> Variant:
-        """The same with a setting less."""
+        """The variant without this setting."""
         kept = ",".join(f"{key}={value}" for key, value in self.settings.items() if key != setting)
         return variant_of(f"{self.format_name}[{kept}]" if kept else self.format_name)
 
@@ -74,13 +74,13 @@ class OperationName(_Spelled):
 
 @lru_cache(maxsize=4096)
 def variant_of(text: str) -> Variant:
-    """The variant that is spelled so, taken apart once."""
+    """Cached constructor."""
     return Variant(text)
 
 
 @lru_cache(maxsize=4096)
 def operation_name_of(text: str) -> OperationName:
-    """The operation, or the data set, that is spelled so, taken apart once."""
+    """Cached constructor."""
     return OperationName(text)
 
 

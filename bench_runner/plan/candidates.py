@@ -104,7 +104,7 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
 
 
 class _Names:
-    """The names of a registry that a request can mean: modules of others are not loaded."""
+    """The formats that a request can match. The modules of others are not loaded."""
 
     def __init__(self, suite: Suite, request: Request) -> None:
         self._registry = REGISTRIES[suite.kind.name]
@@ -207,7 +207,7 @@ CHOICES: dict[str, Callable[[Suite, Request, _Names], Iterator[Choice]]] = {
     IMAGES.name: _storages,
     DOCUMENTS.name: _document_stores,
 }
-"""What takes part in a suite of a kind of data, where that is not told by tracks, codecs or variants."""
+"""The variants of a suite, for kinds of data whose suites have no tracks or codecs."""
 
 
 def _takes_part(engine: type[TabularFormat], track: str) -> bool:

@@ -19,7 +19,7 @@ from bench_runner.registries import REGISTRIES, registry_of
 from bench_runner.variants import variant_of
 
 _ANCHORED = re.compile(r"\^([a-z0-9-]+)(\$?)")
-"""The beginning of a name, or all of it."""
+"""'^json' or '^json$'."""
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
@@ -67,8 +67,8 @@ def is_spelled(text: str) -> bool:
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """The formats that these can mean, where each text names some: 'csv', '^csv$', 'csv[engine=pandas]', '^json'. None
-    where one is another regular expression, which may mean a setting of any format, or where there is no text."""
+    """The formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'. None means any: no
+    text was given, or one is another regular expression, which may match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()
     for text in alternatives(texts):

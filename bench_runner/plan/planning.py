@@ -90,7 +90,7 @@ def _offered(suites: Sequence[Suite]) -> list[str]:
 
 
 Offered = Callable[[str, str], Sequence[Candidate]]
-"""What takes part before the user's choice, by the name of a suite and the threads; found once for a plan."""
+"""The candidates of a suite, before the user's choice: (name of the suite, threads). Computed once for a plan."""
 
 
 def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) -> None:
@@ -101,7 +101,7 @@ def _check_formats(suites: Sequence[Suite], request: Request, offer: Offered) ->
     found = all(any(patterns.matches(text, variant) for variant in offered) for text in asked)
     if found and not request.formats_not:
         return
-    # Errors name all that could take part, whose modules are not loaded before.
+    # For the error message only: this loads the modules of all formats.
     whole = replace(request, formats=())
     offered[:0] = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)]
     names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))

@@ -57,8 +57,8 @@ def is_sample(dataset: Dataset) -> bool:
 
 
 def kind_of(request: Request) -> DataKind:
-    """What is named: our data sets by what the catalogue says; the user's file as documents where a key is named, else
-    as a table (what a file or folder holds is not looked at here)."""
+    """The kind of the requested data. The user's own data are documents with a key, else a table: their files are not
+    opened here."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(name.partition("[")[0]) for name in request.datasets)
@@ -67,7 +67,7 @@ def kind_of(request: Request) -> DataKind:
 
 
 def limits_of(kind: DataKind) -> ChoiceLimits:
-    """How much of such data is measured for a choice. Raises PlanError for a kind that none is made for."""
+    """How much of this kind of data is measured. Raises PlanError if `recommend` does not support it."""
     if kind.choice is None:
         measure = f"measure them with: run {kind.suite}"
         raise PlanError(f"recommend does not choose for {kind.name}: {kind.not_recommended}\n  {measure}")
@@ -123,7 +123,7 @@ CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {
     IMAGES.name: _of_images,
     DOCUMENTS.name: _of_documents,
 }
-"""Which variants may be recommended, by the name of the kind of data: a suite, and the request with its formats."""
+"""By the name of the kind of data: the suite of all candidates, and the request, with its formats if none are given."""
 
 
 def measure_for_choice(
@@ -220,7 +220,7 @@ def _took_s(run: Run, variant: str | None) -> float:
 
 
 def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
-    """How many rows are measured: fewer where they are large."""
+    """How many rows are measured: fewer if they are large."""
     row_bytes = _row_bytes(dataset)
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
@@ -234,7 +234,7 @@ def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 
 def _row_bytes(dataset: Dataset) -> float | None:
-    """What a row takes: of images the largest, in pixels; of the user's file the mean."""
+    """Bytes of a row: of the largest image, or the mean of the user's file. None if unknown."""
     if dataset.largest_side is not None:
         return 3 * dataset.largest_side**2
     if "size_bytes" not in dataset.source:

@@ -39,7 +39,7 @@ OF_IMAGES: Mapping[str, str] = {
 
 
 PLAIN: Mapping[str, str] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
-"""What stands for it where the data are no file of the user's, by the kind of data."""
+"""The baseline if the data are not a file of the user's, by the name of the kind of data."""
 
 
 def plain_call(data: Path, kind: DataKind) -> str | None:

@@ -259,8 +259,8 @@ def _check_whole_times(preferences: Preferences) -> None:
 
 
 def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> DataKind:
-    """What is meant; a file without a key is a table until it is looked at. Raises RequestError for a key without
-    data that it is of."""
+    """The kind of the requested data; a file without a key counts as a table. Raises RequestError for a key without
+    its data."""
     if key == "":
         raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")
     if key is not None and data is None:

@@ -28,11 +28,11 @@ Number = TypeVar("Number", int, float)
 RESULTS = Path("results")
 """Below the current folder: where results go that are given no folder."""
 UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
-"""What a call is told that is no wish of the user's, or that stands before the keywords."""
+"""Keywords that the record of a call leaves out: they are positional, or not the user's."""
 
 
 class SharedFields(TypedDict, total=False):
-    """What `run` and `recommend` are told alike; format_bench.api.run.run says what each keyword means."""
+    """The keywords that `run` and `recommend` share. The docstring of `run` explains each."""
 
     formats: Texts
     formats_not: Texts
@@ -48,8 +48,7 @@ class SharedFields(TypedDict, total=False):
 
 
 class RequestFields(SharedFields, total=False):
-    """What is to be measured, and under which conditions: the keywords of `run` that make a Request, whose defaults are
-    theirs."""
+    """The keywords of `run` that make a Request. Their defaults are those of Request."""
 
     operations: Texts
     webface: Path | str | None
@@ -64,7 +63,7 @@ class RequestFields(SharedFields, total=False):
 
 
 def requested(**wanted: Unpack[RequestFields]) -> Request:
-    """What is to be measured, and under which conditions, checked. Raises RequestError."""
+    """The checked request. Raises RequestError."""
     refuse_unknown(wanted, RequestFields)
     checked = {name: _CHECKED[name](value) for name, value in wanted.items()}
     data = wanted.get("data")
@@ -164,20 +163,20 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
 
 
 def usual_values(verb: Callable[..., object]) -> dict[str, object]:
-    """What the keywords of a verb are where nobody says: those of its own, and those that it takes for a request."""
+    """The default of each keyword: the verb's own, and those of a request."""
     own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
     return {name: getattr(Request(), name) for name in _CHECKED} | own
 
 
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
-    """How a program asked for it, for the records: "run('tabular', rows=1000)". What is as usual is left out."""
+    """The call for the records, e.g. "run('tabular', rows=1000)". Defaults are left out."""
     usual = usual_values(verb)
     named = [name for name in usual if name in given and name not in UNSAID]
     said = [f"{name}={given[name]!r}" for name in named if given[name] != usual[name]]
     return f"{verb.__name__}({', '.join([*map(repr, positional), *said])})"
 
 
-# --- what checks a value, and puts it as a Request has it -----------------------------------------------------------
+# --- checks and conversions, by the name of the field --------------------------------------------------------------
 
 
 def _texts(option: str) -> Callable[[Any], tuple[str, ...]]:
