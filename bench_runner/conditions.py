@@ -1,10 +1,19 @@
-"""What a sample is taken under. Plans ask for conditions, workers keep them, records hold them."""
+"""The conditions under which a sample is taken: plans ask for them, workers keep them, records store them.
+
+To add a condition, write a field of `Conditions` and its row in `CONDITIONS`, which reports, site and `--list` read.
+Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of `Request`,
+the line of `plan.planning` that sets it, and the code that carries it out.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
 from bench_runner.data_kinds import kind_of_target
+from bench_runner.networks import FRESH, ONE_PROCESS, network_text
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -14,9 +23,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     target: pandas | arrow (what the user holds and wants back) | images | documents;
     track: plain | default | equal | codecs | choice | access | spelled; strings: str | object (the pandas dtype of
     text); work_dir: the label of the working folder ('default', or the path as the user gave it).
-    network: what lies between who asks and the stored copy: '' (nothing, one process) | loopback | 1000mbit (loopback
-    behind a proxy of ours that lets so much through); service: '' where there is none | warm (it has answered before)
-    | fresh (it was started for this).
+    network: between client and stored copy: '' (none, one process) | loopback | 1000mbit (loopback through our proxy,
+    which limits the rate); service: '' (none) | warm (it has answered before) | fresh (started for this sample).
     """
 
     cache: str = "warm"
@@ -31,3 +39,100 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         """Raises ValueError for a target that no kind of data has."""
         kind_of_target(self.target)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How one field of `Conditions` is asked for and shown."""
+
+    name: str
+    option: str
+    title: str
+    """Heading of the choice on the site."""
+    text: Callable[[str], str]
+    """A value within a list of conditions, as reports write it."""
+    choice: Callable[[str], str] = str
+    """A value as one of several choices, on the site."""
+    absent: str = ""
+    """What `--list` and the site show for the value ''."""
+    always_shown: bool = False
+    """Whether reports write it even if it has its default."""
+    of_tables: bool = False
+    """Whether its option applies to tables only."""
+    of_raw_io: bool = False
+    """Whether raw I/O is measured under each value, because it changes what the device or the machine can do."""
+    repeated: Callable[[str], str | None] = str
+    """The option's value that asks for it again, or None if the option cannot."""
+
+
+_TRACKS = {
+    "plain": "plain: no codec",
+    "default": "default: the library default",
+    "equal": "equal: zstd level 1",
+    "codecs": "codecs beside each other",
+}
+
+CONDITIONS = (
+    Condition(
+        "track",
+        "--track",
+        "Track",
+        "track {}".format,
+        lambda track: _TRACKS.get(track, track),
+        always_shown=True,
+        of_tables=True,
+        repeated=lambda track: track if track in ("plain", "default", "equal") else None,
+    ),
+    Condition(
+        "cache",
+        "--cache",
+        "Page cache",
+        "cache {}".format,
+        always_shown=True,
+        of_raw_io=True,
+        repeated=lambda cache: cache.partition(" ")[0],
+    ),
+    Condition(
+        "target",
+        "--target",
+        "You hold",
+        "target {}".format,
+        lambda target: kind_of_target(target).targets[target],
+        always_shown=True,
+        of_tables=True,
+    ),
+    Condition(
+        "threads",
+        "--threads",
+        "Threads",
+        "{} thread".format,
+        lambda threads: "the libraries' own" if threads == "default" else f"{threads} thread",
+        of_raw_io=True,
+    ),
+    Condition("strings", "--strings", "Strings", "strings as {}".format, of_tables=True),
+    Condition("work_dir", "--work-dir", "Working folder", "in {}".format, of_raw_io=True),
+    Condition("network", "--network", "Network", network_text, network_text, absent=ONE_PROCESS, of_raw_io=True),
+    Condition(
+        "service",
+        "--service",
+        "Service",
+        "{} service".format,
+        absent="none",
+        repeated=lambda service: service if service == FRESH else None,
+    ),
+)
+"""In the order in which reports list them."""
+
+
+def conditions_text(conditions: Conditions) -> str:
+    """The conditions in words: 'track plain, cache warm, target pandas', and others if they are not the default."""
+    usual = Conditions()
+    values = [(each, getattr(conditions, each.name)) for each in CONDITIONS]
+    return ", ".join(
+        each.text(value) for each, value in values if each.always_shown or value != getattr(usual, each.name)
+    )
+
+
+def same_for_raw_io(one: Conditions, other: Conditions) -> bool:
+    """Whether one measurement of raw I/O serves both."""
+    return all(getattr(one, each.name) == getattr(other, each.name) for each in CONDITIONS if each.of_raw_io)

@@ -1,7 +1,4 @@
-"""What may lie between who asks and the stored copy, by its name: nothing, loopback, or loopback that is held back.
-
-Plans, services and options ask. It knows names alone, and opens nothing.
-"""
+"""Names of the networks between a client and the stored copy: none, loopback, or loopback with a limited rate."""
 
 from __future__ import annotations
 
@@ -28,6 +25,12 @@ def rate_mbit(network: str) -> int:
     if rate == network or not rate.isdecimal() or not 1 <= int(rate) <= MOST_MBIT:
         raise ValueError(f"{network!r} is no network: there are {ALLOWED}")
     return int(rate)
+
+
+def network_text(network: str) -> str:
+    """For reports: 'loopback', 'loopback at 1,000 Mbit/s'."""
+    rate = network.removesuffix(MBIT)
+    return f"loopback at {int(rate):,} Mbit/s" if rate != network else network or "one process"
 
 
 def named(text: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bench_runner.networks import network_text
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, summarise
@@ -17,7 +18,7 @@ from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_o
 from reports.analysis.access.roofline import SHARES, figures_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import network_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.paying import paying, sentences
 from reports.analysis.near_storage.ways import network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text

@@ -26,7 +26,9 @@ MAY_IMPORT = {
     "image_storages": ("adapters",),
     "document_stores": ("adapters", "libraries"),
     "bench_runner": ("adapters", "formats", "image_storages", "document_stores", "data_generator"),
-    "reports": ("bench_runner.results", "bench_runner.data_kinds", "bench_runner.variants"),
+    "reports": tuple(
+        f"bench_runner.{each}" for each in ("results", "conditions", "data_kinds", "networks", "variants")
+    ),
     "benchmarks": ("bench_runner",),
     "format_bench": (
         "adapters",

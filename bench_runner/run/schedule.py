@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
+from bench_runner.conditions import same_for_raw_io
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
 from bench_runner.results.statistics import half_width
@@ -262,21 +263,8 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
 
 
 def _same_data(chain: Chain, yardstick: Chain) -> bool:
-    return (
-        chain.suite,
-        chain.dataset,
-        chain.conditions.work_dir,
-        chain.conditions.cache,
-        chain.conditions.threads,
-        chain.conditions.network,
-    ) == (
-        yardstick.suite,
-        yardstick.dataset,
-        yardstick.conditions.work_dir,
-        yardstick.conditions.cache,
-        yardstick.conditions.threads,
-        yardstick.conditions.network,
-    )
+    same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
+    return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 
 
 def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:

@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench_runner.clock import now_ns
-from bench_runner.conditions import Conditions
+from bench_runner.conditions import CONDITIONS, Conditions
 from format_bench.errors import Interrupted
 from format_bench.options import BETWEEN, HOW, READING, UNDER, WHERE, WHICH, read_options
 from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, forget_output
 
 if TYPE_CHECKING:
     from bench_runner.results.records import Run
-
-NOTHING = {"network": "one-process", "service": "none"}
-"""How plans name it that nothing lies between, as --network has it, and that no service answers."""
 
 
 @click.command()
@@ -159,8 +156,9 @@ def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[st
     asked = [chain.conditions for chain in plan.chains]
     values = {name: {getattr(each, name) for each in asked} for name in Conditions.__struct_fields__}
     differs = [name for name, found in values.items() if len(found) > 1 or (name == "threads" and found == {"1"})]
+    absent = {condition.name: condition.absent for condition in CONDITIONS}
     for chain in plan.chains:
-        conditions = {name: getattr(chain.conditions, name) or NOTHING[name] for name in ("track", *differs)}
+        conditions = {name: getattr(chain.conditions, name) or absent[name] for name in ("track", *differs)}
         under = [f"{name}={value}" for name, value in conditions.items()]
         for operation in chain.operations:
             click.echo("  ".join([chain.label(operation), *under]))

@@ -1,13 +1,9 @@
-"""Names for people: the shortest labels that tell variants apart, and conditions in words.
-
-It knows nothing of figures, and of variants only how their names are spelled and what near storage's ways are called.
-"""
+"""The shortest labels that tell variants apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench_runner.results.records import Conditions
 from bench_runner.variants import Variant
 from reports.analysis.near_storage.ways import is_way, way_label
 
@@ -38,26 +34,3 @@ def short_labels(variants: Iterable[Variant]) -> dict[Variant, str]:
             name = variant.format_name
             labels[variant] = f"{name}[{','.join(told)}]" if told else name
     return labels
-
-
-def network_text(network: str) -> str:
-    """What lies between who asks and the stored copy: 'loopback', 'loopback at 1,000 Mbit/s'."""
-    rate = network.removesuffix("mbit")
-    return f"loopback at {int(rate):,} Mbit/s" if rate != network else network or "one process"
-
-
-def conditions_text(conditions: Conditions) -> str:
-    """The conditions in words: 'track plain, cache warm, target pandas', and others where they are not the
-    default."""
-    parts = [f"track {conditions.track}", f"cache {conditions.cache}", f"target {conditions.target}"]
-    usual = Conditions()
-    if conditions.threads != usual.threads:
-        parts.append("1 thread")
-    if conditions.strings != usual.strings:
-        parts.append(f"strings as {conditions.strings}")
-    if conditions.work_dir != usual.work_dir:
-        parts.append(f"in {conditions.work_dir}")
-    if conditions.network != usual.network:
-        parts.append(network_text(conditions.network))
-        parts.append(f"{conditions.service} service")
-    return ", ".join(parts)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from bench_runner.networks import network_text
 from bench_runner.results.records import Cell, Run, RunInfo
 from bench_runner.results.statistics import (
     FEWEST_ROUNDS,
@@ -16,7 +17,6 @@ from bench_runner.results.statistics import (
     position_effect,
     raw_io_drift,
 )
-from reports.analysis.labels import network_text
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from bench_runner.conditions import CONDITIONS, Conditions
 from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.information import READ, SAVE, RequestInfo
-from bench_runner.results.records import Conditions, Run
+from bench_runner.results.records import Run
 from bench_runner.variants import Variant
 from reports.analysis.engines import is_about_calls
 from reports.analysis.tables import Row, Table
 
 PROGRAM = "python main.py run"
-_TRACKS = ("plain", "default", "equal")
 _CODECS = "codecs"
 
 
@@ -65,25 +65,15 @@ def _planned(variant: Variant) -> Variant:
 
 
 def _conditions(table: Table) -> Iterator[str]:
-    usual, conditions = Conditions(), table.conditions
-    of_tables = kind_of_target(conditions.target).has_columns
-    if of_tables and conditions.track in _TRACKS:
-        yield from ("--track", conditions.track)
-    if conditions.cache != usual.cache:
-        yield from ("--cache", conditions.cache.partition(" ")[0])
-    # The suite about calls has both conditions of its own.
-    if conditions.threads != usual.threads or is_about_calls(table):
-        yield from ("--threads", conditions.threads)
-    if of_tables and conditions.target != usual.target:
-        yield from ("--target", conditions.target)
-    if of_tables and conditions.strings != usual.strings:
-        yield from ("--strings", conditions.strings)
-    if conditions.work_dir != usual.work_dir:
-        yield from ("--work-dir", conditions.work_dir)
-    if conditions.network != usual.network:
-        yield from ("--network", conditions.network)
-    if conditions.service == "fresh":
-        yield from ("--service", conditions.service)
+    usual = Conditions()
+    of_tables = kind_of_target(table.conditions.target).has_columns
+    for condition in CONDITIONS:
+        value = getattr(table.conditions, condition.name)
+        # The suite defaults to several tracks, and the suite about calls to both numbers of threads.
+        named = condition.name == "track" or (condition.name == "threads" and is_about_calls(table))
+        if (named or value != getattr(usual, condition.name)) and (of_tables or not condition.of_tables):
+            asked = condition.repeated(value)
+            yield from () if asked is None else (condition.option, asked)
 
 
 def _request(request: RequestInfo, table: Table) -> Iterator[str]:

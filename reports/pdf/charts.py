@@ -11,11 +11,12 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from bench_runner.variants import OperationName, Variant
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
 from reports.analysis.units import Unit

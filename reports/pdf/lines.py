@@ -11,8 +11,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from bench_runner.conditions import conditions_text
 from reports.analysis.bands import LINE_COLOURS
-from reports.analysis.labels import conditions_text
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.varied.crossovers import Change
 from reports.analysis.varied.heights import heights_apart

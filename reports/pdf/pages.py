@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
@@ -20,7 +21,7 @@ from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.documents.stores import documents_of
 from reports.analysis.figures import Figures
-from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents

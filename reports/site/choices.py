@@ -1,36 +1,19 @@
-"""What a page lets one choose by, of the sections that it has.
-
-It knows sections by their facts alone, and not what stands in them.
-"""
+"""What a page lets one choose by, of the sections that it has."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench_runner.data_kinds import kind_of_target
-from reports.analysis.labels import network_text
-from reports.site.views import ONE_PROCESS, Place
+from bench_runner.conditions import CONDITIONS
+from reports.site.views import Place
 
 OVERALL = "all data sets"
-TRACKS = {
-    "plain": "plain: no codec",
-    "default": "default: the library default",
-    "equal": "equal: zstd level 1",
-    "codecs": "codecs beside each other",
-}
 TITLES = {
     "suite": "Suite",
     "run": "Run",
     "machine": "Machine",
-    "track": "Track",
-    "target": "You hold",
-    "cache": "Page cache",
-    "network": "Network",
-    "service": "Service",
-    "threads": "Threads",
-    "strings": "Strings",
-    "folder": "Working folder",
+    **{condition.name: condition.title for condition in CONDITIONS},
     "dataset": "Data set",
     "amount": "Amount",
 }
@@ -60,10 +43,7 @@ def facets(shown: Sequence[Mapping[str, str]], runs: Sequence[Place]) -> list[Fa
 def _option(key: str, value: str, titles: Mapping[str, str]) -> str:
     if key == "run":
         return titles[value]
-    if key == "threads":
-        return "the libraries' own" if value == "default" else f"{value} thread"
-    if key == "network":
-        return value if value == ONE_PROCESS else network_text(value)
-    if key == "target":
-        return kind_of_target(value).targets[value]
-    return TRACKS.get(value, value) if key == "track" else value
+    for condition in CONDITIONS:
+        if condition.name == key and value != condition.absent:
+            return condition.choice(value)
+    return value

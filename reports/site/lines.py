@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Cell
 from reports.analysis.bands import LINE_COLOURS
-from reports.analysis.labels import conditions_text
 from reports.analysis.varied.crossovers import Change
 from reports.analysis.varied.heights import heights_apart
 from reports.analysis.varied.lines import Chart, Line, Owner, crossover_texts, range_of, value_text

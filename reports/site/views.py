@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, urlencode
 
+from bench_runner.conditions import CONDITIONS, conditions_text
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Cell, Run, Sample
 from bench_runner.results.statistics import Interval, Ratio
 from bench_runner.variants import Variant
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Columns
-from reports.analysis.labels import conditions_text
 from reports.analysis.sections import Contents
 from reports.analysis.tables import Row, Table, distinguishing_names, unit_of, value_text
 from reports.analysis.units import MILLISECONDS, SECONDS, Unit, spread_text
@@ -35,8 +35,6 @@ from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
 """One for each of the bands of the ratio to the best."""
-ONE_PROCESS, NO_SERVICE = "one process", "none"
-"""What stands in addresses for no network and no service."""
 APART, NONE = "apart", "none"
 """Not ranked, and no figure."""
 
@@ -250,19 +248,12 @@ class TableView:
     @cached_property
     def facets(self) -> Mapping[str, str]:
         """What one chooses it by."""
-        table, conditions = self.table, self.table.conditions
+        table = self.table
         return {
             "suite": table.suite,
             "run": self.place.slug,
             "machine": f"{table.machine} ({self.place.processor})" if self.place.processor else table.machine,
-            "track": conditions.track,
-            "target": conditions.target,
-            "cache": conditions.cache,
-            "threads": conditions.threads,
-            "network": conditions.network or ONE_PROCESS,
-            "service": conditions.service or NO_SERVICE,
-            "strings": conditions.strings,
-            "folder": conditions.work_dir,
+            **{each.name: getattr(self.table.conditions, each.name) or each.absent for each in CONDITIONS},
             "dataset": table.dataset,
             "amount": table.amount,
         }

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
-from reports.analysis.labels import conditions_text
 from reports.sources import documents, documents_tables, f3, lance, near_storage, near_storage_tables
 from reports.sources.claims import Judged, Source, judged
 from reports.sources.judging import count_text

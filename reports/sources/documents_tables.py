@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
 from bench_runner.variants import OperationName
-from reports.analysis.labels import conditions_text
 from reports.analysis.units import MILLISECONDS
 from reports.sources.claims import has_several_machines
 from reports.sources.documents import AMAX, SELECTIVITIES, ranged

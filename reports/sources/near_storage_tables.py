@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import summarise
-from reports.analysis.labels import conditions_text
 from reports.analysis.near_storage.cost import (
     D3EN_4XLARGE,
     REED_SOLOMON_10_4,

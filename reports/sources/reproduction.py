@@ -14,6 +14,7 @@ from importlib import resources
 from rich.console import Console
 from rich.table import Table as Grid
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Cell, Conditions, Run
 from bench_runner.results.statistics import (
     kendall_tau,
@@ -22,7 +23,6 @@ from bench_runner.results.statistics import (
 from reports.analysis.codecs import has_codecs
 from reports.analysis.columns import THESIS_METRICS, Column, Role
 from reports.analysis.engines import is_about_calls
-from reports.analysis.labels import conditions_text
 from reports.analysis.tables import Row, Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images

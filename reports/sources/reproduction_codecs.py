@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.statistics import Interval, median_interval
 from reports.analysis.codecs import CodecEffect, codec_effects, has_codecs
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column, Role
-from reports.analysis.labels import conditions_text
 from reports.analysis.tables import Row, Table
 from reports.sources.findings import FORMATS, Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, judge

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.statistics import Interval
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
-from reports.analysis.labels import conditions_text
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources.findings import Finding, Pair, Subject

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import FIGURES, Cell, Run
 from reports.analysis.columns import Role
 from reports.analysis.compare import FIGURES as COMPARED
 from reports.analysis.compare import Change, Comparison, Drift, Verdict
-from reports.analysis.labels import conditions_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS
 from reports.text.page import page_for, print_lines
 

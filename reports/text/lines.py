@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from reports.analysis.labels import conditions_text
+from bench_runner.conditions import conditions_text
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.varied.lines import Chart, Line, crossover_texts, value_text
 from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 
+from bench_runner.conditions import conditions_text
 from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.statistics import Ratio
 from bench_runner.variants import Variant
-from reports.analysis.labels import conditions_text
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CANNOT, NO_FIGURE, NOT_COUNTED
 from reports.analysis.recommendation.needs import judged

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from rich.console import Console
 from rich.markup import escape
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from reports.analysis import engines
 from reports.analysis.access.handles import handles_of
@@ -30,7 +31,7 @@ from reports.analysis.codecs import (
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.documents.stores import documents_of
-from reports.analysis.labels import conditions_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.means import Means
 from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bench_runner.networks import network_text
 from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval, ranking
 from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Role
-from reports.analysis.labels import network_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.throughput import QUERY, Series
 from reports.analysis.near_storage.ways import network_place, place_of
 from reports.analysis.units import Unit

@@ -8,8 +8,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from bench_runner.networks import network_text
 from reports.analysis.figures import Figures
-from reports.analysis.labels import network_text, short_labels
+from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.model import Curve
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series

@@ -98,7 +98,7 @@ CSV = next(chain for chain in chains("tabular") if chain.variant == "csv[engine=
     [
         (Conditions(), "--track plain"),
         (Conditions(cache="cold (guest)"), "--track plain --cache cold"),
-        (Conditions(threads="1", target="arrow"), "--track plain --threads 1 --target arrow"),
+        (Conditions(threads="1", target="arrow"), "--track plain --target arrow --threads 1"),
         (Conditions(track="default", strings="object"), "--track default --strings object"),
         (Conditions(work_dir="/mnt/my disk"), "--track plain --work-dir '/mnt/my disk'"),
     ],
