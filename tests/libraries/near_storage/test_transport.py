@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.errors import RunError
-from bench_runner.run.services import limits
-from bench_runner.run.services.limits import Moved, lines, main, over_loopback, read, written
-from bench_runner.run.services.receiving import DISK, HTTP, TCP
+from libraries.near_storage.benchmarks import transport
+from libraries.near_storage.benchmarks.receiver import DISK, HTTP, TCP
+from libraries.near_storage.benchmarks.transport import Moved, lines, main, over_loopback, read, written
 
 SIZE_BYTES = 8 * (3 * 512 * 1024 + 17)
 """Each connection has whole pieces, and a part of one."""
@@ -24,9 +23,9 @@ def test_all_bytes_arrive_and_nothing_is_left_behind(kind: str, tmp_path: Path) 
 
 
 def test_what_does_not_arrive_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = limits._stream
-    monkeypatch.setattr(limits, "_stream", lambda *words: sent(*words) - 1)
-    with pytest.raises(RunError, match=r"of 12,583,048 bytes arrived"):
+    sent = transport._stream
+    monkeypatch.setattr(transport, "_stream", lambda *words: sent(*words) - 1)
+    with pytest.raises(ConnectionError, match=r"of 12,583,048 bytes arrived"):
         over_loopback(TCP, SIZE_BYTES, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -61,6 +60,6 @@ def test_a_folder_is_named_from_where_one_stands(
 ) -> None:
     """The services that receive start elsewhere."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(limits, "ROUNDS", 1)
+    monkeypatch.setattr(transport, "ROUNDS", 1)
     assert main([".", "1"]) == 0, capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,9 @@
-"""What lies below near storage: TCP on loopback, the disk, both at once, and HTTP, with the CPU time that each takes.
+"""Throughput below near storage: TCP on loopback, the disk, both at once, and HTTP, with the CPU time of each.
 
-The micro-benchmarks of Weigand, TU Munich 2025, section 3.2, on one machine: `python -m
-bench_runner.run.services.limits FOLDER [MEGABYTES]`. Loopback is no network. It has no card and no distance, and both
-ends share the cores; so these are upper limits of what is measured here, and say nothing of another machine. Python's
-threads send and receive: a program without an interpreter would need less CPU time.
+These are the micro-benchmarks of Weigand, TU Munich 2025, section 3.2, on one machine: `python -m
+libraries.near_storage.benchmarks.transport FOLDER [MEGABYTES]`. Loopback is not a network: it has no card and no
+distance, and both ends share the cores. The results are upper limits on this machine. Python's threads send and
+receive: a program without an interpreter would need less CPU time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from pathlib import Path
 
 from adapters.services import Service
 from bench_runner.clock import cpu_ns, now_ns
-from bench_runner.errors import BenchError, RunError
+from bench_runner.errors import BenchError
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import cpu_of_ns
 from bench_runner.run.services import starting
-from bench_runner.run.services.receiving import DISK, HTTP, PIECE_BYTES, TCP
+from libraries.near_storage.benchmarks import receiver
+from libraries.near_storage.benchmarks.receiver import DISK, HTTP, PIECE_BYTES, TCP
 
 CONNECTIONS = 8
 """Beside each other, as in the thesis."""
@@ -62,27 +63,29 @@ class Moved:
 
 
 def over_loopback(kind: str, size_bytes: int, folder: Path) -> Moved:
-    """Send so many bytes by CONNECTIONS connections to a process that takes them as `kind` says. Raises RunError where
-    it took less."""
+    """Send `size_bytes` over CONNECTIONS connections to a process that takes them as `kind` says.
+
+    Raises ConnectionError if it took fewer.
+    """
     place = folder / "taken"
     place.mkdir()
-    service = Service("receiver", ("-m", "bench_runner.run.services.receiving", kind, str(place)))
+    service = Service("receiver", ("-m", receiver.__name__, kind, str(place)))
     block = os.urandom(PIECE_BYTES)
     shares = [size_bytes // CONNECTIONS] * CONNECTIONS
     send = _post if kind == HTTP else _stream
     try:
         with starting.running([service], "loopback", folder / "service") as found:
             host, _, port = found.served.addresses["receiver"].partition(":")
-            receiver = found.process_ids[0]
-            before_ns, own_ns, began_ns = cpu_of_ns(receiver), cpu_ns(), now_ns()
+            process = found.process_ids[0]
+            before_ns, own_ns, began_ns = cpu_of_ns(process), cpu_ns(), now_ns()
             with ThreadPoolExecutor(CONNECTIONS) as pool:
                 taken = sum(pool.map(lambda share: send(host, int(port), block, share), shares))
             wall_ns = now_ns() - began_ns
-            moved = Moved(sum(shares), wall_ns, cpu_ns() - own_ns, cpu_of_ns(receiver) - before_ns)
+            moved = Moved(sum(shares), wall_ns, cpu_ns() - own_ns, cpu_of_ns(process) - before_ns)
     finally:
         shutil.rmtree(place)
     if taken != moved.size_bytes:
-        raise RunError(
+        raise ConnectionError(
             f"{kind}: {taken:,} of {moved.size_bytes:,} bytes arrived\n  is there room on the disk of {folder}?"
         )
     return moved
@@ -194,7 +197,7 @@ def main(words: Sequence[str]) -> int:
             raise ValueError
     except (IndexError, ValueError):
         sys.stderr.write(
-            f"usage: python -m bench_runner.run.services.limits FOLDER [1 to {MOST_MEGABYTES} MEGABYTES]\n"
+            f"usage: python -m libraries.near_storage.benchmarks.transport FOLDER [1 to {MOST_MEGABYTES} MEGABYTES]\n"
         )
         return 2
     try:

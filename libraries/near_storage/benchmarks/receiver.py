@@ -1,8 +1,7 @@
-"""A service that takes bytes and throws them away, or writes them: what loopback and disk let through at most.
+"""A service that takes bytes and drops or writes them.
 
-`python -m bench_runner.run.services.receiving tcp|disk|http FOLDER` listens, prints its port as a line of JSON, and
-ends when it is told to. Who sends gets the number of bytes back once all of them are taken, and synced where they are
-written. It times nothing.
+`python -m libraries.near_storage.benchmarks.receiver tcp|disk|http FOLDER` listens, prints its port as a line of JSON,
+and runs until it is terminated. It answers with the number of bytes once all are taken, and synced if they are written.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from bench_runner.run.services.proxy import HOST
-
+HOST = "127.0.0.1"
 TCP, DISK, HTTP = "tcp", "disk", "http"
 PIECE_BYTES = 512 * 1024
 """Of one call: the block size of the thesis's disks (section 3.2.2)."""
