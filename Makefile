@@ -51,34 +51,34 @@ selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against 
 	$(RUN) -m tests.selfbench.recommend
 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
-	$(RUN) -m tests.selfbench.f3
+	$(RUN) -m libraries.f3.benchmarks.files
 
 selfbench-near-storage: $(VENV)/.ready  ## what reading near the storage reaches, in one process and through Flight; prints ratios; 1,000 power cuts, 300 kills, 25,000 answers
-	$(RUN) -m tests.selfbench.near_storage_local
-	$(RUN) -m tests.selfbench.near_storage_flight
-	$(RUN) -m tests.libraries.near_storage.long_runs power_cuts killed
-	$(RUN) -m tests.libraries.near_storage.agreement
+	$(RUN) -m libraries.near_storage.benchmarks.local
+	$(RUN) -m libraries.near_storage.benchmarks.flight
+	$(RUN) -m libraries.near_storage.tests.long_runs power_cuts killed
+	$(RUN) -m libraries.near_storage.tests.agreement
 
 selfbench-documents: $(VENV)/.ready  ## what the document store reaches, beside its peers too, 1,000 power cuts, 300 kills; prints ratios
-	$(RUN) -m tests.selfbench.document_store && $(RUN) -m tests.selfbench.json_bench
-	$(RUN) -m tests.libraries.document_store.store.machine 200
+	$(RUN) -m libraries.document_store.benchmarks.targets && $(RUN) -m libraries.document_store.benchmarks.json_bench
+	$(RUN) -m libraries.document_store.tests.store.machine 200
 
 fuzz-import: $(VENV)/.ready  ## 500 generated tables, written by seven programs: each arrives as it is, with a warning, or is refused
 	$(RUN) -m tests.data_generator.imported.tables.generated_tables 500
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files, 40,000 damaged payloads: each ends in a table or in an error; about five minutes
-	$(RUN) -m tests.libraries.f3.mutations 10000 wasm & broken=$$!; \
-	  { $(RUN) -m tests.libraries.f3.mutations 10000 plain native && \
-	    $(RUN) -m tests.libraries.f3.mutate native 20000 2 && $(RUN) -m tests.libraries.f3.mutate wasm 20000 4; } \
+	$(RUN) -m libraries.f3.tests.mutations 10000 wasm & broken=$$!; \
+	  { $(RUN) -m libraries.f3.tests.mutations 10000 plain native && \
+	    $(RUN) -m libraries.f3.tests.mutate native 20000 2 && $(RUN) -m libraries.f3.tests.mutate wasm 20000 4; } \
 	    || { kill $$broken; exit 1; }; wait $$broken
 
 fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filters, answers beside plain Python; about two minutes
-	$(RUN) -m tests.libraries.near_storage.long_runs footers messages filters aggregates pruning & broken=$$!; \
-	  $(RUN) -m tests.libraries.near_storage.long_runs requests flight expressions || { kill $$broken; exit 1; }; wait $$broken
+	$(RUN) -m libraries.near_storage.tests.long_runs footers messages filters aggregates pruning & broken=$$!; \
+	  $(RUN) -m libraries.near_storage.tests.long_runs requests flight expressions || { kill $$broken; exit 1; }; wait $$broken
 
 fuzz-documents: $(VENV)/.ready  ## 40,000 broken rows, lines, schemas and chunks of documents, under gcc's address sanitiser; 3,000 random plans
-	$(RUN) -m tests.libraries.document_store.fuzzing 10000
-	$(RUN) -m tests.libraries.document_store.queries.fuzz 3000
+	$(RUN) -m libraries.document_store.tests.fuzzing 10000
+	$(RUN) -m libraries.document_store.tests.queries.fuzz 3000
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(wildcard libraries/build.py libraries/*/*/*.[ch] bench_runner/build.py bench_runner/*/*/*.c)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

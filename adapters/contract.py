@@ -342,8 +342,8 @@ class Adapter(ABC):
         copy is read by who asks for it. What they write stays at `location`."""
         return ()
 
-    def reach(self, served: Served) -> None:
-        """From now on, what lies at the location that is served is read through its services."""
+    def reach(self, location: Path, served: Served) -> None:
+        """From now on, read what lies at `location` through its services; other locations are read as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:

@@ -20,7 +20,7 @@ FORMATS: Registry[TabularFormat] = Registry(
         "json": Entry("formats.json:ENGINES"),
         "lance": Entry("formats.lance:ENGINES", "lance"),
         "orc": Entry("formats.orc:ENGINES"),
-        "parquet": Entry("formats.parquet:ENGINES"),
+        "parquet": Entry("formats.parquet.engines:ENGINES"),
         "pickle": Entry("formats.pickle:ENGINES"),
         "raw-io": Entry("formats.raw_io:ENGINES"),
         "sqlite-table": Entry("formats.sqlite:ENGINES"),

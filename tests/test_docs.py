@@ -1,4 +1,4 @@
-"""README and docs/ held to the code: commands parse, links lead somewhere, names exist, every rule has its tests.
+"""README and all pages held to the code: commands parse, links lead somewhere, names exist, every rule has its tests.
 
 What a page says in words is not checked here; what it names is, and that its sentences are short. That tables made from
 the code are up to date is tests/test_generated_docs.py's business.
@@ -21,7 +21,7 @@ from format_bench import cli, terminal
 from tests.constants_table import constants
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+FILES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("libraries/*/docs/*.md")))
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in FILES}
 METHOD = (ROOT / "docs/method.md").read_text()
 RULES_AND_TESTS = (ROOT / "docs/rules-and-tests.md").read_text()
@@ -175,9 +175,9 @@ def test_every_file_named_exists(page: str) -> None:
 def defined_tests() -> dict[str, set[str]]:
     """The test functions of each test file, methods included, by its name below tests/ and by its bare name."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "tests").rglob("*.py"):
+    for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("libraries/*/tests/**/*.py")):
         names = set(re.findall(r"^ *def (\w+)\(", path.read_text(), re.MULTILINE))
-        for name in (path.name, path.relative_to(ROOT / "tests").as_posix()):
+        for name in (path.name, path.relative_to(ROOT).as_posix().partition("tests/")[2]):
             found[name] = found.get(name, set()) | names
     return found
 

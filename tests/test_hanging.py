@@ -36,7 +36,8 @@ def test_what_waits_inside_a_library_ends_by_name(tmp_path: Path) -> None:
 
 def test_no_process_ends_before_the_time_of_its_test() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
-    texts = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
+    paths = (*ROOT.glob("tests/**/*.py"), *ROOT.glob("libraries/*/tests/**/*.py"))
+    texts = [path.read_text() for path in paths]
     marked = [int(seconds) for text in texts for seconds in re.findall(r"mark\.timeout\((\d+)\)", text)]
     assert marked
     assert max(*marked, settings["timeout"], TEST_TIMEOUT_S) < settings["faulthandler_timeout"]

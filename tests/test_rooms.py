@@ -60,6 +60,12 @@ INSIDE_RUNNER = {
 SHARED = ("libraries.durable",)
 """What every library may import: one way of surviving power cuts."""
 
+NOT_SHIPPED = re.compile(r"(?:tests|libraries/\w+/(?:tests|benchmarks))/")
+"""Paths of tests and benchmarks, which the product does not import."""
+
+FOR_TESTS = ("data_generator",)
+"""What a library's tests may import besides libraries: the data that they are tried with."""
+
 MOST_LINES = 500
 MOST_MODULES = 20
 """Beyond these a warning asks, and nothing fails: a module is as large as its subject."""
@@ -136,18 +142,30 @@ def _imports(file: str, tree: ast.Module, *, by_name: bool) -> Iterator[tuple[in
                 yield node.lineno, node.args[0].value
 
 
+def is_shipped(file: str) -> bool:
+    return NOT_SHIPPED.match(file) is None
+
+
 def wrong_arrows(file: str, text: str) -> list[str]:
+    """The project's tests, and benchmarks of libraries, may import everything."""
     room = room_of(file)
-    if room == "tests":
+    if room in ("tests", "conftest") or (not is_shipped(file) and "/benchmarks/" in file):
         return []
     if room not in MAY_IMPORT:
         return [f"{file}: lies in no room of the house ({', '.join(MAY_IMPORT)}, tests)"]
-    allowed = (room, *MAY_IMPORT[room])
+    allowed = (room, *MAY_IMPORT[room], *(() if is_shipped(file) else FOR_TESTS))
+
+    def is_wrong(name: str) -> bool:
+        if is_shipped(file) and not is_shipped(f"{name.replace('.', '/')}/"):
+            return True
+        return name.partition(".")[0] in (*MAY_IMPORT, "tests") and not any(
+            f"{name}.".startswith(f"{target}.") for target in allowed
+        )
+
     return [
-        f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}"
+        f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}, and no tests"
         for line, name in imports(file, text)
-        if (name.partition(".")[0] in (*MAY_IMPORT, "tests"))
-        and not any(f"{name}.".startswith(f"{target}.") for target in allowed)
+        if is_wrong(name)
     ]
 
 
@@ -217,13 +235,13 @@ def _longest_known(name: str, modules: Mapping[str, str]) -> str:
 
 def too_long(file: str, text: str) -> list[str]:
     lines = text.count("\n")
-    if room_of(file) == "tests" or lines <= MOST_LINES:
+    if not is_shipped(file) or lines <= MOST_LINES:
         return []
     return [f"{file}: has {lines} lines; does it have one subject?"]
 
 
 def crowded(files: Iterable[str]) -> list[str]:
-    counts = Counter(file.rpartition("/")[0] for file in files if file.endswith(".py") and room_of(file) != "tests")
+    counts = Counter(file.rpartition("/")[0] for file in files if file.endswith(".py") and is_shipped(file))
     return [
         f"{folder}: holds {count} modules; do they belong together?"
         for folder, count in counts.items()
@@ -232,7 +250,7 @@ def crowded(files: Iterable[str]) -> list[str]:
 
 
 def clocks_read(file: str, text: str) -> list[str]:
-    if room_of(file) == "tests" or file in READ_CLOCKS:
+    if not is_shipped(file) or file in READ_CLOCKS:
         return []
     found = [(line, name) for line, name in imports(file, text) if name.partition(".")[0] in ("time", "timeit")]
     for node in ast.walk(parsed(text)) if SAYS_A_CLOCK.search(text) else ():
@@ -245,7 +263,7 @@ def clocks_read(file: str, text: str) -> list[str]:
 
 def prints(file: str, text: str) -> list[str]:
     """A script, which nobody imports, may print: it says `if __name__ == "__main__":`."""
-    if room_of(file) == "tests" or "print" not in text:
+    if not is_shipped(file) or "print" not in text:
         return []
     tree = parsed(text)
     if any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in tree.body):
@@ -326,7 +344,11 @@ def test_the_exceptions_are_still_there():
         ("reports/pdf/report.py", "from . import tables"),
         ("main.py", "from format_bench.cli import main"),
         ("main.py", "import format_bench.cli"),
-        ("tests/test_all.py", "import reports, formats, bench_runner"),
+        ("tests/test_all.py", "import reports, formats, bench_runner, libraries.f3.tests"),
+        ("libraries/f3/benchmarks/files.py", "import bench_runner, tests.selfbench.costs"),
+        ("libraries/f3/tests/test_reader.py", "from libraries.f3.tests import tables"),
+        ("libraries/f3/tests/test_reader.py", "from data_generator.catalogue import resolve"),
+        ("conftest.py", "from bench_runner.machine import folders"),
         # The standard library's, not ours.
         ("reports/pdf/report.py", "import statistics"),
     ],
@@ -354,6 +376,10 @@ def test_arrows_that_the_design_has(file, text):
         ("image_storages/png.py", "import libraries.f3"),
         ("document_stores/bson.py", "from formats.shared import streams"),
         ("libraries/f3/reader.py", "from adapters.contract import Native"),
+        ("libraries/f3/reader.py", "from libraries.f3.tests import tables"),
+        ("libraries/f3/tests/test_reader.py", "from tests.contracts import adapters"),
+        ("libraries/f3/tests/test_reader.py", "from bench_runner import clock"),
+        ("formats/f3.py", "from libraries.f3.benchmarks import files"),
         ("benchmarks/tabular.py", "from data_generator import cache"),
         ("benchmarks/tabular.py", "from adapters.errors import RefusedData"),
         ("reports/pdf/report.py", "from format_bench import cli"),

@@ -46,7 +46,7 @@ def prepare(task: MeasureTask) -> Prepared:
     operation = operation_of(task.operation)
     adapter = loaded_adapter(task)
     if task.served is not None:
-        adapter.reach(task.served)
+        adapter.reach(task.location, task.served)
     targets.apply_strings(task.target)
     stage = Stage(adapter, task.target, task.dataset, task.dataset_digest, task.rows, task.dataset_name)
     before = containers_made()

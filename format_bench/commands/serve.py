@@ -33,7 +33,7 @@ LISTENING = grouped(
 
 @click.group()
 def serve() -> None:
-    """Serve Parquet near the storage: one catalog, and nodes that hold the data (docs/near-storage.md)."""
+    """Serve Parquet near the storage: a catalog, and nodes (libraries/near_storage/docs/near-storage.md)."""
 
 
 @serve.command()

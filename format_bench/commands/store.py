@@ -53,7 +53,7 @@ _LEFT = {
 
 @click.group()
 def store() -> None:
-    """Put tables into near storage, ask them, and look after them (docs/near-storage.md)."""
+    """Put tables into near storage, ask them, and look after them (libraries/near_storage/docs/near-storage.md)."""
 
 
 @store.command()

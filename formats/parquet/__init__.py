@@ -1,12 +1,4 @@
-"""Parquet: one file, the writer's own row groups and encodings, by the calls of all libraries that have both."""
+"""Parquet: one file, the writer's own row groups and encodings, by the calls of all libraries that have both.
 
-from __future__ import annotations
-
-from formats.parquet.by_arrow import ParquetPandas, ParquetPyarrow
-from formats.parquet.by_near_storage import ParquetNearStorage
-from formats.parquet.by_others import ParquetDatafusion, ParquetDuckdb, ParquetFastparquet, ParquetPolars
-
-ENGINES = (
-    *(ParquetPyarrow, ParquetPandas, ParquetPolars, ParquetDuckdb, ParquetFastparquet, ParquetDatafusion),
-    ParquetNearStorage,
-)
+The engines are in `engines`, so that the services of near storage, which are modules of this package, do not load them.
+"""

@@ -1,14 +1,13 @@
 """Parquet by near storage: many files whose row groups are pruned and filtered by what is known of them.
 
 A stored copy is the folder of a catalog and of one node, as they would serve it. Without services it is read by the
-same two ways in this process; pyarrow's data sets and DuckDB read the same files, for comparison.
+same ways in this process; pyarrow's data sets and DuckDB read the same files, for comparison.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,29 +16,19 @@ from adapters.contract import Besides, Can, Maturity, Native, Setting, Stage, St
 from adapters.errors import RefusedData, RefusedSetting
 from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Sifts
-from adapters.predicate import Kind, Predicate
+from adapters.predicate import Kind
 from adapters.services import Served, Service
-from formats.near_storage import CATALOG, NODE
-from formats.parquet.common import DICTIONARY_AS_VALUES, SECONDS_AS_MS, TIMESTAMPS_BY_DUCKDB, Parquet
-from formats.shared import pandas_losses as shared
-from formats.shared import refusals
-from formats.shared.conditions import arrow_expression, sql_condition
-from formats.shared.sql import selected
+from formats.parquet.common import Parquet
+from formats.parquet.near_storage_readers import CATALOG, NODE, ORDER, READERS, TABLE, Copy
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLE = "stored"
-"""How the table of a stored copy is called in its catalog."""
-ORDER = "order.json"
-"""In the folder of a stored copy: the digests of its files, in the order of their rows."""
+    from libraries.near_storage.client.connection import Client
+
 GROUP_ROWS, FILE_GROUPS = 10_000, 10
 """Rows of a row group, and row groups of a file, where nobody says how many."""
-WAYS = {"ranges": "v2", "parquet": "v1", "fetch": "all"}
-"""What the readers are called in the library."""
-_MODULE = ("-m", "formats.near_storage.process")
-
-_Scan = Callable[[Predicate | None, Sequence[str]], Any]
+_MODULE = ("-m", "formats.parquet.near_storage_process")
 
 
 class ParquetNearStorage(Parquet):
@@ -54,7 +43,7 @@ class ParquetNearStorage(Parquet):
     settings: ClassVar = {
         **Parquet.settings,
         "reader": Setting(
-            (*WAYS, "pyarrow", "duckdb"),
+            tuple(READERS),
             "ranges",
             "ranges: exact bytes, made rows by the client; parquet: rows made and filtered by the node; fetch: all "
             "files; pyarrow, duckdb: these libraries on the same files",
@@ -74,17 +63,17 @@ class ParquetNearStorage(Parquet):
 
     def _checked(self, given: Any) -> dict[str, str | int | None]:
         values = super()._checked(given)
-        reader = values["reader"]
+        reader = str(values["reader"])
         if values["footers"] == "parsed" and reader != "parquet":
             raise RefusedSetting(f"parquet: footers=parsed goes with reader=parquet, not reader={reader}")
-        if values["technique"] != "rows" and reader not in ("ranges", "parquet"):
+        if values["technique"] != "rows" and not READERS[reader].has_techniques:
             raise RefusedSetting(f"parquet: technique={values['technique']} goes with reader=ranges and reader=parquet")
         return values
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self._served: Served | None = None
-        self._kept: Any = None
+        self._reader = READERS[str(self.values["reader"])](self.values, self.threads)
+        self._reached: tuple[Path, Served] | None = None
 
     @property
     def _group_rows(self) -> int:
@@ -96,29 +85,12 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Those of pyarrow's writer; where DuckDB reads, what it does not have either."""
-        if self.values["reader"] == "duckdb":
-            return (
-                shared.CATEGORIES_OF_NULLS,
-                DICTIONARY_AS_VALUES,
-                shared.FLOAT16_AS_FLOAT32,
-                shared.VECTORS_AS_LISTS,
-                TIMESTAMPS_BY_DUCKDB,
-            )
-        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
+        """Return those of pyarrow's writer and of the reader."""
+        return self._reader.losses
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Where DuckDB reads, the first column of durations, or of a name that it does not give back."""
-        import pyarrow.types as of
-
-        if self.values["reader"] != "duckdb":
-            return super().refusal(schema, rows)
-        for field in schema:
-            if of.is_duration(field.type):
-                return f"DuckDB reads durations of Parquet as integers (column {field.name})"
-            if not field.name or "\0" in field.name:
-                return f"DuckDB does not give the name {field.name!r} of a column back"
-        return refusals.of_names_alike(schema) or super().refusal(schema, rows)
+        """Return why the reader, or any engine, cannot give this data back; None if it can."""
+        return self._reader.refusal(schema) or super().refusal(schema, rows)
 
     @property
     def offers(self) -> Offers:
@@ -128,7 +100,7 @@ class ParquetNearStorage(Parquet):
             scan=frozenset(Kind),
             keeps_scans=True,
             aggregate=True,
-            metadata=self.values["reader"] in ("ranges", "parquet") and self.values["technique"] == "rows",
+            metadata=self._reader.has_techniques and self.values["technique"] == "rows",
             sifts={"rows": Sifts.ROWS, "groups": Sifts.GROUPS, "none": Sifts.NOTHING}[str(self.values["technique"])],
             group_rows=self._group_rows,
             file_rows=self._file_rows,
@@ -136,29 +108,18 @@ class ParquetNearStorage(Parquet):
 
     @property
     def is_served(self) -> bool:  # type: ignore[override]
-        """Whether services can stand between: pyarrow and DuckDB read files here."""
-        return self.values["reader"] in WAYS
+        """Whether services can do the reading: pyarrow and DuckDB read files here."""
+        return self._reader.is_served
 
     def load_library(self) -> None:
-        """Import the library, its client, and DuckDB where that reads."""
-        import pyarrow.dataset
+        """Import what stores a copy, and the libraries of the reader."""
         import pyarrow.parquet
 
-        from formats.near_storage import conditions
-        from libraries.near_storage import local, query
         from libraries.near_storage.client import connection
-        from libraries.near_storage.parquet import compact
-        from libraries.near_storage.predicates import tree
-        from libraries.near_storage.storing import catalog, describing, filling, partitions
+        from libraries.near_storage.storing import catalog, filling
 
-        self._arrow, self._parquet, self._datasets = pyarrow, pyarrow.parquet, pyarrow.dataset
-        self._conditions, self._local, self._query, self._connection = conditions, local, query, connection
-        self._compact, self._tree = compact, tree
-        self._catalog, self._describing, self._filling, self._partitions = catalog, describing, filling, partitions
-        if self.values["reader"] == "duckdb":
-            import duckdb
-
-            self._duckdb = duckdb
+        self._parquet, self._connection, self._catalog, self._filling = pyarrow.parquet, connection, catalog, filling
+        self._reader.load()
 
     # --- storing -----------------------------------------------------------------------------------------------
 
@@ -196,7 +157,7 @@ class ParquetNearStorage(Parquet):
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of the first file, whose row groups must be as large as asked for."""
-        footer = self._parquet.read_metadata(self._paths(location)[0])
+        footer = self._parquet.read_metadata(Copy(location).paths[0])
         parquet_codecs.check_layout(
             footer,
             row_group_rows=self.values["row_group_rows"],
@@ -205,14 +166,6 @@ class ParquetNearStorage(Parquet):
             statistics=True,
         )
         return parquet_codecs.stored_of(footer)
-
-    def _order(self, location: Path) -> list[str]:
-        order: list[str] = json.loads((location / ORDER).read_text())
-        return order
-
-    def _paths(self, location: Path) -> list[Path]:
-        """The files in the order of their rows."""
-        return [location / NODE / f"{digest}{self._partitions.PARTITION}" for digest in self._order(location)]
 
     # --- serving -----------------------------------------------------------------------------------------------
 
@@ -225,27 +178,21 @@ class ParquetNearStorage(Parquet):
         if not self.is_served:
             return ()
         return (
-            Service("catalog", (*_MODULE, "catalog", str(location))),
-            Service("node", (*_MODULE, "node", str(location), "{catalog}", "{advertised}")),
+            Service("catalog", (*_MODULE, "catalog", str(location / CATALOG))),
+            Service("node", (*_MODULE, "node", str(location / NODE), "{catalog}", "{advertised}")),
         )
 
-    def reach(self, served: Served) -> None:
-        """From now on the stored copy is asked for at the catalog."""
-        self._served = served
+    def reach(self, location: Path, served: Served) -> None:
+        """From now on this copy is asked for at the catalog."""
+        self._reached = location, served
 
     def warm_up(self, location: Path) -> None:
         """One column in the way that is measured: by V1 of all files, of which the node then holds parsed footers; by
         others one row, because they hold none at the node."""
-        client, reader = self._client(), str(self.values["reader"])
-        try:
-            first = client.schema(TABLE).names[:1]
-            client.query(self._query.Query(TABLE, tuple(first), limit=None if reader == "parquet" else 1), WAYS[reader])
-        finally:
-            client.close()
-
-    def _client(self) -> Any:
-        assert self._served is not None
-        return self._connection.connect(f"grpc://{self._served.addresses['catalog']}", self._served.token)
+        client = self._client(location)
+        assert client is not None
+        with client:
+            self._reader.warm_up(client)
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -254,137 +201,18 @@ class ParquetNearStorage(Parquet):
         handle = self.open(location)
         try:
             assert handle.project is not None
-            return handle.project(self._schema(location).names)
+            return handle.project(Copy(location).schema().names)
         finally:
             handle.close()
 
-    def _schema(self, location: Path) -> pa.Schema:
-        return self._parquet.read_schema(self._paths(location)[0])
-
     def open(self, location: Path) -> Handle:
-        """A client of the services, where they serve it; else what is known of the files, and none of their values.
-        Footers are, unless each query parses them."""
-        schema = self._schema(location)
-        reader = str(self.values["reader"])
-        if reader == "duckdb":
-            return self._by_duckdb(location, schema)
-        if reader == "pyarrow":
-            return self._by_pyarrow(location)
-        if self._served is not None and location.parent.name == TABLE:
-            client = self._client()
-            ask, close = client.query, client.close
-        else:
-            files = self._files(location)
-            if self.values["footers"] == "kept":
-                # As pyarrow and DuckDB do. Else a call that is the first to meet a file takes longer than others.
-                files.keep_footers()
-            ask, close = lambda *asked: files.query(*asked)[0], _nothing
-        way, footers = WAYS[reader], "parsed" if self.values["footers"] == "parsed" else "cached"
-        refilter = self.values["technique"] == "rows"
+        """A client of the services, where they serve this copy; else what is known of the files, and none of their
+        values."""
+        return self._reader.open(Copy(location), self._client(location))
 
-        def rows(asked: Predicate | None, columns: Sequence[str]) -> pa.Table:
-            where = None
-            if asked is not None and self.values["technique"] != "none":
-                where = self._conditions.tree_of(asked, schema.field(asked.column).type)
-            return ask(self._query.Query(TABLE, tuple(columns), where), way, footers, refilter)
-
-        def aggregate(asked: Predicate, column: str) -> pa.Table:
-            where = self._conditions.tree_of(asked, schema.field(asked.column).type)
-            made = self._query.Aggregate
-            functions = (made("count", None, "count"), *(made(name, column, name) for name in ("min", "max", "sum")))
-            found = ask(self._query.Query(TABLE, (), where, functions), way, footers, refilter)
-            return found.cast(self._arrow.schema([(name, self._arrow.int64()) for name in found.column_names]))
-
-        return Handle(
-            project=lambda columns: rows(None, columns),
-            scan=rows,
-            aggregate=aggregate if self.values["technique"] == "rows" else None,
-            metadata=lambda files: self._metadata(location, files),
-            close=close,
-        )
-
-    def _infos(self, location: Path) -> list[Any]:
-        """What is kept of each file, in the order of their rows."""
-        store = self._partitions.PartitionStore(location / NODE)
-        try:
-            return [store.info(digest) for digest in self._order(location)]
-        finally:
-            store.close()
-
-    def _files(self, location: Path) -> Any:
-        return self._local.LocalFiles.of(zip(self._paths(location), self._infos(location), strict=True))
-
-    def _metadata(self, location: Path, files: int) -> pa.Table:
-        """Compact of reader=ranges; of reader=parquet parsed footers, or their bytes where each query parses them."""
-        order, paths = self._order(location), self._paths(location)
-        held = [number % len(paths) for number in range(files)]
-        if self.values["reader"] == "ranges":
-            taken = [self._compact_of(location, order[number]) for number in held[: len(order)]]
-            for number in held[len(order) :]:
-                # Taken in anew each time. What is the same then takes no memory of its own until it is put together.
-                taken[number] = self._compact_of(location, order[number])
-            self._kept = self._compact.together([taken[number] for number in held])
-            counts = [compact.rows.tolist() for compact in taken]
-        elif self.values["footers"] == "kept":
-            self._kept = [self._parquet.read_metadata(paths[number]) for number in held]
-            counts = [
-                [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-                for footer in self._kept[: len(paths)]
-            ]
-        else:
-            infos = self._infos(location)
-            self._kept = [_end(paths[number], infos[number].footer_bytes) for number in held]
-            counts = [info.compact.rows.tolist() for info in infos]
-        rows = [count for number in held for count in counts[number]]
-        return self._arrow.table({"rows": self._arrow.array(rows, self._arrow.int64())})
-
-    def _compact_of(self, location: Path, digest: str) -> Any:
-        """Of one file, from its description."""
-        described = (location / NODE / f"{digest}{self._partitions.INFO}").read_bytes()
-        return self._describing.PartitionInfo.decode(described).compact
-
-    def _by_pyarrow(self, location: Path) -> Handle:
-        dataset = self._datasets.dataset([str(path) for path in self._paths(location)], format="parquet")
-        threads = self.threads is None
-
-        def rows(asked: Predicate | None, columns: Sequence[str]) -> pa.Table:
-            met = None if asked is None else arrow_expression(asked)
-            return dataset.to_table(columns=list(columns), filter=met, use_threads=threads)
-
-        return Handle(project=lambda columns: rows(None, columns), scan=rows)
-
-    def _by_duckdb(self, location: Path, schema: pa.Schema) -> Handle:
-        config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
-        connection = self._duckdb.connect(":memory:", config=config)
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET parquet_metadata_cache = true")
-        relation = connection.read_parquet([str(path) for path in self._paths(location)])
-
-        def filtered(asked: Predicate) -> Any:
-            return relation.filter(sql_condition(asked, selected([asked.column], relation.columns)))
-
-        def rows(asked: Predicate | None, columns: Sequence[str]) -> pa.Table:
-            met = relation if asked is None else filtered(asked)
-            return met.project(selected(columns, relation.columns)).to_arrow_table()
-
-        def aggregate(asked: Predicate, column: str) -> pa.Table:
-            name = selected([column], relation.columns)
-            told = f"count(*) AS count, min({name}) AS min, max({name}) AS max, CAST(sum({name}) AS BIGINT) AS sum"
-            return filtered(asked).aggregate(told).to_arrow_table()
-
-        return Handle(
-            project=lambda columns: rows(None, columns), scan=rows, aggregate=aggregate, close=connection.close
-        )
-
-
-def _end(path: Path, size_bytes: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(-size_bytes, 2)
-        return file.read()
-
-
-def _nothing() -> None:
-    pass
-
-
-ENGINES = (ParquetNearStorage,)
+    def _client(self, location: Path) -> Client | None:
+        """Connect to the services of this copy; None where none serve it."""
+        if self._reached is None or self._reached[0] != location:
+            return None
+        served = self._reached[1]
+        return self._connection.connect(f"grpc://{served.addresses['catalog']}", served.token)

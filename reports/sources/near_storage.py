@@ -27,7 +27,7 @@ SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 0.0)
 VALUES = 100
 """Of which a query asks where rows are filtered: a range ends where row groups do."""
 _RUN = "run near-storage"
-_LIMITS = "python -m bench_runner.run.services.limits"
+_LIMITS = "python -m libraries.near_storage.benchmarks.transport"
 """Measures beside the runs, because nothing of it is a cell."""
 _OTHERS_DISKS = "theirs read 8 hard disks at 2 GB/s, ours what lies in the page cache, unless the run is cold"
 _CPU = Column(operation_name_of("query[groups=0.1]"), "cpu_ns", Role.TIME, "CPU time of querying 10 %")

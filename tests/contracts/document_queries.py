@@ -49,6 +49,7 @@ from libraries.document_store.queries import (
     to_json,
 )
 from libraries.document_store.queries.plan import Field
+from libraries.document_store.tests.queries.memory import documents, plans
 from tests.contracts.adapters import only_for
 from tests.contracts.attached_duckdb import attached_duckdb
 from tests.contracts.document_kinds import HOSTILE_NAMES
@@ -64,7 +65,6 @@ from tests.contracts.hostile_queries import (
     without_what_json_lacks,
 )
 from tests.contracts.projection import rchar
-from tests.libraries.document_store.queries.memory import documents, plans
 
 Documents = list[dict[str, Any]]
 

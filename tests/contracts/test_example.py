@@ -46,7 +46,7 @@ class TestExampleFormat(_Installed):
         assert "arrow-stream" in list(self.registry)
 
     def test_it_may_not_take_a_name_of_ours(self) -> None:
-        taken = Registry({"arrow-stream": Entry("formats.parquet:ENGINES")}, "format_bench.formats")
+        taken = Registry({"arrow-stream": Entry("formats.parquet.engines:ENGINES")}, "format_bench.formats")
         with pytest.raises(AdapterError, match="name that is taken"):
             list(taken)
 

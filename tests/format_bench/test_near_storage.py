@@ -1,4 +1,4 @@
-"""Near storage by its commands, as docs/near-storage.md has them: served, put, asked, a node killed, one answer."""
+"""Near storage by its commands, as its page has them: served, put, asked, a node killed, one answer."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lines_of_the_docs(store: Store) -> str:
     """What the lines of Python in the docs print: SQL, an explanation, DuckDB and Polars, as they stand there."""
-    page = (ROOT / "docs/near-storage.md").read_text()
+    page = (ROOT / "libraries/near_storage/docs/near-storage.md").read_text()
     (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert "grpc://127.0.0.1:8815" in lines
     lines = lines.replace("grpc://127.0.0.1:8815", store.catalog).replace('"store/', f'"{store.folder}/')

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from format_bench.cli import main
-from tests.libraries.near_storage.serving.cluster import Cluster, cluster
+from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
 
 @dataclass(frozen=True)

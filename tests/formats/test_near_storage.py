@@ -40,7 +40,7 @@ def test_metadata_of_each_file_are_taken_in_anew_and_by_one_reader_alone(
         return read_metadata(path)
 
     monkeypatch.setattr(PartitionInfo, "decode", staticmethod(decoded))
-    monkeypatch.setattr(adapter._parquet, "read_metadata", parsed)
+    monkeypatch.setattr(pq, "read_metadata", parsed)
     rows = handle.metadata(TAKEN)
     handle.close()
     assert taken == {"descriptions": descriptions, "footers": parsed_footers}

@@ -50,7 +50,7 @@ class ServedTable(TabularFormat):
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self._served: Served | None = None
+        self._location: Path | None = None
 
     def load_library(self) -> None:
         pass
@@ -70,20 +70,19 @@ class ServedTable(TabularFormat):
         fault = str(self.values["fault"])
         return (Service("node", ("-m", "served_formats", str(location), fault, "{advertised}")),)
 
-    def reach(self, served: Served) -> None:
-        self._served = served
+    def reach(self, location: Path, served: Served) -> None:
+        self._location, self._served = location, served
 
     def warm_up(self, location: Path) -> None:
         self._ask({"warm": True})
 
     def open(self, location: Path) -> Handle:
-        if self._served is None or location.parent.name != "stored":
+        if location != self._location:
             table = _read(location)
             return Handle(scan=lambda asked, columns: _filtered(table, _words(asked), columns))
         return Handle(scan=lambda asked, columns: self._ask({**_words(asked), "columns": list(columns)}))
 
     def _ask(self, question: dict[str, Any]) -> Any:
-        assert self._served is not None
         host, _, port = self._served.addresses["node"].partition(":")
         with socket.create_connection((host, int(port))) as line:
             line.sendall(json.dumps({**question, "token": self._served.token}).encode() + b"\n")

@@ -31,6 +31,8 @@ SOURCES = (
 )
 """What decides a fact beside the libraries: the adapters, and what finds the facts out."""
 SUFFIXES = frozenset({".c", ".h", ".py", ".so", ".wasm"})
+NOT_SOURCES = frozenset({"benchmarks", "tests"})
+"""Folders of the libraries that decide no fact."""
 MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
@@ -111,8 +113,9 @@ def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -
         place = root / source
         files = sorted(place.rglob("*")) if place.is_dir() else [place]
         for path in files:
-            if path.suffix in SUFFIXES:
-                digest.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
+            name = path.relative_to(root)
+            if path.suffix in SUFFIXES and NOT_SOURCES.isdisjoint(name.parts):
+                digest.update(f"{name}\0{path.stat().st_size}\0".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -18,7 +18,7 @@ from bench_runner.operations.pages import touching
 from bench_runner.operations.stream_save import StreamSave
 from bench_runner.operations.targets import Target
 from data_generator.generated.kinds import KINDS
-from formats.parquet import ParquetPyarrow
+from formats.parquet.engines import ParquetPyarrow
 
 ROWS = 1_000
 

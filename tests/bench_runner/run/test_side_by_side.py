@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 from format_bench.cli import main
 from format_bench.progress import Silent
-from tests.conftest import AT_REST
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE = """#!{python}
@@ -370,9 +370,10 @@ def test_two_real_environments_end_in_a_comparison(
     )
     pythons = {}
     # Of its two turns each environment measures one, and is given what the other has measured for the other one.
+    at_rest = os.environ["PYTHONPATH"]
     for name, other, given in (("before", "after", "*' --resume'*"), ("after", "before", "*' run '*")):
         pythons[name] = tmp_path / f"python-{name}"
-        measured = f"PYTHONPATH='{AT_REST}' exec '{sys.executable}' \"$@\""
+        measured = f"PYTHONPATH='{at_rest}' exec '{sys.executable}' \"$@\""
         copied = f"rm -rf '{out / name}'; cp -r '{out / other}' '{out / name}'"
         resumed = f"*' --resume'*) {measured} ;;" if name == "after" else ""
         pythons[name].write_text(f'#!/bin/sh\ncase "$*" in {resumed} {given}) {copied} ;; *) {measured} ;; esac\n')

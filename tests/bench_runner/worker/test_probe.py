@@ -10,8 +10,8 @@ import pytest
 from bench_runner.run import probe_check
 from bench_runner.run.launcher import Launcher
 from bench_runner.worker.memory_probe import SIZES_BYTES
-from tests.conftest import ROOT
 
+ROOT = Path(__file__).parents[3]
 ENDS = (min(SIZES_BYTES), max(SIZES_BYTES))
 ASKED = tuple((how, size) for how, size in probe_check.LONG if how == "numpy" or size in ENDS)
 """All sizes by one means, and by the others the least and the greatest."""
@@ -23,7 +23,7 @@ TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects"
 def test_known_allocations_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
 ) -> None:
-    # Without the folder of AT_REST, where workers are disturbed less.
+    # Without the folder at_rest, where workers are disturbed less.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     launcher = Launcher(isolate=isolate, threads=None, preload=[])
     try:

@@ -2,7 +2,7 @@
 
 Nor does a worker take and give back 500 MB before each known allocation, but in the probe's own test.
 
-Python imports this module when it starts, because tests/conftest.py puts the folder on its path. Coming to rest has
+Python imports this module when it starts, because conftest.py puts the folder on its path. Coming to rest has
 tests of its own, and each of the others would wait for it several times.
 """
 

@@ -270,5 +270,7 @@ def test_sources_are_known_by_name_and_content(tmp_path: Path) -> None:
         digests.add(kept_facts.source_digest(tmp_path, ("formats",)))
     kept_facts.source_digest.cache_clear()
     assert len(digests) == 3
-    (tmp_path / "formats" / "about.md").write_text("of no account")
+    (tmp_path / "formats" / "tests").mkdir()
+    for name in ("about.md", "tests/test_csv.py"):
+        (tmp_path / "formats" / name).write_text("of no account")
     assert kept_facts.source_digest(tmp_path, ("formats",)) in digests

@@ -1,0 +1,108 @@
+"""For all tests, those of the libraries too: `--quick`, and where their files lie.
+
+Files of tests lie in memory where there is a tmpfs with room, because most tests sync more than they compute. Tests of
+a disk and its page cache are marked `disk` and write to one. `--quick` leaves out what `tests/slower.txt` lists.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench_runner.machine.folders import folder_facts, supports_cold
+from tests.slower import slower
+
+ROOT = Path(__file__).parent
+MEMORY = Path("/dev/shm")
+LEAST_FREE_BYTES = 4 << 30
+PLACES = (str(ROOT / "tests/plugins/at_rest"), str(ROOT))
+"""For PYTHONPATH of what tests start; the second, so that it is this checkout which is imported."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Runs before pytest's own, which reads the variable of the temporary folder."""
+    is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
+    if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # Else each of some thousand processes compiles what it imports, and pytest all tests.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in PLACES]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*PLACES, *others])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing of what is collected is garbage; looking for some takes a third of the collection."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
+
+
+@pytest.fixture(scope="session")
+def disk() -> Iterator[Path]:
+    """A folder on a disk whose page cache can be emptied; without one the test is skipped, but under CI=true."""
+    for folder in (Path(tempfile.gettempdir()), ROOT):
+        if supports_cold(folder_facts(folder).get("filesystem")) is None:
+            with tempfile.TemporaryDirectory(prefix=".format-bench-tests-", dir=folder) as place:
+                yield Path(place)
+            return
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no disk here whose page cache can be emptied")
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """pytest's own, on a disk for tests that are marked so."""
+    if request.node.get_closest_marker("disk") is None:
+        yield tmp_path
+        return
+    folder = Path(tempfile.mkdtemp(dir=request.getfixturevalue("disk")))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def runs_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run in this process takes the machine to be at rest, as those that tests start do."""
+    from bench_runner.run import probe_check
+    from bench_runner.worker import settle
+    from tests.plugins.at_rest import sitecustomize
+
+    for name in ("CONTROL_BYTES", "SLOW_FACTOR"):
+        monkeypatch.setattr(settle, name, getattr(settle, name))
+    monkeypatch.setattr(settle.Settler, "_write_back", settle.Settler._write_back)
+    sitecustomize._controls_are_small()
+    few = tuple((how, size_bytes) for how, size_bytes in probe_check.LONG if size_bytes <= 10**7)
+    monkeypatch.setattr(probe_check, "LONG", few)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare `--quick`."""
+    parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slower.txt names")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files that are left out whole are not imported, which takes as long as many tests."""
+    if config.getoption("quick") and collection_path.relative_to(ROOT).as_posix() in slower():
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Under `--quick`, deselect the tests that are listed one by one."""
+    if not config.getoption("quick"):
+        return
+    left_out = [item for item in items if item.nodeid.split("[")[0] in slower()]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        names = set(map(id, left_out))
+        items[:] = [item for item in items if id(item) not in names]

@@ -1,0 +1,41 @@
+"""A service of near storage as a process: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
+
+It prints the port at which it listens, as a line of JSON, when it answers. The token of the environment is that of the
+client, and what the services show each other follows from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from adapters.services import TOKEN
+from libraries.near_storage.serving import running, security
+
+
+def main() -> None:
+    """`catalog FOLDER` and `node FOLDER CATALOG ADVERTISED`; the node has the name of its folder.
+
+    CATALOG and ADVERTISED are addresses, 'host:port'; ADVERTISED may be empty.
+    """
+    what, folder = sys.argv[1], Path(sys.argv[2])
+    token = os.environ[TOKEN]
+    secret = hashlib.sha256(token.encode()).hexdigest().encode()
+    if what == "catalog":
+        running.serve_catalog(folder, secret, [security.hash_token(token)], replicas=1, ready=_say)
+        return
+    catalog, advertised = f"grpc://{sys.argv[3]}", sys.argv[4]
+    advertise = f"grpc://{advertised}" if advertised else None
+    running.serve_node(folder, secret, folder.name, catalog, advertise=advertise, ready=_say)
+
+
+def _say(uri: str) -> None:
+    sys.stdout.write(json.dumps({"port": int(uri.rpartition(":")[2])}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

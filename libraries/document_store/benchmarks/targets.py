@@ -1,0 +1,237 @@
+"""Ratios, power cuts and kills of the document store: `python -m libraries.document_store.benchmarks.targets`.
+
+All are ratios within one run, of the best of several times taken in turns, so that a busy machine hits both alike.
+Stores are made in a temporary folder and removed at the end; all reading is of warm pages.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from adapters.errors import RefusedData
+from bench_runner.clock import now_ns
+from bench_runner.machine.linux import files_below
+from data_generator.catalogue import resolve
+from document_stores.registry import DOCUMENT_STORES
+from libraries.document_store.json_text import rows_of
+from libraries.document_store.layouts import LAYOUTS, LayoutName
+from libraries.document_store.queries import Aggregate, Count, GroupBy, Named, Order, Plan, TopK, field
+from libraries.document_store.schema import Schema
+from libraries.document_store.shredding import shred
+from libraries.document_store.store import DocumentStore
+from libraries.document_store.tests.store import cuts, kills
+from libraries.document_store.values import Kind
+from tests.selfbench.costs import Check, print_checks
+
+Name = TypeVar("Name")
+
+PIECE_BYTES = 1_000_000
+"""Of JSON in one call."""
+TWEET_BYTES = 2_900
+"""About what a document of `tweets-2016` takes as JSON."""
+SENSOR_DOCUMENTS = 5_000
+SHREDDED_DOCUMENTS = 2_000
+OURS = "document-store[layout=amax]"
+NESTED = ("parquet-nested[engine=duckdb,codec=zstd]", "parquet-nested[engine=pyarrow,codec=zstd]")
+SIZED = {
+    "cell": (200_000, "id"),
+    "sensors": (10_000, "id"),
+    "tweets": (5_000, "id"),
+    "wos": (3_000, "UID"),
+    "tweets-2016": (30_000, "id"),
+    "bluesky-events": (100_000, "id"),
+}
+"""Documents that are set beside nested Parquet, and their key."""
+INDEXES = ("user.id", "timestamp_ms")
+KEY = re.compile(rb'^\{"id":(\d+)', re.MULTILINE)
+
+TWO_COLUMNS = Plan(
+    (
+        GroupBy((Named("language", field("lang")),), (Aggregate("most", "max", field("retweet_count")),)),
+        TopK((Order("most", descending=True),), 10),
+    )
+)
+"""Reads 2 of about 275 columns."""
+
+
+def lines_of(name: str, rows: int) -> bytes:
+    """A generated data set as JSON Lines."""
+    return b"".join(bytes(batch.column(0).buffers()[2]) for batch in resolve(name, {}, rows=rows).batches())
+
+
+def pieces_of(lines: bytes) -> list[bytes]:
+    """Whole lines, about PIECE_BYTES each."""
+    pieces = []
+    start = 0
+    while start < len(lines):
+        end = lines.find(b"\n", start + PIECE_BYTES) + 1 or len(lines)
+        pieces.append(lines[start:end])
+        start = end
+    return pieces
+
+
+def with_updates(lines: bytes) -> bytes:
+    """The same documents, of which every other one gets the key of an earlier one."""
+    chance = random.Random(1)
+    earlier: list[bytes] = []
+
+    def key(found: re.Match[bytes]) -> bytes:
+        if earlier and chance.random() < 0.5:
+            return b'{"id":' + chance.choice(earlier)
+        earlier.append(found[1])
+        return found[0]
+
+    return KEY.sub(key, lines)
+
+
+def ingested(folder: Path, layout: LayoutName, pieces: Sequence[bytes], indexes: Sequence[str]) -> tuple[int, int]:
+    """Nanoseconds until everything is flushed, and until merges are done and the store is closed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    store = DocumentStore.open(folder, layout=layout)
+    for path in indexes:
+        store.index(path)
+    started = now_ns()
+    for piece in pieces:
+        store.upsert(piece)
+    store.flush()
+    flushed = now_ns()
+    store.close()
+    return flushed - started, now_ns() - started
+
+
+def ingestion(folder: Path, times: int, lines: bytes) -> Iterator[Check]:
+    """Inserts alone, then half of them updates under two indexes; each layout in turn."""
+    for what, data, indexes, target in (
+        ("inserts", lines, (), 0.75),
+        ("half updates, two indexes", with_updates(lines), INDEXES, 0.65),
+    ):
+        pieces = pieces_of(data)
+        best: dict[LayoutName, tuple[int, int]] = {}
+        for _ in range(times):
+            for layout in LAYOUTS:
+                spent = ingested(folder / layout, layout, pieces, indexes)
+                before = best.get(layout, spent)
+                best[layout] = min(spent[0], before[0]), min(spent[1], before[1])
+        for layout, (flushed, ended) in best.items():
+            speeds = f"{len(data) * 1e3 / flushed:.1f}, {len(data) * 1e3 / ended:.1f} MB/s"
+            is_target = layout == "amax" and not indexes
+            met = len(data) * 1e3 / flushed >= 40 and len(data) * 1e3 / ended >= 20
+            target_speeds = "40, 20" if is_target else "-"
+            yield Check(f"{what}: {layout}, before merges and to their end", speeds, target_speeds, met)
+        ratio = best["vector"][1] / best["amax"][1]
+        yield Check(f"{what}: amax, of vector's rate", f"{ratio:.2f}", f"at least {target}", ratio >= target)
+
+
+def shredder(times: int, lines: bytes) -> Iterator[Check]:
+    """The C shredder beside the Python one."""
+    rows = rows_of(lines)[:SHREDDED_DOCUMENTS]
+    schema = Schema.new("id", Kind.INTEGER)
+    calls = {native: (lambda native=native: shred(rows, schema, use_native=native)) for native in (True, False)}
+    spent = least_ns(times, calls)
+    ratio = spent[False] / spent[True]
+    yield Check("C shredder, of the Python one's rate", f"{ratio:.1f} times", "at least 10", ratio >= 10)
+
+
+def queries(folder: Path, times: int) -> Iterator[Check]:
+    """What the stores that `ingestion` left answer, and what they read for it."""
+    with DocumentStore.open(folder / "amax") as amax, DocumentStore.open(folder / "vector") as vector:
+        count = Plan((Count(),))
+        amax.query(count)
+        before = amax.stats().bytes_read
+        amax.query(count)
+        share = (amax.stats().bytes_read - before) / amax.stats().component_bytes
+        yield Check("count(*) over amax reads, of its bytes", f"{share:.2%}", "-", None)
+        ways = {
+            "columns": lambda: amax.query(TWO_COLUMNS, "generated-columns"),
+            "rows": lambda: vector.query(TWO_COLUMNS, "generated-rows"),
+            "interpreted": lambda: amax.query(TWO_COLUMNS, "columns"),
+        }
+        assert ways["columns"]() == ways["rows"]() == ways["interpreted"]()
+        spent = least_ns(times, ways)
+    ratio = spent["rows"] / spent["columns"]
+    yield Check("2 of 275 columns, generated: vector's time over amax's", f"{ratio:.1f}", "at least 8", ratio >= 8)
+    ratio = spent["interpreted"] / spent["columns"]
+    yield Check("interpreted columns over generated code", f"{ratio:.1f}", "at least 5", ratio >= 5)
+
+
+def sizes(folder: Path) -> Iterator[Check]:
+    """Sensors as columns beside rows under the same codec."""
+    pieces = pieces_of(lines_of("sensors", SENSOR_DOCUMENTS))
+    size = {}
+    for layout in LAYOUTS:
+        ingested(folder / "sensors", layout, pieces, ())
+        size[layout] = sum(path.stat().st_size for path in (folder / "sensors").iterdir())
+    ratio = size["open"] / size["amax"]
+    yield Check("sensors: size of open over amax, zstd", f"{ratio:.1f}", "at least 5", ratio >= 5)
+
+
+def stored_bytes(variant: str, location: Path, pieces: Sequence[bytes], key: str) -> int | None:
+    """What a variant stores the documents in; None if it cannot hold them."""
+    engine, settings = DOCUMENT_STORES.engine(variant)
+    store = engine(settings, threads=1)
+    store.load_library()
+    try:
+        store.ingest(pieces, location, key)
+    except RefusedData:
+        return None
+    return sum(path.stat().st_size for path in files_below(store.data_of(location)))
+
+
+def beside_parquet(folder: Path) -> Iterator[Check]:
+    """Each data set beside the smallest nested Parquet that holds it, all under zstd."""
+    for name, (rows, key) in SIZED.items():
+        pieces = pieces_of(lines_of(name, rows))
+        sizes = {
+            variant: stored_bytes(variant, folder / f"{name}-{place}", pieces, key)
+            for place, variant in enumerate((OURS, *NESTED))
+        }
+        ours, held = sizes.pop(OURS), [size for size in sizes.values() if size is not None]
+        assert ours is not None
+        ratio = ours / min(held) if held else None
+        told = f"{ratio:.2f}" if ratio else "none holds it"
+        yield Check(f"{name}: size over nested Parquet, zstd", told, "at most 1.2", ratio is None or ratio <= 1.2)
+
+
+def least_ns(times: int, calls: Mapping[Name, Callable[[], object]]) -> dict[Name, int]:
+    """The least nanoseconds of each call, made in turns."""
+    least: dict[Name, int] = {}
+    for _ in range(times):
+        for name, call in calls.items():
+            started = now_ns()
+            call()
+            spent = now_ns() - started
+            least[name] = min(least.get(name, spent), spent)
+    return least
+
+
+@click.command()
+@click.option("--megabytes", default=1000, show_default=True, help="Of `tweets-2016` as JSON.")
+@click.option("--times", default=3, show_default=True, help="How often each is measured.")
+@click.option("--lives", default=1000, show_default=True, help="Power cuts; 0 for none.")
+@click.option("--killed", default=300, show_default=True, help="Processes that are killed; 0 for none.")
+def main(megabytes: int, times: int, lives: int, killed: int) -> None:
+    """Print what the document store reaches beside its targets."""
+    lines = lines_of("tweets-2016", max(1, megabytes * 1_000_000 // TWEET_BYTES))
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
+        folder = Path(name)
+        print_checks("shredding", shredder(times, lines))
+        print_checks("ingestion", ingestion(folder, times, lines))
+        print_checks("queries", queries(folder, times))
+        print_checks("sizes", chain(sizes(folder), beside_parquet(folder)))
+    if lives:
+        cuts.main(lives)
+    if killed:
+        click.echo(f"{killed} kills; {kills.main(killed)} operations were acknowledged, and all are there")
+
+
+if __name__ == "__main__":
+    main()

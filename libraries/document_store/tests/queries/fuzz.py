@@ -1,0 +1,59 @@
+"""Random plans over random documents, all ways of execution against the reference: a few in the tests, many by
+`make fuzz-documents`.
+
+python -m libraries.document_store.tests.queries.fuzz 20000
+"""
+
+from __future__ import annotations
+
+import sys
+
+from hypothesis import HealthCheck, given, settings
+
+from libraries.document_store.errors import QueryError
+from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.rows import run_over_documents
+from libraries.document_store.tests.queries.memory import MemorySnapshot, documents, plans
+
+
+def told(rows):
+    """Rows as text that tells 1, 1.0 and True apart, whatever the order of fields in objects."""
+
+    def ordered(value):
+        if isinstance(value, dict):
+            return {name: ordered(value[name]) for name in sorted(value)}
+        return [ordered(item) for item in value] if isinstance(value, list) else value
+
+    return [repr(ordered(row)) for row in rows]
+
+
+def answer(make):
+    """An answer as text, or the words of its error."""
+    try:
+        return told(make())
+    except QueryError as error:
+        return f"QueryError: {error}"
+
+
+def check(found, plan, ways=WAYS, **snapshot):
+    """Assert that these ways give the answer of the reference."""
+    expected = answer(lambda: run_over_documents(found, plan))
+    for way in ways:
+        given_answer = answer(lambda way=way: execute(MemorySnapshot(found, **snapshot), plan, way))
+        assert given_answer == expected, way
+
+
+def runs(most):
+    """A test of so many random plans, with and without a column of the paths beyond a schema's limit."""
+
+    @settings(max_examples=most, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(documents(), plans())
+    def run(found, plan):
+        check(found, plan)
+        check(found, plan, ways=["columns", "generated-columns"], limit=3)
+
+    return run
+
+
+if __name__ == "__main__":
+    runs(int(sys.argv[1]))()

@@ -1,0 +1,118 @@
+"""A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
+
+This proves nothing about fsync, which `cuts.py` is for; it proves that real locks, renames and logs are left in a state
+that opens, with all that was acknowledged, synced or not.
+
+    python -m libraries.document_store.tests.store.kills 300
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from copy import deepcopy
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from libraries.document_store.layouts import LAYOUTS
+from libraries.document_store.tests.store.model import Model, differs, document, opened, same_documents
+from libraries.durable.calls import OSCalls
+
+KEYS = 60
+
+
+def work(folder: str, layout: str, seed: int, model: Model, told: Connection) -> None:
+    """Write, flush and merge until somebody kills us; before and after each, tell what the store is to hold."""
+    chance = random.Random(seed)
+    store = opened(OSCalls(), Path(folder), layout, synced=chance.random() < 0.5, memtable_bytes=3000)
+    told.send(("open", None))
+    while True:
+        model = dict(model)
+        if chance.random() < 0.2:
+            keys = [chance.randrange(KEYS) for _ in range(3)]
+            for key in keys:
+                model.pop(key, None)
+            told.send(("begin", model))
+            store.delete(keys)
+        else:
+            documents = [document(chance, chance.randrange(KEYS)) for _ in range(chance.randint(1, 10))]
+            model.update({found["id"]: found for found in documents})
+            told.send(("begin", model))
+            store.upsert(documents)
+        told.send(("end", model))
+        if chance.random() < 0.1:
+            store.index(chance.choice(("number", "tags[*].name")))
+        if chance.random() < 0.1:
+            store.flush()
+
+
+def kill(folder: Path, layout: str, seed: int, allowed: list[Model]) -> int:
+    """Start a writer and kill it soon after some operations; the number of those that it acknowledged."""
+    chance = random.Random(seed)
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(str(folder), layout, seed, allowed[-1], theirs))
+    process.start()
+    theirs.close()
+    assert ours.poll(60), "the writer does not start"
+    acknowledged, waited_for = 0, chance.randint(0, 12)
+    while acknowledged < waited_for:
+        acknowledged += take_in(ours.recv(), allowed)
+    time.sleep(chance.uniform(0.0, 0.02))
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
+    with suppress(EOFError):
+        while True:
+            acknowledged += take_in(ours.recv(), allowed)
+    ours.close()
+    return acknowledged
+
+
+def take_in(message: tuple, allowed: list[Model]) -> bool:
+    """What the store may hold after a message; whether it acknowledges an operation."""
+    what, model = message
+    if what == "begin":
+        allowed.append(model)
+    elif what == "end":
+        allowed[:] = [model]
+    return what == "end"
+
+
+def check_after(folder: Path, layout: str, allowed: list[Model]) -> None:
+    """The store opens and holds what was acknowledged; `allowed` becomes that."""
+    store = opened(OSCalls(), folder, layout, memtable_bytes=3000)
+    found = {some["id"]: some for some in store.scan()}
+    matching = [model for model in allowed if same_documents(found, model)]
+    assert matching, f"{len(found)} documents are none of {len(allowed)} allowed states"
+    allowed[:] = [deepcopy(matching[-1])]
+    wrong = differs(store, allowed[-1])
+    assert wrong is None, wrong
+    # It ends as if killed: closing would flush.
+    store._tree._merger.stop()
+    store._tree.calls.close(store._tree._lock)
+
+
+def main(kills: int) -> int:
+    """Kill that many writers, of one store for each layout; how many operations were acknowledged."""
+    # What the writers import is imported once, in the server that they are forked from.
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
+    states: dict[str, list[Model]] = {layout: [{}] for layout in LAYOUTS}
+    acknowledged = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(kills):
+            layout = LAYOUTS[seed % len(LAYOUTS)]
+            acknowledged += kill(Path(folder) / layout, layout, seed, states[layout])
+            check_after(Path(folder) / layout, layout, states[layout])
+    return acknowledged
+
+
+if __name__ == "__main__":
+    print(main(int(sys.argv[1])), "operations acknowledged")

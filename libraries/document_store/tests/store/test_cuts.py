@@ -1,0 +1,129 @@
+"""Power cuts: whatever was acknowledged is there and right, nothing half shows, and a store that errs is found out.
+
+`cuts.py 1000` runs the lives of the issue; here are fewer.
+"""
+
+import random
+
+import pytest
+
+from libraries.document_store.errors import DocumentStoreError
+from libraries.document_store.layouts import LAYOUTS
+from libraries.document_store.tests.store.cuts import CALLS, live
+from libraries.document_store.tests.store.model import Disk, document, opened
+from libraries.document_store.tree import merging
+from libraries.document_store.tree.logs import Logs
+from libraries.durable.tests.simulated_disk import Power, PowerLoss
+
+LIVES = {"open": 8, "vector": 8, "amax": 3}
+"""`make selfbench-documents` runs a thousand. One of columns takes six times as long as the others."""
+FAULTY_LIVES = 80
+"""At most so many until a fault is found; the first ones find it."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lives_with_a_cut_in_the_middle(layout):
+    during = {name for seed in range(LIVES[layout]) for name in live(seed, layout).cuts}
+    assert len(during & CALLS.keys()) >= LIVES[layout] // 2
+
+
+def test_a_cut_at_any_call_of_a_flush_and_a_merge():
+    """Every single one, where the lives above choose some."""
+    calls = 0
+    while True:
+        calls += 1
+        power = Power()
+        disk = Disk(power)
+        store = opened(disk, disk.root / "store", "open")
+        model = {}
+        for number in range(3):
+            documents = [document(random.Random(number + key), key) for key in range(10 * number, 10 * number + 20)]
+            store.upsert(documents)
+            model.update({found["id"]: found for found in documents})
+            if number == 1:
+                store.flush()
+        power.cut_at = power.calls + calls
+        try:
+            store.flush()
+            store.wait_for_merges()
+        except (PowerLoss, DocumentStoreError):
+            pass
+        store._tree._merger.stop()
+        after = disk.lost(random.Random(calls))
+        again = opened(after, after.root / "store", None)
+        assert again.count() == len(model)
+        again.close()
+        if not power.out:
+            break
+    assert calls > 15
+
+
+class NoSync(Disk):
+    """fsync of a file does nothing."""
+
+    def sync_file(self, file):
+        pass
+
+
+class NoFolderSync(Disk):
+    """fsync of a folder does nothing."""
+
+    def fsync_folder(self, folder):
+        pass
+
+
+def first_broken(lives: int, disk: type[Disk] = Disk) -> str:
+    """What the first life says that breaks a promise; nothing if none does."""
+    for seed in range(lives):
+        try:
+            live(seed, "open", disk)
+        except AssertionError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("disk", [NoSync, NoFolderSync])
+def test_a_disk_that_does_not_sync_is_found_out(disk):
+    assert "after" in first_broken(FAULTY_LIVES, disk)
+
+
+def test_a_mark_before_the_data_is_found_out():
+    class MarkFirst(Disk):
+        """The manifest names components whose bytes are on their way."""
+
+        def fsync(self, descriptor):
+            if descriptor in unsynced:
+                return
+            super().fsync(descriptor)
+
+        def create(self, path):
+            descriptor = super().create(path)
+            if path.name.startswith(("component-", "index-")):
+                unsynced.add(descriptor)
+            return descriptor
+
+    unsynced = set()
+    assert "after" in first_broken(FAULTY_LIVES, MarkFirst)
+
+
+def test_a_log_removed_before_the_mark_is_found_out(monkeypatch):
+    begin = Logs.begin
+
+    def begin_and_remove(self):
+        number = begin(self)
+        self.flushed(number)
+        return number
+
+    monkeypatch.setattr(Logs, "begin", begin_and_remove)
+    assert "after" in first_broken(FAULTY_LIVES)
+
+
+def test_anti_matter_that_is_dropped_too_early_is_found_out(monkeypatch):
+    due = merging.due_merge
+
+    def drops_always(version, late):
+        found = due(version, late)
+        return found and merging.Merge(found.path, found.components, found.index_files, with_oldest=True)
+
+    monkeypatch.setattr(merging, "due_merge", drops_always)
+    assert first_broken(FAULTY_LIVES)

@@ -1,0 +1,1 @@
+"""Benchmarks of F3, which print figures. They are run by hand: machines are noisy."""

@@ -1,0 +1,105 @@
+"""What F3's encodings cost beside uncompressed Parquet: `python -m libraries.f3.benchmarks.kernels`.
+
+Of every column of the tables, alone and in memory: the processor time to decode its EncUnits by the native library and
+by the Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each
+figure is the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so
+memory that was touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher
+than those of files. Results of 2 MiB and more leave the sandbox by their pages, so Wasm has that cost here alone; what
+files cost is told by `libraries.f3.benchmarks.files`.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench_runner.clock import cpu_ns
+from data_generator.catalogue import resolve
+from libraries.f3.encodings import coding
+from libraries.f3.encodings.nodes import HEADER_BYTES, Tag
+
+UNIT_ROWS = 65_536
+
+
+def best_of(times: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
+    """The least nanoseconds of processor time of each call, made in turns."""
+    best = dict.fromkeys(calls, math.inf)
+    for _ in range(times):
+        for name, call in calls.items():
+            started = cpu_ns()
+            call()
+            best[name] = min(best[name], cpu_ns() - started)
+    return {name: int(nanoseconds) for name, nanoseconds in best.items()}
+
+
+def _parquet(column: pa.Array) -> io.BytesIO:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"column": column}), file, compression="none")
+    return file
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[str, int], str]:
+    """Nanoseconds by call, bytes by format, and the outermost encoding of the first EncUnit."""
+    parts = [column.slice(start, UNIT_ROWS) for start in range(0, len(column), UNIT_ROWS)]
+    payloads, rows = [coding.encode(part).payload for part in parts], [len(part) for part in parts]
+    module = coding.modules()[coding.CORE]
+    native, wasm = coding.Decoder(module), coding.Decoder(module, prefer="wasm")
+    file = _parquet(column)
+    best = best_of(
+        times,
+        {
+            "native": lambda: native.decode_into(payloads, column.type, rows),
+            "wasm": lambda: wasm.decode_into(payloads, column.type, rows),
+            "parquet": lambda: pq.read_table(file, use_threads=False),
+        },
+    )
+    best |= best_of(
+        2, {"encode": lambda: [coding.encode(part) for part in parts], "parquet write": lambda: _parquet(column)}
+    )
+    nullable = payloads[0][3] & 1
+    encoding = "nullable" if nullable else Tag(payloads[0][HEADER_BYTES]).name.lower()
+    sizes = {"f3": sum(map(len, payloads)), "parquet": file.getbuffer().nbytes, "arrow": column.nbytes}
+    return best, sizes, encoding
+
+
+@click.command()
+@click.argument("datasets", nargs=-1)
+@click.option("--rows", default=1_000_000, show_default=True)
+@click.option("--times", default=5, show_default=True)
+def main(datasets: tuple[str, ...], rows: int, times: int) -> None:
+    """Print a line for each column of the DATASETS (eq and core), and one for all of them."""
+    for name in datasets or ("eq", "core"):
+        table = pa.Table.from_batches(resolve(name, {}, rows=rows).batches())
+        click.echo(
+            f"{name}, {rows} rows: times are milliseconds, ratios to uncompressed Parquet (encoding: its writing)"
+        )
+        totals: dict[str, int] = {}
+        for label, column in zip(table.column_names, table.columns, strict=True):
+            best, sizes, encoding = measure_column(_one_chunk(column), times)
+            for key, value in (best | {f"{of} bytes": size for of, size in sizes.items()}).items():
+                totals[key] = totals.get(key, 0) + value
+            click.echo(f"  {label:22} {column.type!s:14} {encoding:11}" + _line(best, sizes))
+        sizes = {of: totals[f"{of} bytes"] for of in ("f3", "parquet", "arrow")}
+        click.echo(f"  {'all':22} {'':14} {'':11}" + _line(totals, sizes))
+
+
+def _line(best: dict[str, int], sizes: dict[str, int]) -> str:
+    return (
+        f" native {best['native'] / 1e6:7.2f} = 1/{best['parquet'] / best['native']:5.2f}"
+        f"  wasm/native {best['wasm'] / best['native']:5.2f}"
+        f"  encode {best['encode'] / best['parquet write']:5.2f}"
+        f"  size {sizes['f3'] / sizes['parquet']:5.2f} of Parquet, {sizes['f3'] / sizes['arrow']:5.2f} of Arrow"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Decode damaged payloads, thousands of them: `python -m libraries.f3.tests.mutate native 10000 [seed]`.
+
+A process of its own, because a read outside ends it. It prints how many were refused and how many were decoded.
+"""
+
+import sys
+import zlib
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.f3.encodings import coding, encoders
+from libraries.f3.errors import F3Error
+from libraries.f3.tests.arrays import PATTERNS, TYPES, made
+
+
+def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
+    """Of every type and pattern, with different encodings."""
+    found = []
+    for arrow_type in TYPES:
+        for pattern in PATTERNS:
+            rows = int(rng.integers(1, 2200))
+            array = made(arrow_type, pattern, rows, rng, float(rng.choice([0, 0.2])))
+            allow = None if rng.random() < 0.6 else frozenset(name for name in encoders.NAMES if rng.random() < 0.6)
+            found.append((arrow_type, rows, coding.encode(array, allow=allow).payload))
+    return found
+
+
+def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
+    """One of: bytes changed (mostly in the front, where the nodes are), a number forged, a cut, a piece moved."""
+    changed = bytearray(payload)
+    size = len(changed)
+
+    def position(room: int) -> int:
+        return int(rng.integers(0, max(1, min(size - room + 1, 64 if rng.random() < 0.6 else size))))
+
+    for _ in range(int(rng.integers(1, 4))):
+        match int(rng.integers(0, 5)):
+            case 0:
+                changed[position(1)] = int(rng.integers(0, 256))
+            case 1:
+                changed[position(1)] ^= 1 << int(rng.integers(0, 8))
+            case 2 if len(changed) > 4:
+                forged = int(
+                    rng.choice([0, 1, 2**31 - 1, 2**31, 2**32 - 1, size, size + 1, int(rng.integers(0, 5000))])
+                )
+                place = min(position(4), len(changed) - 4)
+                changed[place : place + 4] = forged.to_bytes(4, "little")
+            case 3:
+                del changed[int(rng.integers(0, len(changed) + 1)) :]
+            case _:
+                start = position(8)
+                changed[start:start] = changed[position(8) :][:8]
+        if not changed:
+            break
+        size = len(changed)
+    return bytes(changed)
+
+
+def main(prefer: str, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    honest = payloads(rng)
+    decoder = coding.Decoder(coding.modules()[coding.CORE], prefer=prefer)
+    assert decoder.how == prefer
+    refused = 0
+    for _ in range(count):
+        arrow_type, rows, payload = honest[int(rng.integers(len(honest)))]
+        try:
+            array = decoder.decode(damaged(payload, rng), arrow_type, rows)
+        except F3Error:
+            refused += 1
+            continue
+        assert len(array) == rows
+        if not (pa.types.is_decimal(arrow_type) or pa.types.is_temporal(arrow_type)):
+            array.validate(full=True)
+        # Every byte of the result is read: one that was not ours would end the process here.
+        for buffer in array.buffers():
+            if buffer is not None:
+                zlib.crc32(buffer)
+    print(f"{refused} refused, {count - refused} decoded")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)

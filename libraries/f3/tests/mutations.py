@@ -1,0 +1,165 @@
+"""Files that are broken on purpose: bytes flipped, parts cut out, put in or exchanged, lengths forged.
+
+`python -m libraries.f3.tests.mutations 10000` tries so many in each way of decoding, and says what came of them and how
+long it took; behind the number, the ways that are wanted may be named.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import random
+import signal
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from libraries import f3
+from libraries.f3.decoders import module_cache
+from libraries.f3.tests import originals
+from libraries.f3.tests.tables import stored, varied
+
+SECONDS = 2
+NUMBERS = (0, 1, 2, 7, 64, 255, 256, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class Way:
+    """Who decodes: a coding, natively or by the file's own code."""
+
+    coding: Any
+    prefer: str = "native"
+
+
+def wholes(coding: Any) -> list[bytes]:
+    """Files of all kinds, small, so that changes hit what matters."""
+    table = varied(150)
+    # A shared dictionary of two parts: one that two columns have in common, and one of each.
+    names = [f"{number}" for number in range(1100)]
+    related = pa.table({"from": names, "to": [*names[50:], *(f"to {number}" for number in range(50))]})
+    small = {"rows_per_unit": 40, "unit_bytes": 400, "coding": coding}
+    parameters: list[dict[str, Any]] = [
+        {},
+        {"checksums": True, "row_group_rows": 70},
+        {"codec": "zstd"},
+        {"codec": "lz4", "dictionary": "local"},
+        {"dictionary": "shared", "scope_rows": 80, "checksums": True},
+    ]
+    files = [stored(table, **small | each).getvalue() for each in parameters]
+    return [*files, stored(related, dictionary="shared", rows_per_unit=400, coding=coding).getvalue()]
+
+
+def mutated(whole: bytes, dice: random.Random) -> bytes:
+    """The file with one change, or a few."""
+    data = bytearray(whole)
+    # Metadata are few bytes with much to say, and modules are many: every second change is made in the former, and few
+    # of the others in the latter, which take long to be compiled.
+    metadata = 32 + struct.unpack_from("<I", whole, len(whole) - 32)[0]
+    units_end = whole.index(b"\0asm")
+    for _ in range(dice.choice((1, 1, 1, 2, 5))):
+        if len(data) < 40:
+            break
+        last = len(data) - 8
+        region = dice.randrange(8)
+        lowest, highest = (last + 8 - metadata, last) if region < 4 else (0, units_end if region < 7 else last)
+        place = dice.randrange(max(0, min(lowest, last - 1)), min(highest, last))
+        kind = dice.randrange(7)
+        if kind == 0:
+            data[place] ^= 1 << dice.randrange(8)
+        elif kind == 1:
+            data[place] = dice.randrange(256)
+        elif kind == 2:
+            struct.pack_into("<I", data, place, dice.choice(NUMBERS))
+        elif kind == 3:
+            (old,) = struct.unpack_from("<I", data, place)
+            struct.pack_into("<I", data, place, (old + dice.choice((-64, -4, -1, 1, 4, 64))) % 2**32)
+        elif kind == 4:
+            del data[place : place + dice.randrange(1, 64)]
+        elif kind == 5:
+            other = dice.randrange(len(data) - 8)
+            data[place : place + 8] = data[other : other + 8]
+        else:
+            del data[place:]
+            if dice.random() < 0.5:
+                data += whole[-32:]
+    return bytes(data)
+
+
+@contextlib.contextmanager
+def in_time(seconds: float = SECONDS) -> Iterator[None]:
+    """Raises TimeoutError after two seconds of the processor's time: a busy machine makes nothing a loop."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise TimeoutError(f"not done after {seconds} seconds")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def outcome(data: bytes, way: Way, verify: Any) -> str:
+    """'table' or 'F3Error' for a file that all is read of; anything else is raised."""
+    with in_time():
+        try:
+            file = originals.opened(data, verify=verify, coding=way.coding, prefer=way.prefer)
+            table = file.read()
+            file.read(rows=[file.num_rows - 1] if file.num_rows else None)
+            for batch in file.batches():
+                batch.validate(full=True)
+            file.describe()
+        except f3.F3Error:
+            return "F3Error"
+        table.validate(full=True)
+        return "table"
+
+
+def run(count: int, seed: int, way: Way) -> collections.Counter[str]:
+    """What came of so many changed files, the same ones for the same seed."""
+    dice = random.Random(seed)
+    files = wholes(way.coding)
+    outcomes: collections.Counter[str] = collections.Counter()
+    for number in range(count):
+        data = mutated(dice.choice(files), dice)
+        verify = dice.choice(("units", "none"))
+        try:
+            outcomes[outcome(data, way, verify)] += 1
+        except (Exception, TimeoutError) as error:
+            raise AssertionError(f"file {number} of seed {seed}: {type(error).__name__}: {error}") from error
+    return outcomes
+
+
+def ways() -> dict[str, Way]:
+    """The plain coding, and the real one where it can write: natively and by the files' own code."""
+    found = {"plain": Way(originals.Coding)}
+    with contextlib.suppress(ImportError, f3.F3Error):
+        from libraries.f3.encodings import coding
+
+        coding.modules()
+        found |= {prefer: Way(coding, prefer) for prefer in ("native", "wasm")}
+    return found
+
+
+def main(count: int, wanted: list[str]) -> None:
+    """Try so many files in each way."""
+    with tempfile.TemporaryDirectory() as folder:
+        # Hundreds of broken modules are compiled, which would push out those that the user's files need.
+        module_cache.folder = lambda: Path(folder) / "modules"
+        for name, way in ways().items():
+            if name in (wanted or ways()):
+                start = time.perf_counter()
+                print(name, dict(run(count, 1, way)), f"in {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

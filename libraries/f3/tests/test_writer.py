@@ -1,0 +1,431 @@
+"""Files as they are written: sections in order, sizes, checksums, nothing half under the final name, bounded memory."""
+
+import io
+import os
+import stat
+import struct
+import subprocess
+import sys
+
+import fsspec
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+
+from libraries import f3
+from libraries.f3.container import metadata
+from libraries.f3.container.layout import read_postscript
+from libraries.f3.encodings import unit_encoder
+from libraries.f3.tests import plain_coding
+from libraries.f3.tests.tables import opened, stored, varied
+
+NUMBERS = pa.table({"a": np.arange(1000)})
+
+
+def test_sections_stand_in_the_order_of_the_specification():
+    data = stored(varied(300), dictionary="shared", checksums=True).getvalue()
+    postscript = read_postscript(data[-32:], len(data))
+    footer_start = len(data) - 32 - postscript.footer_bytes
+    footer = metadata.Footer(memoryview(data)[footer_start:-32])
+    columns = [footer.column(0, number) for number in range(footer.columns(0))]
+    chunks = [chunk for each in columns for chunk in metadata.read_column(_section(data, each), "column")]
+    parts = sorted({part for number in range(footer.dictionaries) for part in footer.dictionary(number)})
+    dictionary_chunks = [footer.dictionary_chunk(part) for part in parts]
+    modules_at = footer.optional_section(metadata.WASM_SECTION)
+    modules = metadata.read_modules(_section(data, modules_at))
+
+    expected = 0
+    for part in [*sorted(chunks, key=lambda chunk: chunk.offset), *dictionary_chunks, *modules, modules_at, *columns]:
+        assert part.offset == expected
+        expected += part.size_bytes
+    assert expected == footer_start
+    assert columns[0].offset == len(data) - 32 - postscript.metadata_bytes
+    assert [bytes(_section(data, module)) for module in modules] == list(plain_coding.MODULES.values())
+    assert all(chunk.checksum == xxhash.xxh64_intdigest(_section(data, chunk)) for chunk in chunks + dictionary_chunks)
+
+
+def _section(data, section):
+    return memoryview(data)[section.offset : section.offset + section.size_bytes]
+
+
+def test_checksums_of_file_and_schema_are_the_specification_s():
+    data = stored(NUMBERS).getvalue()
+    postscript = read_postscript(data[-32:], len(data))
+    schema = metadata.Footer(memoryview(data)[-32 - postscript.footer_bytes : -32]).schema
+    assert postscript.data_checksum == xxhash.xxh64_intdigest(data[:-32])
+    assert postscript.schema_checksum == xxhash.xxh64_intdigest(schema)
+    framed = b"\xff\xff\xff\xff" + struct.pack("<I", len(schema)) + bytes(schema)
+    assert pa.ipc.read_schema(pa.py_buffer(framed)).equals(NUMBERS.schema)
+
+
+def test_units_have_the_rows_that_were_asked_for_however_rows_come():
+    """Specification 14.2: the same unit boundaries in all columns, whatever the batches were."""
+    table = varied(1000)
+    out = io.BytesIO()
+    with f3.Writer(out, table.schema, rows_per_unit=100, row_group_rows=350, coding=plain_coding) as writer:
+        for start, stop in ((0, 30), (30, 30), (30, 777), (777, 778), (778, 1000)):
+            writer.write_table(table.slice(start, stop - start))
+    file = opened(out)
+    assert file.read().equals(table)
+    contents = file._contents
+    contents.load((0, 1, 2), (0, 1))
+    for column in (0, 1):
+        units = [[unit.rows for unit in contents.column(group, column).units] for group in range(3)]
+        assert units == [[100, 100, 100, 50], [100, 100, 100, 50], [100, 100, 100]]
+
+
+def test_an_io_unit_exceeds_its_size_by_less_than_a_unit():
+    file = opened(stored(NUMBERS, rows_per_unit=10, unit_bytes=300))
+    file.read()
+    sizes = [chunk.size_bytes for chunk in file._contents.column(0, 0).chunks]
+    (unit,) = {unit.size_bytes for chunk in file._contents.column(0, 0).chunks for unit in chunk.units}
+    assert all(300 < size <= 300 + unit for size in sizes[:-1])
+
+
+def test_record_batches_and_streams_are_written():
+    batches = NUMBERS.to_batches(max_chunksize=300)
+    for data in (batches[0], pa.RecordBatchReader.from_batches(NUMBERS.schema, batches)):
+        read = opened(stored(data)).read()
+        assert read.equals(NUMBERS.slice(0, read.num_rows))
+    assert read.num_rows == 1000
+
+
+def test_a_file_is_not_there_before_it_is_complete(tmp_path):
+    path = tmp_path / "table.f3"
+    path.write_bytes(b"the one before")
+    with f3.Writer(path, NUMBERS.schema, rows_per_unit=10, unit_bytes=100, coding=plain_coding) as writer:
+        writer.write_table(NUMBERS)
+        assert path.read_bytes() == b"the one before"
+    assert opened(path).read().equals(NUMBERS)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_gets_its_name_when_its_bytes_are_on_the_disk(tmp_path, monkeypatch):
+    """Else a power cut could leave an empty file in place of the one before."""
+    path, calls = tmp_path / "table.f3", []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor):
+        sync(descriptor)
+        status = os.fstat(descriptor)
+        calls.append("the folder" if stat.S_ISDIR(status.st_mode) else status.st_size)
+
+    def renamed(old, new):
+        calls.append("the name")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    f3.write(NUMBERS, path, coding=plain_coding)
+    assert calls == [path.stat().st_size, "the name", "the folder"]
+
+
+def test_an_error_leaves_what_was_there_before(tmp_path):
+    path = tmp_path / "table.f3"
+    path.write_bytes(b"the one before")
+    with pytest.raises(f3.F3Error), f3.Writer(path, NUMBERS.schema, coding=plain_coding) as writer:
+        writer.write_table(pa.concat_tables([NUMBERS] * 100).append_column("b", pa.array(range(100_000))))
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("table.f3", b"the one before")]
+
+
+def test_an_error_while_it_is_completed_leaves_what_was_there_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(metadata, "packed_footer", lambda **parts: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        f3.write(NUMBERS, tmp_path / "table.f3", coding=plain_coding)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_nothing_under_the_name(tmp_path):
+    script = (
+        "import os, sys, pyarrow as pa\nfrom libraries import f3\nfrom libraries.f3.tests import plain_coding\n"
+        "table = pa.table({'a': list(range(1000))})\n"
+        "writer = f3.Writer(sys.argv[1], table.schema, rows_per_unit=10, unit_bytes=100, coding=plain_coding)\n"
+        "writer.write_table(table)\nos.kill(os.getpid(), 9)\n"
+    )
+    path = tmp_path / "table.f3"
+    killed = subprocess.run([sys.executable, "-c", script, str(path)], cwd=os.getcwd())
+    assert killed.returncode == -9
+    assert not path.exists()
+
+
+def test_a_new_file_has_the_permissions_of_new_files(tmp_path):
+    (tmp_path / "other").touch()
+    f3.write(NUMBERS, tmp_path / "table.f3", coding=plain_coding)
+    assert (tmp_path / "table.f3").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_failed_remote_file_is_not_there():
+    name = "memory://f3-tests/failed.f3"
+    with pytest.raises(KeyError), f3.Writer(name, NUMBERS.schema, coding=plain_coding):
+        raise KeyError
+    assert not fsspec.filesystem("memory").exists("/f3-tests/failed.f3")
+
+
+def test_an_open_file_stays_open():
+    out = io.BytesIO()
+    f3.write(NUMBERS, out, coding=plain_coding)
+    assert not out.closed
+
+
+def test_nothing_is_added_to_a_complete_file():
+    writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
+    writer.close()
+    writer.close()
+    with pytest.raises(f3.F3Error, match="the file is complete"):
+        writer.write_table(NUMBERS)
+
+
+def test_other_columns_than_the_file_has_are_refused():
+    writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
+    with pytest.raises(f3.F3Error, match="the columns are b: int64; the file has a: int64"):
+        writer.write_table(pa.table({"b": [1]}))
+
+
+def test_a_type_that_cannot_be_stored_is_refused_before_a_file_is_opened(tmp_path):
+    with pytest.raises(f3.F3Error, match="column a: the type null cannot be stored"):
+        f3.write(pa.table({"a": pa.nulls(3)}), tmp_path / "table.f3", coding=plain_coding)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [{"codec": "gzip"}, {"codec": ["zstd"]}, {"dictionary": "global"}, {"dictionary": []}, {"rows_per_unit": 1.5},
+     {"rows_per_unit": "8"}, {"unit_bytes": True},
+     {"rows_per_unit": 0}, {"rows_per_unit": 2**25}, {"unit_bytes": 2**31},
+     {"row_group_rows": 0}, {"row_group_rows": 2**32}, {"scope_rows": 0}],
+)  # fmt: skip
+def test_parameters_that_cannot_be_are_refused(parameter):
+    (name,) = parameter
+    with pytest.raises(f3.F3Error, match=f"^{name}: "):
+        stored(NUMBERS, **parameter)
+
+
+@pytest.mark.parametrize("name", ["rows_per_unit", "row_group_rows", "scope_rows"])
+def test_a_number_of_rows_may_be_one_of_numpy(name):
+    """A sum of np.uint8 overflows, which would count rows wrongly."""
+    file = stored(NUMBERS, **{name: np.uint8(200)}, dictionary="shared")
+    assert file.getvalue() == stored(NUMBERS, **{name: 200}, dictionary="shared").getvalue()
+
+
+@pytest.mark.parametrize("data", [None, {"a": [1]}, [1, 2], "table.csv"])
+def test_what_is_no_table_is_told(data, tmp_path):
+    with pytest.raises(f3.F3Error, match=r"^data: .* is no Arrow table"):
+        f3.write(data, tmp_path / "table.f3", coding=plain_coding)
+    with pytest.raises(f3.F3Error, match=r"^schema: .* is no Arrow schema"):
+        f3.Writer(tmp_path / "table.f3", data, coding=plain_coding)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_neither_table_nor_batch_is_told():
+    writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
+    with pytest.raises(f3.F3Error, match="Table is no Arrow record batch"):
+        writer.write_batch(NUMBERS)
+    with pytest.raises(f3.F3Error, match="NoneType is no Arrow table"):
+        writer.write_table(None)
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "\N{SNOWMAN}" * 85], ids=["ASCII", "three bytes each"])
+def test_a_name_may_be_as_long_as_names_may_be(tmp_path, name):
+    f3.write(NUMBERS, tmp_path / name, coding=plain_coding)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+def test_columns_that_differ_in_their_nulls_are_told_apart():
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
+    with pytest.raises(f3.F3Error, match="the columns are a: int64; the file has a: int64 not null"):
+        f3.Writer(io.BytesIO(), schema, coding=plain_coding).write_table(NUMBERS)
+
+
+FULL = """
+import resource, signal, sys
+import pyarrow as pa
+from libraries import f3
+from libraries.f3.tests import plain_coding
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+table = pa.table({"a": list(range(100_000))})
+for case in sys.argv[1:]:
+    path, most_bytes, unit_bytes = case.split(":")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(most_bytes), resource.RLIM_INFINITY))
+    try:
+        f3.write(table, path, coding=plain_coding, unit_bytes=int(unit_bytes))
+    except OSError as error:
+        print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size here")
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
+    table, cases, paths = pa.table({"a": list(range(100_000))}), [], []
+    # While the file is written, and when the last of it is.
+    for unit_bytes in (1000, 2**24):
+        size = len(stored(table, unit_bytes=unit_bytes).getvalue())
+        for missing_bytes in (500_000, 20):
+            path = tmp_path / f"{unit_bytes} {missing_bytes}" / "table.f3"
+            path.parent.mkdir()
+            path.write_bytes(b"the one before")
+            paths.append(path)
+            cases.append(f"{path}:{size - missing_bytes}:{unit_bytes}")
+    command = [sys.executable, "-c", FULL, *cases]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=os.getcwd())
+    assert done.stdout == "".join(f"OSError [Errno 27] File too large: '{path}'\n" for path in paths)
+    for path in paths:
+        assert [(each.name, each.read_bytes()) for each in path.parent.iterdir()] == [(path.name, b"the one before")]
+
+
+class Stopping:
+    """The plain coding, which raises an error after so many units."""
+
+    modules, Decoder = staticmethod(plain_coding.modules), plain_coding.Decoder
+
+    def __init__(self, error, after):
+        self._error, self._left = error, after
+
+    def encode(self, array, *, allow=None):
+        self._left -= 1
+        if self._left == 0:
+            raise self._error
+        return plain_coding.encode(array)
+
+
+def test_an_interrupted_writer_leaves_what_was_there_before(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        f3.write(
+            NUMBERS, tmp_path / "table.f3", rows_per_unit=10, unit_bytes=1, coding=Stopping(KeyboardInterrupt(), 50)
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
+    """Some of its columns have rows that others lack: what it would complete is broken."""
+    table = pa.table({"a": range(100), "b": range(100)})
+    writer = f3.Writer(
+        tmp_path / "table.f3", table.schema, rows_per_unit=100, coding=Stopping(f3.F3Error("a value that cannot be"), 2)
+    )
+    with pytest.raises(f3.F3Error, match="a value that cannot be"):
+        writer.write_table(table)
+    with pytest.raises(f3.F3Error, match="given up after an error"):
+        writer.write_table(table)
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
+    """65,536 lists of 768 numbers are 50 million items; here as if 1,000 were too many."""
+    monkeypatch.setattr(f3.writer, "MOST_UNIT_ROWS", 1000)
+    lists = pa.table({"a": range(300), "b": [[row] * (row % 20) for row in range(300)]})
+    file = opened(stored(lists, rows_per_unit=900, row_group_rows=200))
+    told = file.describe().columns
+    assert [(each.name, each.enc_units) for each in told] == [("a", 3), ("b", 3), ("b[]", 3)]
+    assert file.read().equals(lists)
+    with pytest.raises(f3.F3Error, match=r"column b\[\]: a row has 1001 items; an EncUnit may have 1000"):
+        stored(pa.table({"b": [[1], [1] * 1001]}), rows_per_unit=900)
+
+
+def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
+    """Long texts: 65,536 of them may be more than 2 GB, which 32 bits do not reach over. Here as if it were 10 kB."""
+    for module in (f3.writer, unit_encoder):
+        monkeypatch.setattr(module, "MOST_UNIT_BYTES", 10_000)
+    texts = pa.table({"a": ["t" * 1000] * 40})
+    file = opened(stored(texts, rows_per_unit=32, unit_bytes=9000))
+    assert file.describe().columns[0].enc_units == 5
+    assert file.read().equals(texts)
+
+
+def test_rows_that_come_one_by_one_are_joined_once_for_a_unit(monkeypatch):
+    joined = []
+    join = pa.concat_tables
+    monkeypatch.setattr(pa, "concat_tables", lambda tables, **how: joined.append(len(tables)) or join(tables, **how))
+    out = io.BytesIO()
+    with f3.Writer(out, NUMBERS.schema, rows_per_unit=400, coding=plain_coding) as writer:
+        for row in range(1000):
+            writer.write_table(NUMBERS.slice(row, 1))
+    assert joined == [400, 400, 200]
+    assert opened(out).read().equals(NUMBERS)
+
+
+def test_what_the_encoder_finds_wrong_is_told_with_the_column():
+    class Refusing:
+        modules, Decoder = staticmethod(plain_coding.modules), plain_coding.Decoder
+
+        @staticmethod
+        def encode(array, *, allow=None):
+            if not pa.types.is_int64(array.type):
+                return plain_coding.encode(array)
+            raise f3.F3Error("a value that cannot be")
+
+    with pytest.raises(f3.F3Error, match=r"column b\[\]: a value that cannot be"):
+        f3.write(pa.table({"b": [[1]]}), io.BytesIO(), coding=Refusing)
+
+
+def test_both_payloads_of_a_list_are_asked_of_the_own_module():
+    """A unit names one module: an encoding of the user's own must not take one of the two."""
+    asked = []
+
+    class Asked:
+        modules, Decoder = staticmethod(plain_coding.modules), plain_coding.Decoder
+
+        @staticmethod
+        def encode(array, *, allow=None):
+            asked.append((str(array.type), allow is not None))
+            return plain_coding.encode(array)
+
+    f3.write(pa.table({"a": [[1]]}), io.BytesIO(), coding=Asked)
+    assert asked == [("bool", True), ("int32", True), ("int64", False)]
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_units_that_a_codec_makes_no_smaller_are_stored_as_they_are(codec):
+    random = np.random.default_rng(2)
+    table = pa.table({"noise": random.integers(-(2**62), 2**62, 2000), "same": np.zeros(2000, np.int64)})
+    told = opened(stored(table, codec=codec)).describe().columns
+    assert told[0].codecs == (codec,)  # its presence is worth it
+    table = pa.table({"a": [random.bytes(20_000)]})
+    assert opened(stored(table, codec=codec)).describe().codecs == ("none",)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_row_groups(tmp_path):
+    """What is held are open IOUnits: four times the rows take what one does."""
+
+    def peak(groups):
+        script = (
+            "import sys, resource, numpy as np, pyarrow as pa\nfrom libraries import f3\n"
+            "from libraries.f3.tests import plain_coding\n"
+            "batch = pa.record_batch({str(n): np.arange(50_000) for n in range(4)})\n"
+            "sizes = {'row_group_rows': 500_000, 'unit_bytes': 2**20}\n"
+            "with f3.Writer(sys.argv[1], batch.schema, coding=plain_coding, **sizes) as writer:\n"
+            f"    for _ in range({10 * groups}):\n        writer.write_batch(batch)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        )
+        # Of a shell that forgets who started it: a child's mark begins at its parent's.
+        done = subprocess.run(
+            ["/bin/sh", "-c", 'exec "$0" -c "$1" "$2"', sys.executable, script, str(tmp_path / "t.f3")],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return int(done.stdout)
+
+    assert peak(4) < 1.1 * peak(1)
+
+
+def test_equal_tables_make_equal_files():
+    for dictionary in ("none", "best"):
+        files = {stored(varied(500), dictionary=dictionary, checksums=True).getvalue() for _ in range(2)}
+        assert len(files) == 1
+
+
+def test_no_file_takes_the_place_of_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(f3.F3Error, match="pipe: is a device, a pipe or a socket"):
+        f3.write(pa.table({"a": [1]}), tmp_path / "pipe")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_stays_one_and_leads_to_the_new_file(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.f3").symlink_to(tmp_path / "folder" / "table.f3")
+    for table in (pa.table({"a": [1]}), pa.table({"a": [2]})):
+        f3.write(table, tmp_path / "link.f3")
+        assert (tmp_path / "link.f3").is_symlink()
+        assert f3.open(tmp_path / "folder" / "table.f3").read().equals(table)

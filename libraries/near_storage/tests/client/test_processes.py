@@ -1,0 +1,120 @@
+"""Servers as processes of their own: killed, stopped and started again in the middle of things."""
+
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from libraries.near_storage.client import pumping
+from libraries.near_storage.client.connection import connect
+from libraries.near_storage.client.executing import Options
+from libraries.near_storage.errors import NearStorageError, UnavailableError
+from libraries.near_storage.query import Query
+from libraries.near_storage.tests.serving.processes import Processes, processes
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    """So many bytes, which no codec makes fewer, that they do not all fit between a node and a client that waits."""
+    count, rng = 800_000, np.random.default_rng(1)
+    noise = {name: rng.integers(2**62, size=count) for name in ("c", "d")}
+    return pa.table({"a": np.arange(count), "b": np.arange(count) % 1_000, **noise})
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory, table: pa.Table):
+    with processes(tmp_path_factory.mktemp("processes")) as made:
+        with connect(made.uri, made.token) as client:
+            client.put("t", table, 100_000)
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("way", "number"),
+    [("v1", signal.SIGKILL), ("v2", signal.SIGKILL), ("all", signal.SIGKILL), ("v1", signal.SIGSTOP)],
+)
+def test_a_node_is_gone_in_the_middle_of_a_stream(
+    started: Processes, table: pa.Table, way: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(pumping, "QUEUE_BYTES", 50_000)
+    with connect(started.uri, started.token, idle_s=1.5) as client:
+        asked = client.executor.ask(Query("t"), Options(way=way))
+        streams = client.executor.streams(asked)
+        batches = (batch for _, batch in streams.rows(asked.sources))
+        rows = [next(batches)]
+        started.send("node0", number)
+        rows += list(batches)
+        assert pa.Table.from_batches(rows).equals(table)
+        assert streams.received.resumed
+        assert client.query("SELECT count(*) AS n FROM t WHERE b < 10", None)["n"].to_pylist() == [8_000]
+    if number is signal.SIGKILL:
+        started.running.pop("node0").communicate()
+        started.start("node0")
+    else:
+        started.send("node0", signal.SIGCONT)
+
+
+def test_both_nodes_are_gone(started: Processes):
+    with connect(started.uri, started.token, idle_s=0.3) as client:
+        for name in ("node0", "node1"):
+            started.send(name, signal.SIGSTOP)
+        try:
+            with pytest.raises(UnavailableError, match="nothing came"):
+                client.query("SELECT * FROM t")
+        finally:
+            for name in ("node0", "node1"):
+                started.send(name, signal.SIGCONT)
+
+
+def test_the_catalog_is_started_again(started: Processes, table: pa.Table):
+    with connect(started.uri, started.token) as client:
+        started.send("catalog", signal.SIGKILL)
+        started.running.pop("catalog").communicate()
+        with pytest.raises(NearStorageError):
+            client.query("SELECT * FROM t")
+    started.start("catalog", int(started.uri.rpartition(":")[2]))
+    with connect(started.uri, started.token) as client:
+        assert client.query("SELECT * FROM t").equals(table)
+
+
+def test_servers_end_when_they_are_told_to(started: Processes):
+    """Also in the middle of a stream that nobody reads on, and with an exit code of 0."""
+    with connect(started.uri, started.token) as client:
+        batches = client.batches("SELECT * FROM t", "v1")
+        next(batches)
+        ended = {}
+        ends = [
+            threading.Thread(target=lambda name=name: ended.update({name: started.end(name)}))
+            for name in ("node0", "node1", "catalog")
+        ]
+        for end in ends:
+            end.start()
+        for end in ends:
+            end.join(30)
+        with pytest.raises(NearStorageError):
+            list(batches)
+    assert ended == {"node0": 0, "node1": 0, "catalog": 0}
+
+
+def test_a_node_waits_for_its_catalog(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    made = Processes(tmp_path, uri=f"grpc://127.0.0.1:{port}")
+    starting = threading.Thread(target=lambda: made.start("node0"))
+    starting.start()
+    try:
+        starting.join(1)
+        assert starting.is_alive()
+        made.start("catalog", port)
+        starting.join(30)
+        with connect(made.uri, made.token) as client:
+            assert client.nodes() == {"node0": made.addresses["node0"]}
+    finally:
+        for process in made.running.values():
+            process.kill()
+            process.communicate()
+        starting.join(10)

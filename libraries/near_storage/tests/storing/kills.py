@@ -1,0 +1,157 @@
+"""A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
+
+This proves nothing about fsync, which `cuts.py` is for; it proves that real locks, renames and SQLite's journal are
+left in a state that opens, with all that was acknowledged.
+
+    python -c "from libraries.near_storage.tests.storing.kills import main; print(main(300))"
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import tempfile
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from libraries.near_storage.errors import NotFoundError
+from libraries.near_storage.storing.catalog import Catalog
+from libraries.near_storage.storing.checking import check
+from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.tests.storing.files import LIMIT_BYTES, describe_here, digest_of, in_pieces, parquet
+
+NODES = ("north", "south")
+TABLES = ("a", "b")
+GRACE_S = 0.02
+FILES = [parquet(number) for number in range(8)]
+
+
+class Stores:
+    """A catalog and two nodes in one folder and one process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.catalog = Catalog(folder / "catalog", 2, GRACE_S, GRACE_S)
+        self.nodes = {name: PartitionStore(folder / name, describe=describe_here) for name in NODES}
+        for name in NODES:
+            self.catalog.register_node(name, f"grpc://{name}:1", f"folder-{name}")
+
+    def close(self) -> None:
+        self.catalog.close()
+        for store in self.nodes.values():
+            store.close()
+
+    def put(self, table: str, numbers: list[int]) -> None:
+        upload = self.catalog.uploads.begin(table)
+        for position, number in enumerate(numbers):
+            data = FILES[number]
+            for node in self.catalog.uploads.place(upload, position, digest_of(data), len(data)):
+                info = self.nodes[node.name].put(in_pieces(data), digest_of(data), LIMIT_BYTES)
+                self.catalog.uploads.acknowledge(upload, digest_of(data), node.name, info)
+        self.catalog.uploads.commit(upload)
+
+    def collect(self) -> None:
+        for removal in self.catalog.upkeep.collect():
+            self.nodes[removal.node].remove(removal.digest, removal.number)
+            self.catalog.upkeep.removed(removal)
+
+    def numbers(self, table: str) -> list[str] | None:
+        try:
+            return [partition.digest for partition in self.catalog.current(table).partitions]
+        except NotFoundError:
+            return None
+
+
+def work(folder: str, seed: int, told: Connection) -> None:
+    """Put, delete and collect until somebody kills us; before and after each, tell what a table is to be."""
+    chance = random.Random(seed)
+    stores = Stores(Path(folder))
+    told.send(("open", None, None))
+    while True:
+        table, numbers = chance.choice(TABLES), [chance.randrange(len(FILES)) for _ in range(chance.randint(1, 3))]
+        if chance.random() < 0.2 and stores.numbers(table) is not None:
+            told.send(("begin", table, None))
+            stores.catalog.delete(table)
+            told.send(("end", table, None))
+        else:
+            digests = [digest_of(FILES[number]) for number in numbers]
+            told.send(("begin", table, digests))
+            # A partition of these bytes may still be on its way out.
+            stores.collect()
+            stores.put(table, numbers)
+            told.send(("end", table, digests))
+        if chance.random() < 0.3:
+            stores.collect()
+
+
+def kill(folder: Path, seed: int, known: dict[str, list]) -> int:
+    """Start a writer, kill it soon after some operations; the number of those that it acknowledged."""
+    chance = random.Random(seed)
+    context = multiprocessing.get_context("forkserver")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(str(folder), seed, theirs))
+    process.start()
+    theirs.close()
+    assert ours.poll(60), "the writer does not start"
+    acknowledged, waited_for = 0, chance.randint(0, 3)
+    while acknowledged < waited_for:
+        acknowledged += take_in(ours.recv(), known)
+    time.sleep(chance.uniform(0.0, 0.03))
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
+    with suppress(EOFError):
+        while True:
+            acknowledged += take_in(ours.recv(), known)
+    ours.close()
+    return acknowledged
+
+
+def take_in(message: tuple, known: dict[str, list]) -> bool:
+    """What a table may be after a message; whether it acknowledges an operation."""
+    what, table, digests = message
+    if what == "begin":
+        known[table].append(digests)
+    elif what == "end":
+        known[table] = [digests]
+    return what == "end"
+
+
+def check_after(folder: Path, known: dict[str, list]) -> None:
+    """The store opens, tables are as acknowledged, all of it is on all nodes, and leftovers are gone."""
+    stores = Stores(folder)
+    for table, allowed in known.items():
+        found = stores.numbers(table)
+        assert found in allowed, f"{table} is {found}, allowed {allowed}"
+        known[table] = [found]
+        for digest in found or ():
+            for store in stores.nodes.values():
+                store.verify(digest)
+                assert store.info(digest).digest == digest
+    for name, store in stores.nodes.items():
+        assert not [file for file in os.listdir(folder / name) if file.endswith(".part")]
+        for digest in store.digests():
+            store.verify(digest)
+    time.sleep(GRACE_S)
+    stores.collect()
+    reports = {name: store.report(0.0, verify=True) for name, store in stores.nodes.items()}
+    checked = check(stores.catalog.upkeep.view(), reports, 0.0)
+    assert {finding.kind for finding in checked.findings} <= {"orphan"}, checked.findings
+    stores.close()
+
+
+def main(kills: int) -> int:
+    """Kill that many writers of one store, one after the other; how many operations were acknowledged."""
+    # What the writers import is imported once, in the server that they are forked from.
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
+    known: dict[str, list] = {table: [None] for table in TABLES}
+    acknowledged = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(kills):
+            acknowledged += kill(Path(folder), seed, known)
+            check_after(Path(folder), known)
+    return acknowledged

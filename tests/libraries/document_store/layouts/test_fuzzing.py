@@ -1,9 +1,0 @@
-"""A few of the mutations that `fuzzing.py` makes by the thousand."""
-
-from tests.libraries.document_store.layouts.fuzzing import fuzz
-
-
-def test_mutated_components_end_in_an_error_or_in_documents():
-    refused, read = fuzz(900, seed=7)
-    assert refused > 600
-    assert read > 0

@@ -1,1 +1,0 @@
-"""Tests of what lies on disk, over the disk that loses what was not synced (tests/libraries/durable)."""
