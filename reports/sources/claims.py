@@ -283,6 +283,8 @@ def has_several_machines(run: Run) -> bool:
 
 def _aside(summary: CellSummary) -> str:
     """Why a cell that was tried is left out, as it is from every ranking; '' for one that counts."""
+    if summary.wrong:
+        return "answered wrongly in a counted round"
     if summary.fallback:
         return f"no call of its own: {summary.fallback}"
     if summary.cached:

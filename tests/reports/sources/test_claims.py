@@ -122,6 +122,15 @@ def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
     assert "(no call of its own: read-all)" in found.reason
 
 
+def test_a_wrong_answer_bears_nothing_out() -> None:
+    """Whatever other rounds took: such a cell has no rank either."""
+    wrong = Failure(kind="mismatch", reason="row 3")
+    some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
+    found = of("f3-second", F3, both(run_of(ROW), some))
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "no figure of f3[codec=none] (answered wrongly in a counted round)" in found.reason
+
+
 def test_what_a_library_had_in_its_own_memory_is_told() -> None:
     """Measuring it again gives the same: that it is not in this run would be no reason."""
     quick = {key: value for key, value in ROW.items() if key[1].startswith(("vortex", "parquet"))}
