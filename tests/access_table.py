@@ -11,8 +11,8 @@ from bench_runner.results.records import Run
 from reports.analysis.access.uses import has_uses, uses_of
 from reports.analysis.tables import Table
 from reports.sources import claims_shown
-from reports.sources.claims import judged
-from reports.sources.claims_shown import SOURCES, table
+from reports.sources.claims import SOURCES, judged
+from reports.sources.claims_shown import table
 from reports.sources.judging import count_text
 from tests import findings_table, reference_tables
 from tests.reference_tables import tables_of

@@ -1,7 +1,7 @@
 """What README and docs/ say that the code knows better: `python -m tests.generated_docs` writes it anew.
 
 A page holds it between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand. This module
-knows the registry of formats, the table of constants and the blocks, and no format.
+knows the registry of formats and the blocks, and no format.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench_runner.variants import is_raw_io
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
 from reports.analysis.columns import Role
-from tests import access_table, constants_table, findings_table, grids_table
+from tests import access_table, findings_table, grids_table
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "python -m tests.generated_docs"
@@ -35,7 +35,6 @@ PAGES = (
     "docs/operations.md",
     "docs/recommend.md",
     "docs/reproduction.md",
-    "docs/rules-and-tests.md",
     "docs/training.md",
     "docs/what-is-measured.md",
     "docs/wide.md",
@@ -156,7 +155,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "calls": calls,
     "wrong-answers": wrong_answers,
     "broken-columns": broken_columns,
-    "constants": constants_table.table,
     "reference": findings_table.measured,
     "wins": findings_table.wins,
     "uses": access_table.uses,

@@ -83,6 +83,8 @@ CLOCKS = {
     for name in ("perf_counter", "process_time", "monotonic", "thread_time", "clock_gettime")
     for suffix in ("", "_ns")
 } | {"utcnow"}
+NUMBERS = (ast.Constant, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.expr_context)
+"""What an expression of numbers is made of."""
 SAYS_A_CLOCK = re.compile(rf"\b(?:now|today|{'|'.join(CLOCKS)})\b")
 
 # Put together from pieces, because this file is searched as well.
@@ -279,6 +281,22 @@ def without_docstring(file: str, text: str) -> list[str]:
     return [] if ast.get_docstring(parsed(text)) else [f"{file}: opens without saying what it is for"]
 
 
+def constants_unexplained(file: str, text: str) -> list[str]:
+    """Public numbers of the runner say in a docstring below them what they decide."""
+    body = parsed(text).body if room_of(file) == "bench_runner" else []
+    return [
+        f"{file}, line {node.lineno}: {ast.unparse(node.targets[0])} has no docstring that says what it decides"
+        for node, below in zip(body, [*body[1:], ast.Pass()], strict=True)
+        if isinstance(node, ast.Assign)
+        and all(
+            isinstance(part, NUMBERS) and isinstance(getattr(part, "value", 0), int | float)
+            for part in ast.walk(node.value)
+        )
+        and not re.search(r"[a-z]|\b_", ast.unparse(node.targets[0]))
+        and not (isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant))
+    ]
+
+
 def names_the_unnamed(file: str, text: str) -> list[str]:
     return [
         f"{file}, line {number}: names {what} ({word})"
@@ -293,7 +311,7 @@ def names_the_unnamed(file: str, text: str) -> list[str]:
 
 RULES = [
     *(wrong_arrows, wrong_arrows_in_runner, libraries_mixed),
-    *(clocks_read, prints, without_docstring),
+    *(clocks_read, prints, without_docstring, constants_unexplained),
 ]
 
 
@@ -497,6 +515,12 @@ def test_print():
 def test_no_docstring(text):
     assert without_docstring("formats/csv.py", text)
     assert without_docstring("formats/csv.py", f"'''What it is for.'''\n{text}") == []
+
+
+def test_a_constant_that_nothing_is_said_of() -> None:
+    text = "TRIES = 3\nLOW, HIGH = 0.5, 4 * 10**6\n'''From here to there.'''\nNAME = 'no number'\n_OWN = 1\nsmall = 2"
+    (problem,) = constants_unexplained("bench_runner/a.py", text)
+    assert "line 1: TRIES" in problem
 
 
 @pytest.mark.parametrize("word", UNNAMED)

@@ -41,7 +41,7 @@ READY_STEP = 1.5
 """Where a sample needs more, so many times as much is tried, until enough stays (rule 1)."""
 SLOW_FACTOR = 1.5
 """A control that takes so many times the run's best means that the machine is not at rest (rule 1). Of 160 controls at
-rest about two in a hundred were (docs/rules-and-tests.md)."""
+rest about two in a hundred were (docs/method.md)."""
 CALIBRATIONS = 5
 """So many controls come before the first sample, so that the run's best is known when it begins (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024

@@ -1,33 +1,39 @@
 """Published claims beside a run: each with its source's figures, ours, a verdict, and why.
 
-A claim holds, does not hold, or cannot be tested: because nothing here measures such a thing, because a library gives
-no figure that counts, or because the run has not measured it, and then the command is named that does. A pure function
-of a run and of the source's data file; which claims a source makes stands in modules of their own.
+A source is two files below `published/`: rows of claims in TOML, and the figures that it publishes for them in CSV. One
+evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested: because nothing
+here measures such a thing, because a library gives no figure that counts, or because the run has not measured it. Then
+the command is named that does.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+
+import msgspec
 
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, Interval, smallest_shown, summarise
 from bench_runner.variants import operation_name_of
 from reports.analysis.columns import Column, Role
+from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.findings import Finding, Pair, Subject
+from reports.sources.findings import ACROSS, Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, Verdict, judge
 
-FIGURES = (
-    *(("wall_ns", Role.TIME), ("cpu_ns", Role.TIME)),
-    *(("size_bytes", Role.SIZE), ("peak_private_bytes", Role.MEMORY)),
-)
+FIGURES = {
+    "wall_ns": Role.TIME,
+    "cpu_ns": Role.TIME,
+    "size_bytes": Role.SIZE,
+    "peak_private_bytes": Role.MEMORY,
+}
 """What of each operation is compared."""
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
-"""Over a network these are of one of those who work: such figures bear no claim out."""
+"""Over a network these are the client's alone: such figures bear no claim out."""
 
 MOST_NAMED = 3
 """Figures that a reason names, of a claim that needs more."""
@@ -35,10 +41,10 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a source. `key` names its figures in the source's data file.
+    """One statement of a source. `key` names its figures in the source's CSV file.
 
-    `finding` is what our cells would have to show, None where nothing here can: `untestable` says why. `differs` is in
-    what our cells are another thing than the source's, and is told with every verdict. `command` measures the cells.
+    `finding` is what our cells would have to show, None where nothing here can: `untestable` says why. `differs` is how
+    our cells differ from the source's, and is given with every verdict. `command` measures the cells.
     """
 
     key: str
@@ -58,9 +64,8 @@ class Claim:
         return ", ".join(titles[:MOST_NAMED]) + " and more" * (len(titles) > MOST_NAMED)
 
 
-@dataclass(frozen=True)
-class Slip:
-    """Where a source is off: what it prints, what that must be, and what of it changes."""
+class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An error of a source: what it prints, what is right, and what that changes."""
 
     place: str
     printed: str
@@ -70,11 +75,12 @@ class Slip:
 
 @dataclass(frozen=True)
 class Source:
-    """A publication: how the command line calls it, what it is, its data file, its claims, and where it is off."""
+    """A publication: its name on the command line, its title, our variants by their names in its rows, its claims, and
+    its errors."""
 
     name: str
     title: str
-    file: str
+    variants: Mapping[str, str]
     claims: tuple[Claim, ...]
     slips: tuple[Slip, ...] = ()
 
@@ -93,45 +99,105 @@ class Judged:
     """Whose figures these are, where the run has those of several."""
 
 
-def time_of(operation: str, title: str = "") -> Column:
-    """The time of an operation, spelled; `title` is its words for people."""
-    return Column(operation_name_of(operation), "wall_ns", Role.TIME, f"{title or operation} time")
+# --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def claimed(
-    key: str,
-    place: str,
-    statement: str,
-    pairs: Sequence[Pair],
-    datasets: Sequence[str],
-    *,
-    command: str,
-    differs: str = "",
-) -> Claim:
-    """A claim that our cells can bear out or contradict: all pairs must hold on all of the data sets that the run has.
-    It is about every variant that the pairs name."""
-    about = tuple(dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher)))
-    finding = Finding(place, statement, tuple(pairs), about, tuple(datasets))
-    return Claim(key, place, statement, finding, differs=differs, command=command)
+class _Relation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Each of `lower` is below each of `higher`: `times` as low, or `at_most` so many times as high, or neither is more
+    than `within` times the other. Both name what the claim leaves open: figures, variants or data sets."""
+
+    lower: tuple[str, ...]
+    higher: tuple[str, ...]
+    times: float = 1.0
+    at_most: float = 1.0
+    within: float = 0.0
 
 
-def below(column: Column, lower: str, higher: Sequence[str], factor: float = 1.0) -> tuple[Pair, ...]:
-    """One variant's figure times the factor is below that of each other."""
-    return tuple(Pair(Subject(column, lower), Subject(column, other), factor) for other in higher)
+class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim. Its relations hold for each of its figures with each of its variants, on all of its data sets that a run
+    has. `differs`, `untestable` and `command` are texts, or names of texts in the file."""
+
+    place: str
+    statement: str
+    figures: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    relations: tuple[_Relation, ...] = ()
+    datasets: tuple[str, ...] = ()
+    command: str = ""
+    differs: tuple[str, ...] = ()
+    untestable: str = ""
 
 
-def alike(column: Column, one: str, other: str, factor: float) -> tuple[Pair, ...]:
-    """Neither is more than `factor` times the other."""
-    return (*below(column, one, [other], 1 / factor), *below(column, other, [one], 1 / factor))
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The rows of a source. `command` and `datasets` are those of claims that name none; `figures` are an operation and
+    a registered figure by their title; `groups` are data sets by a common name."""
+
+    title: str
+    claims: dict[str, _Row]
+    variants: dict[str, str]
+    figures: dict[str, str]
+    groups: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, str] = {}
+    command: str = ""
+    datasets: tuple[str, ...] = ()
+    slips: tuple[Slip, ...] = ()
+
+    def claim(self, key: str) -> Claim:
+        """One row with its names replaced by what they stand for."""
+        row = self.claims[key]
+        if row.untestable:
+            return Claim(key, row.place, row.statement, untestable=self._text(row.untestable))
+        pairs = tuple(self._pairs(row))
+        about = tuple(dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher)))
+        datasets = tuple(each for name in row.datasets or self.datasets for each in self.groups.get(name, (name,)))
+        finding = Finding(row.place, row.statement, pairs, about, datasets or ACROSS)
+        differs = "; ".join(map(self._text, row.differs))
+        command = self._text(row.command) or self.command
+        return Claim(key, row.place, row.statement, finding, differs=differs, command=command)
+
+    def _text(self, name: str) -> str:
+        return self.texts.get(name, name)
+
+    def _pairs(self, row: _Row) -> Iterator[Pair]:
+        for shared in itertools.product(*filter(None, (row.figures, row.variants))):
+            for relation in row.relations:
+                for lower, higher in itertools.product(relation.lower, relation.higher):
+                    low, high = self._subject(*shared, lower), self._subject(*shared, higher)
+                    if relation.within:
+                        yield Pair(low, high, 1 / relation.within)
+                        yield Pair(high, low, 1 / relation.within)
+                    else:
+                        yield Pair(low, high, relation.times / relation.at_most)
+
+    def _subject(self, *names: str) -> Subject:
+        """A figure and a variant by their names, and a data set where a third one is given."""
+        (title,) = self.figures.keys() & names
+        (variant,) = self.variants.keys() & names
+        operation, figure = self.figures[title].split(" ")
+        column = Column(operation_name_of(operation), figure, FIGURES[figure], title)
+        return Subject(column, self.variants[variant], "".join(set(names) - {title, variant}))
+
+
+def _source(name: str) -> Source:
+    place = resources.files("reports.sources").joinpath(f"published/{_file_name(name)}.toml")
+    file = msgspec.toml.decode(place.read_bytes(), type=_File)
+    return Source(name, file.title, file.variants, tuple(map(file.claim, file.claims)), file.slips)
+
+
+def _file_name(source: str) -> str:
+    return source.replace("-", "_")
+
+
+SOURCES: Mapping[str, Source] = {name: _source(name) for name in ("lance", "f3", "near-storage", "documents")}
+"""By their names on the command line; Tarageľ's thesis has its own modules."""
 
 
 @cache
-def published(source: Source) -> Mapping[str, tuple[str, ...]]:
-    """The figures of each claim, in words, a text for each place where they are published: 'Lance 2.1, scalars: 518929
-    rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'."""
-    text = resources.files("reports.sources").joinpath(f"published/{source.file}").read_text(encoding="utf-8")
+def published(name: str) -> Mapping[str, tuple[str, ...]]:
+    """The figures of each claim of a source in words, a text for each place where they are published: 'Lance 2.1,
+    scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'."""
     found: dict[str, dict[str, list[str]]] = {}
-    for row in csv.DictReader(text.splitlines()):
+    for row in published_rows(f"{_file_name(name)}.csv"):
         told = f"{row['what']}: {row['value']} {row['unit']}".rstrip()
         found.setdefault(row["claim"], {}).setdefault(row["source"], []).append(told)
     return {
@@ -197,7 +263,7 @@ def _measured(run: Run) -> _Measured:
         place = _Place(changed(cell.conditions, track=""), cell.machine)
         cells = found.setdefault(place, {}).setdefault((cell.dataset, cell.rows), _Cells({}, {}))
         why = _aside(summary)
-        for figure, role in FIGURES:
+        for figure, role in FIGURES.items():
             subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
             if figure in CLIENTS_ALONE and cell.conditions.network:
                 cells.aside.setdefault(subject, "of the client alone, who leaves a part of the work to the services")
@@ -217,6 +283,8 @@ def has_several_machines(run: Run) -> bool:
 
 def _aside(summary: CellSummary) -> str:
     """Why a cell that was tried is left out, as it is from every ranking; '' for one that counts."""
+    if summary.wrong:
+        return "answered wrongly in a counted round"
     if summary.fallback:
         return f"no call of its own: {summary.fallback}"
     if summary.cached:
@@ -259,7 +327,7 @@ def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _C
 
 
 def _judged(source: Source, claim: Claim, measured: _Measured) -> Judged:
-    theirs = published(source)[claim.key]
+    theirs = published(source.name)[claim.key]
     if claim.finding is None:
         return Judged(claim, theirs, Verdict.NOT_TESTABLE, (), claim.untestable, None)
     finding = claim.finding

@@ -1,7 +1,4 @@
-"""Published claims beside a run, for people: on the terminal, and as Markdown.
-
-It knows which sources there are, and judges nothing.
-"""
+"""Published claims beside a run, for people: on the terminal, and as Markdown."""
 
 from __future__ import annotations
 
@@ -12,21 +9,19 @@ from rich.console import Console
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
-from reports.sources import documents, documents_tables, f3, lance, near_storage, near_storage_tables
-from reports.sources.claims import Judged, Source, judged
+from reports.sources import documents_tables, near_storage_tables
+from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.judging import count_text
 from reports.sources.side_by_side import SideBySide
 from reports.text.page import labelled_grid, page_for, print_lines
 
 SLIPS = "where the source is off, by computing again what it prints"
 
-SOURCES: Mapping[str, Source] = {module.SOURCE.name: module.SOURCE for module in (lance, f3, near_storage, documents)}
-"""By their names on the command line; Tarageľ's thesis has modules of its own."""
 BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
-    near_storage.SOURCE.name: near_storage_tables.tables,
-    documents.SOURCE.name: documents_tables.tables,
+    "near-storage": near_storage_tables.tables,
+    "documents": documents_tables.tables,
 }
-"""Tables of a source that stand behind its claims, with our figures beside."""
+"""Tables of a source behind its claims, with our figures next to theirs."""
 
 _RULE = ("---",) * 20
 _HEAD_WIDTH = 10

@@ -1,25 +1,25 @@
 """Table 3 of the paper on columns in document stores, by index and by scan, with our figures beside theirs.
 
-Ours are of AMAX, a table for each data set and set of conditions. It knows nothing of how a table is shown.
+Ours are of AMAX, a table for each data set and set of conditions.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, summarise
-from bench_runner.variants import OperationName
+from bench_runner.variants import OperationName, operation_name_of
+from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.claims import has_several_machines
-from reports.sources.documents import AMAX, SELECTIVITIES, ranged
-from reports.sources.side_by_side import Entry, SideBySide, measured
+from reports.sources.claims import SOURCES, has_several_machines
+from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
+AMAX = SOURCES["documents"].variants["amax"]
 _NONE = "-"
+SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 FIELDS = (1, 5, 10)
 Ours = Mapping[OperationName, CellSummary]
 """By the operation, as it is spelled."""
@@ -51,9 +51,8 @@ def _is_own(summary: CellSummary) -> bool:
 @cache
 def published() -> Mapping[tuple[int, str], float]:
     """Seconds by the number of fields and 'scan' or a selectivity of SELECTIVITIES."""
-    text = resources.files("reports.sources").joinpath("published/documents_index_queries.csv").read_text("utf-8")
     found: dict[tuple[int, str], float] = {}
-    for row in csv.DictReader(text.splitlines()):
+    for row in published_rows("documents_index_queries.csv"):
         fields = int(row["columns"])
         found[fields, "scan"] = float(row["scan_s"])
         for share in SELECTIVITIES:
@@ -67,13 +66,13 @@ def _table(about: str, ours: Ours) -> SideBySide:
         for by, share in (("scan", "0.001"), *(("index", share) for share in SELECTIVITIES)):
             theirs = f"{1000 * published()[fields, 'scan' if by == 'scan' else share]:,.0f}"
             what = "scan" if by == "scan" else f"index, {100 * float(share):g} %"
-            lines.append((Entry(f"{fields}"), Entry(what), Entry(theirs), _measured(ours, fields, by, share)))
+            lines.append(line_of(f"{fields}", what, theirs, _measured(ours, fields, by, share)))
     head = ("fields", "by", f"theirs {MILLISECONDS.name}", f"ours {MILLISECONDS.name}")
     return SideBySide(f"table 3, counting the values of fields in a range ({about})", head, tuple(lines))
 
 
 def _measured(ours: Ours, fields: int, by: str, share: str) -> Entry:
-    summary = ours.get(ranged(share, fields, by).operation)
+    summary = ours.get(operation_name_of(f"range[selectivity={share},paths={fields},by={by}]"))
     if summary is None:
         return Entry(_NONE)
     interval = summary.figures["wall_ns"]

@@ -1,7 +1,6 @@
 """Tables 8.1 to 8.3 of the thesis on near storage, with our figures beside theirs.
 
-Ours come from one run, data set, place of the matching groups and set of conditions a table. It knows where throughput
-and curves are computed, and nothing of how a table is shown.
+Ours come from one run, data set, place of the matching groups and set of conditions a table.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.near_storage.ways import network_place
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
 from reports.analysis.units import number_text
-from reports.sources.claims import has_several_machines
-from reports.sources.near_storage import V1, V1_KEPT, V2
-from reports.sources.side_by_side import Entry, SideBySide, measured
+from reports.sources.claims import SOURCES, has_several_machines
+from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
-WAYS = {"V1": V1, "V1, footers kept": V1_KEPT, "V2": V2}
+WAYS = {name: SOURCES["near-storage"].variants[name] for name in ("V1", "V1, footers kept", "V2")}
 """Ours by their names in the tables. The thesis has the first and the last."""
 _NONE = "-"
 _REDUNDANCY = {
@@ -101,10 +99,8 @@ def published() -> Mapping[str, tuple[Point, ...]]:
 def _throughput(about: str, ours: Ours) -> SideBySide:
     lines = []
     for place, point in enumerate(published()["V1"]):
-        line = [Entry(f"{point.percent:g} %")]
-        line += [Entry(_gb(published()[name][place].gb_per_s)) for name in _THEIRS]
-        line += [_measured(ours.get(name), point.percent) for name in WAYS]
-        lines.append(tuple(line))
+        theirs = [_gb(published()[name][place].gb_per_s) for name in _THEIRS]
+        lines.append(line_of(f"{point.percent:g} %", *theirs, *(_measured(ours.get(n), point.percent) for n in WAYS)))
     head = ("row groups", *(f"theirs: {name}" for name in _THEIRS), *(f"ours: {name}" for name in WAYS))
     return SideBySide(f"table 8.1, throughput in GB/s ({about})", head, tuple(lines))
 
@@ -129,19 +125,9 @@ def _retrieval(about: str, ours: Ours) -> SideBySide:
         for name, curve in curves.items():
             rates = expected(curve, bands)
             printed = needed[workload].get(_THEIRS.get(name.removeprefix("theirs: "), ""), _NONE)
-            lines.append(
-                (
-                    *(
-                        Entry(workload),
-                        Entry(name),
-                        Entry(printed),
-                        Entry(_gb(rates.mean)),
-                        Entry(_gb(rates.sustained)),
-                    ),
-                    *(Entry(_rate(rate)) for rate in (rates.mean, rates.sustained)),
-                    Entry(needed[workload]["needed_per_month"]),
-                )
-            )
+            told = (workload, name, printed, _gb(rates.mean), _gb(rates.sustained))
+            often = (_rate(rates.mean), _rate(rates.sustained), needed[workload]["needed_per_month"])
+            lines.append(line_of(*told, *often))
     head = (
         *("queries", "way", "printed GB/s", "mean GB/s", "sustained GB/s"),
         *("mean a month", "sustained a month", "needed"),
@@ -159,11 +145,11 @@ def _rate(gb_per_s: float) -> str:
 def _cost() -> SideBySide:
     """What storing costs a month: their prices, early in 2025, with other redundancy than theirs beside."""
     provider = provider_per_month(THESIS_STORED_GB, S3_STANDARD)
-    lines = [(Entry("S3 Standard"), Entry(_NONE), Entry(f"{provider:,.0f}"), Entry("100 %"))]
+    lines = [line_of("S3 Standard", _NONE, f"{provider:,.0f}", "100 %")]
     for title, redundancy in _REDUNDANCY.items():
         cluster = cluster_per_month(THESIS_STORED_GB, D3EN_4XLARGE, redundancy)
         share = f"{100 * cluster.per_month / provider:.0f} %"
-        lines.append((Entry(title), Entry(f"{cluster.machines:,}"), Entry(f"{cluster.per_month:,.0f}"), Entry(share)))
+        lines.append(line_of(title, f"{cluster.machines:,}", f"{cluster.per_month:,.0f}", share))
     title = f"section 3.1, what storing {THESIS_STORED_GB:,} GB costs a month, at the thesis's prices of early 2025"
     return SideBySide(title, ("where", "machines", "USD a month", "of S3"), tuple(lines))
 
@@ -179,7 +165,7 @@ def _parameters(about: str, ours: Ours) -> SideBySide:
         if isinstance(curve, Curve):
             values = (curve.a, curve.b, curve.c, curve.d)
             told = [f"{value:.4g} ± {error:.2g}" for value, error in zip(values, curve.errors, strict=True)]
-        lines.append(tuple(map(Entry, (name, *told))))
+        lines.append(line_of(name, *told))
     return SideBySide(f"T(x) = a + b / (1 + c x^d), x in percent ({about})", ("way", *"abcd"), tuple(lines))
 
 
@@ -193,7 +179,7 @@ def _errors(about: str, ours: Ours) -> SideBySide:
             rates = (_gb(row.measured_gb_per_s), _gb(row.fitted_gb_per_s))
             # Rounded first: no error is -0.00 %.
             percent = f"{round(100 * row.relative_error, 2) + 0.0:+.2f} %"
-            lines.append(tuple(map(Entry, (name, f"{row.percent:g} %", *rates, percent))))
+            lines.append(line_of(name, f"{row.percent:g} %", *rates, percent))
     head = ("way", "row groups", "measured GB/s", "fitted GB/s", "relative error")
     return SideBySide(f"table 8.3, how far the curves are off ({about})", head, tuple(lines))
 

@@ -1,7 +1,4 @@
-"""Tables in which our figures stand beside others': words for people, each with the cell whose samples it comes from.
-
-It knows neither whose the other figures are nor how a table is shown.
-"""
+"""Tables of our figures beside others': texts for people, each with the cell whose samples it comes from."""
 
 from __future__ import annotations
 
@@ -24,6 +21,11 @@ def measured(text: str, interval: Interval, cell: Cell) -> Entry:
     """A figure of ours with its spread, and with its rounds where they are too few for a verdict."""
     few = f"n={interval.rounds}" if interval.low is None else ""
     return Entry(" ".join(filter(None, (text, spread_text(interval), few))), cell)
+
+
+def line_of(*cells: str | Entry) -> tuple[Entry, ...]:
+    """One line of a table; texts are entries that are not figures of ours."""
+    return tuple(Entry(each) if isinstance(each, str) else each for each in cells)
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("expect", "stored", "wanted"), CHANGES)
+@pytest.mark.rule(12)
 def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.ChunkedArray | None) -> None:
     found = expect(stored)
     assert found is None if wanted is None else found.equals(wanted)

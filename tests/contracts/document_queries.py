@@ -415,6 +415,7 @@ class DocumentQueries:
         assert set(refused) <= allowed, refused
 
     @answers_queries
+    @pytest.mark.rule(14)
     def test_what_another_handle_was_prepared_for_is_not_looked_up_again(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:

@@ -252,6 +252,7 @@ class SelectionContract(AdapterContract):
         for handle in handles:
             handle.close()
 
+    @pytest.mark.rule(16)
     def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
         self, adapter: TabularFormat, place: Path
     ) -> None:

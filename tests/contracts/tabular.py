@@ -125,6 +125,7 @@ class SettingContract(AdapterContract):
     def read(self, adapter: TabularFormat, target: Target, location: Path) -> Any:
         return targets.from_native(adapter.read(location), target, adapter.native_read)
 
+    @pytest.mark.rule(6, 7)
     def test_an_ordinary_table_comes_back_and_leaves_nothing(
         self, adapter: TabularFormat, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -156,6 +157,7 @@ class SettingContract(AdapterContract):
         assert not any(path.is_symlink() for path in found)
         assert sum(path.stat().st_size for path in found if path.is_file()) > 0
 
+    @pytest.mark.rule(4)
     def test_saves_again_at_another_place(self, adapter: TabularFormat, place: Path) -> None:
         target, table = Target("arrow"), mixed_table()
         places = [place / f"{name}{adapter.suffix}" for name in ("first", "second")]
@@ -168,6 +170,7 @@ class SettingContract(AdapterContract):
     # --- what it says of itself --------------------------------------------------------------------------------------
 
     @pytest.mark.slow
+    @pytest.mark.rule(2)
     def test_save_and_read_load_nothing(self, adapter: TabularFormat, place: Path) -> None:
         done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(place / f"*{adapter.suffix}"))
         assert done.returncode == 0, done.stderr
@@ -222,6 +225,7 @@ class WholeTableContract(SettingContract):
         assert verify.compare(table, back, target, adapter.losses).problems == ()
 
     @pytest.mark.slow
+    @pytest.mark.rule(12)
     def test_every_kind_comes_back_as_declared(
         self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]], tmp_path: Path
     ) -> None:
@@ -233,6 +237,7 @@ class WholeTableContract(SettingContract):
             pytest.fail(declarations.report(adapter, undeclared, tmp_path), pytrace=False)
 
     @pytest.mark.slow
+    @pytest.mark.rule(12)
     def test_known_faults_are_still_there(self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]) -> None:
         seen = {record.kind for records in outcomes.values() for record in records if record.outcome == fidelity.ERROR}
         assert set(adapter.known_faults) - seen == set(), "mended? then declare it no longer"
@@ -245,6 +250,7 @@ class WholeTableContract(SettingContract):
                 self.registry.build(loss.lossless)
 
     @pytest.mark.slow
+    @pytest.mark.rule(8)
     def test_masked_columns_are_refused_only_where_it_is_declared(
         self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]
     ) -> None:

@@ -233,6 +233,7 @@ def file_backed() -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("rows", [None, 150_000, 100])
+@pytest.mark.rule(3)
 def test_a_table_is_read_into_private_memory(rows: int | None, counted, tmp_path: Path) -> None:
     stored = prepare(counted(200_000, 100_000)[0], tmp_path)
     table = read_table(stored.path, rows)

@@ -24,6 +24,7 @@ def saved(location: Path) -> RawIO:
     return yardstick
 
 
+@pytest.mark.rule(16)
 def test_the_file_is_the_buffers_and_little_more(tmp_path: Path) -> None:
     saved(tmp_path / "t")
     assert ordinary_table().nbytes < (tmp_path / "t").stat().st_size < ordinary_table().nbytes + 4_096
@@ -88,6 +89,7 @@ def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path
 @pytest.mark.parametrize(
     "name", sorted({*COLUMNS_OF_MANY_BUFFERS, "lists of lists of sizes", "texts of other letters"} - OF_VIEWS)
 )
+@pytest.mark.rule(16)
 def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path) -> None:
     """In batches of which some have no nulls, no values, or no rows at all. Of views pyarrow takes no rows."""
     kinds = {name: column for name, column in COLUMNS_OF_MANY_BUFFERS.items() if name not in OF_VIEWS}
@@ -114,6 +116,7 @@ def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path)
     assert nothing.num_rows == 0
 
 
+@pytest.mark.rule(16)
 def test_a_take_reads_the_bytes_of_its_rows_and_no_others(tmp_path: Path) -> None:
     """Neighbours by one call."""
     table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(np.arange(4_096_000, dtype=np.float32), 1_024)})

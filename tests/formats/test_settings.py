@@ -70,6 +70,7 @@ CODECS = [
 
 
 @pytest.mark.parametrize("spelled", CODECS)
+@pytest.mark.rule(10)
 def test_the_codec_is_read_back_from_the_file(spelled: str, tmp_path: Path) -> None:
     adapter = FORMATS.build(spelled)
     adapter.load_library()
@@ -154,6 +155,7 @@ LEVELS = [
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("spelled", "low", "high"), LEVELS)
+@pytest.mark.rule(10)
 def test_the_level_reaches_the_codec(spelled: str, low: int, high: int, tmp_path: Path) -> None:
     """A level that is taken and ignored, as fastavro does for bzip2 and xz, would show a figure under a false name."""
     # Those of some levels differ by more than blocks do in larger tables alone.
@@ -182,6 +184,7 @@ BARE_CALLS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", BARE_CALLS)
+@pytest.mark.rule(10)
 def test_the_track_default_is_the_library_default(name: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
     adapter = engine(engine.library_default)
@@ -192,6 +195,7 @@ def test_the_track_default_is_the_library_default(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("name", "call"), [("parquet", "to_parquet"), ("feather", "to_feather"), ("orc", "to_orc")])
+@pytest.mark.rule(10)
 def test_the_library_default_of_pandas_is_the_same(name: str, call: str, tmp_path: Path) -> None:
     engine = FORMATS.engines(name)[0]
     adapter = engine(engine.library_default)

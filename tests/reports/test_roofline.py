@@ -109,6 +109,7 @@ def text_of(figures: Figures, operation: str, variant: str) -> str:
 SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the result", "what the device gives"
 
 
+@pytest.mark.rule(16)
 def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> None:
     """1,000 rows a second beside 10,000 reads a second, and 40,000."""
     shares = found(run_of())[SHARE]

@@ -51,6 +51,7 @@ def test_the_loop_was_built() -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("depth", [1, 3, 64, 1024])
+@pytest.mark.rule(16)
 def test_every_read_comes_from_the_device(stored: Path, depth: int, compiled: bool) -> None:
     before = linux.io_bytes().device_read
     found = direct_reads(stored, everywhere(), PAGE, depth, limit_s=30, compiled=compiled)
@@ -120,6 +121,7 @@ def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
         roofline(tmp_path / "few", seed=1)
 
 
+@pytest.mark.rule(16)
 def test_reads_that_no_device_answers_are_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on file systems that take such reads, and answer them from memory."""
     linux.read_through(stored)

@@ -396,6 +396,7 @@ def test_cold_can_be_had(filesystem):
         (None, "not known"),
     ],
 )
+@pytest.mark.rule(14)
 def test_cold_is_refused_with_a_reason(filesystem, reason):
     assert reason in folders.supports_cold(filesystem)
 

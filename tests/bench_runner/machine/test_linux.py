@@ -23,6 +23,7 @@ def in_a_child(code: str) -> str:
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_page_cache_is_seen_evicted_and_filled(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(5 * MB + 123))
@@ -40,6 +41,7 @@ def test_an_empty_file_has_nothing_resident(tmp_path: Path) -> None:
     assert linux.resident_file_bytes(path) == 0
 
 
+@pytest.mark.rule(14)
 def test_eviction_fails_while_the_file_is_mapped(tmp_path: Path) -> None:
     """Why the read's worker starts only after the save's has ended (rule 14)."""
     path = tmp_path / "file"
@@ -51,6 +53,7 @@ def test_eviction_fails_while_the_file_is_mapped(tmp_path: Path) -> None:
         assert linux.resident_file_bytes(path) > 0.9 * MB
 
 
+@pytest.mark.rule(3)
 def test_high_water_is_seen_after_a_reset_only() -> None:
     """Without the reset an earlier peak hides a later one: 100 MB would show as 0."""
     said = in_a_child(
@@ -76,6 +79,7 @@ def test_of_what_was_asked_for_looking_is_no_part(tmp_path: Path) -> None:
     assert int(said) == 1_000
 
 
+@pytest.mark.rule(13)
 def test_mapped_file_pages_are_shared_not_private(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(50 * MB))
@@ -104,6 +108,7 @@ def test_memory_of_a_process_that_has_gone() -> None:
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
     """write_bytes counts pages dirtied in the cache: it is named so, and is not what reached the device."""
     said = in_a_child(
@@ -115,6 +120,7 @@ def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
     assert int(said) == pytest.approx(8 * MB, rel=0.02)
 
 
+@pytest.mark.rule(6)
 def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule 6: every file, every folder, also one that holds only folders, and the folder that has the new name."""
     stored = tmp_path / "stored" / "table.lance"
@@ -133,6 +139,7 @@ def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(synced) == sorted([str(stored), str(stored / "top")])
 
 
+@pytest.mark.rule(3)
 def test_freed_heap_goes_back_to_the_kernel() -> None:
     """Rule 3: without it a later allocation finds room in what was freed before, and shows as 0."""
     said = in_a_child(
@@ -176,6 +183,7 @@ def test_a_confined_process_writes_only_where_it_may(tmp_path: Path) -> None:
     assert outcome == ("refused" if confined == "True" else "written")
 
 
+@pytest.mark.rule(5)
 def test_die_with_parent_ends_a_child_whose_parent_is_gone() -> None:
     said = in_a_child(
         "import os, time\nfrom bench_runner.machine import linux\n"

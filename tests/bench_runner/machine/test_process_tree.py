@@ -29,6 +29,7 @@ def grandparent() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.rule(20)
 def test_descendants_are_found_parents_first(
     grandparent: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, lists: bool
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_tree_is_followed_as_it_grows_and_ends(grandparent: subprocess.Popen[b
         tree.close()
 
 
+@pytest.mark.rule(20)
 def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a poll costs where nothing is started: the kernel's last process id is read, no process is."""
     walks: list[int] = []
@@ -77,6 +79,7 @@ def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.
     tree.close()
 
 
+@pytest.mark.rule(20)
 def test_cpu_time_is_counted_once_whether_waited_for_or_not() -> None:
     code = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True); input()"
     before = process_tree.started_cpu_ns()
@@ -115,6 +118,7 @@ finally:
 """
 
 
+@pytest.mark.rule(20)
 def test_a_forked_process_has_only_what_is_its_own() -> None:
     """In a process of its own: what threads of the tests' process rewrite after the fork, the child has alone."""
     said = subprocess.run([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, check=True, text=True).stdout.split()

@@ -44,6 +44,7 @@ def test_the_page_names_the_kinds() -> None:
 
 
 @pytest.mark.parametrize(("kind", "plain", "with_nulls"), documented())
+@pytest.mark.rule(8)
 def test_the_page_says_what_is_demanded(kind: str, plain: str, with_nulls: str) -> None:
     assert value_dtype(kind, False, Target()) == plain
     assert value_dtype(kind, True, Target()) == with_nulls
@@ -87,6 +88,7 @@ def exchanged(table: pa.Table, target: Target, native: Native) -> Any:
 
 @pytest.mark.parametrize("target", [*ALL, Target("arrow")], ids=str)
 @pytest.mark.parametrize("native", list(Native))
+@pytest.mark.rule(8)
 def test_conversions_keep_ordinary_columns(target: Target, native: Native) -> None:
     targets.apply_strings(target)
     kinds = ["int64", "float64", "bool", "string", "date", "timestamp-us", "timestamp-us-zone", "binary"]
@@ -145,6 +147,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.rule(7)
 def test_every_buffer_of_a_frame_is_seen(name: str) -> None:
     targets.apply_strings(Target())
     column, at_least = COLUMNS[name]
@@ -157,6 +160,7 @@ def test_a_block_is_seen_once() -> None:
     assert [size_bytes for _, size_bytes in targets.buffers(frame)] == [50 * 1_000 * 8]
 
 
+@pytest.mark.rule(7)
 def test_every_buffer_of_a_table_is_seen() -> None:
     dictionary = pa.array(["a", "b"] * 50).dictionary_encode()
     nested = pa.array([[1, 2]] * 100)
@@ -194,6 +198,7 @@ def test_dictionaries_inside_are_seen_and_touched(array: pa.Array) -> None:
     assert words.dictionary.buffers()[2].address in seen
 
 
+@pytest.mark.rule(7)
 def test_touching_reads_one_byte_of_each_page() -> None:
     array = np.zeros(10 * targets.PAGE_BYTES, np.uint8)
     first_page = -array.ctypes.data % targets.PAGE_BYTES

@@ -81,6 +81,7 @@ def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(ask
         ("range[selectivity=0.5,paths=1,by=index]", "range[selectivity=0.5,paths=1,by=scan]", "get"),
     ],
 )
+@pytest.mark.rule(19)
 def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: tuple[str, ...]) -> None:
     """All of a chain read one stored copy: what an index was made for stands behind all that is called a scan."""
     made = plan(formats=("document-store",), datasets=("cell",), operations=asked)

@@ -88,6 +88,7 @@ def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
     assert list(plan(datasets=("^eq$",), generated_webface=True).datasets) == ["eq", "webface"]
 
 
+@pytest.mark.rule(10)
 def test_the_default_track_holds_what_differs_from_plain() -> None:
     default = {chain.variant for chain in plan().chains if chain.conditions.track == "default"}
     assert "parquet[engine=pyarrow,codec=snappy]" in default
@@ -101,6 +102,7 @@ def test_every_variant_names_its_engine() -> None:
         assert "[" in chain.variant
 
 
+@pytest.mark.rule(16)
 def test_raw_io_stays_and_never_converts() -> None:
     made = plan(formats=("parquet",), datasets=("eq",))
     yardsticks = [chain for chain in made.chains if chain.is_raw_io]
@@ -164,6 +166,7 @@ def test_a_missing_library_is_a_row_with_the_command(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("kind", ["int", "bool"])
+@pytest.mark.rule(8)
 def test_masked_nulls_are_refused_and_measured_apart(kind: str) -> None:
     data = f"synthetic[{kind}=1,str=1,nulls=0.1]"
     planned = plan(datasets=(data,), formats=("hdf5-table", "csv"), tracks=("plain",))

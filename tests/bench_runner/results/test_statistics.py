@@ -29,6 +29,7 @@ class TestMedianInterval:
         ("count", "low", "high"),
         [(5, 1, 5), (7, 1, 7), (8, 1, 8), (9, 2, 8), (12, 3, 10), (20, 6, 15), (5_000, 2_431, 2_570)],
     )
+    @pytest.mark.rule(17)
     def test_it_lies_between_the_tabled_order_statistics(self, count: int, low: int, high: int) -> None:
         interval = statistics.median_interval(range(count, 0, -1))
         assert (interval.low, interval.high, interval.rounds) == (low, high, count)
@@ -41,6 +42,7 @@ class TestMedianInterval:
             (lambda source: 1 + source.expovariate(1), 1.6931),
         ],
     )
+    @pytest.mark.rule(17)
     def test_it_covers_the_median_of_skewed_noise(
         self, count: int, at_least: float, draw: Callable[[random.Random], float], true_median: float
     ) -> None:
@@ -63,6 +65,7 @@ class TestMedianInterval:
 
 
 class TestRatio:
+    @pytest.mark.rule(17)
     def test_it_is_paired_by_round_so_that_slow_rounds_cancel(self) -> None:
         slow = {1: 1, 2: 10, 3: 100, 4: 3, 5: 7}
         ratio = statistics.ratio_interval({number: value * 2 for number, value in slow.items()}, slow)
@@ -75,6 +78,7 @@ class TestRatio:
         assert (ratio.ratio, ratio.rounds, ratio.tied) == (2, 4, None)
         assert statistics.ratio_interval({1: 1}, {2: 1}) is None
 
+    @pytest.mark.rule(17)
     def test_tied_when_the_interval_holds_one(self) -> None:
         ratio = statistics.ratio_interval({1: 9, 2: 11, 3: 10, 4: 12, 5: 8}, dict.fromkeys(range(1, 6), 10))
         assert ratio is not None
@@ -106,6 +110,7 @@ class TestSummarise:
         assert {cell.rows for cell in cells} == {1_000_000}
         assert [cell.variant for cell, summary in cells.items() if summary.failures] == ["xml"]
 
+    @pytest.mark.rule(11)
     def test_a_save_counts_only_when_what_saw_all_of_its_chain_passed(self) -> None:
         failed_read = make_sample(round=2, figures={}, failure=Failure(kind="mismatch", reason="last row"))
         cells = statistics.summarise(
@@ -137,6 +142,7 @@ class TestSummarise:
         again = make_sample(position=90, figures={"wall_ns": 7})
         assert self._one(make_sample(), again).by_round["wall_ns"] == {1: 7}
 
+    @pytest.mark.rule(16)
     def test_raw_io_is_found_across_targets_and_tracks_but_not_across_machines(self) -> None:
         yardsticks = [
             make_sample(variant="raw-io", round=number, figures={"wall_ns": 10}, conditions=Conditions(target="arrow"))
@@ -154,6 +160,7 @@ class TestSummarise:
         assert cells[other.cell].raw_io_multiple is None
         assert cells[yardsticks[0].cell].raw_io_multiple is None
 
+    @pytest.mark.rule(16)
     def test_raw_io_that_read_everything_for_a_part_is_no_yardstick(self) -> None:
         """As in runs from before it could take rows."""
         take = "take[rows=100,handle=kept]"
@@ -169,6 +176,7 @@ class TestSummarise:
         assert multiple is not None
         assert multiple.ratio == 0.01
 
+    @pytest.mark.rule(16)
     def test_views_have_raw_io_of_their_own(self) -> None:
         images = Conditions(target="images")
         samples = [
@@ -185,6 +193,7 @@ class TestSummarise:
         assert multiples["lmdb[engine=lmdb]"].ratio == 2
         assert multiples["lmdb[engine=lmdb,arrays=views]"].ratio == 4
 
+    @pytest.mark.rule(13)
     def test_memory_figures_that_disagree_are_marked(self) -> None:
         assert self._one(make_sample(figures={"peak_private_bytes": 94, "peak_rss_bytes": 100})).memory_disagrees
         assert not self._one(make_sample(figures={"peak_private_bytes": 96, "peak_rss_bytes": 100})).memory_disagrees
@@ -205,6 +214,7 @@ class TestRanking:
         ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
         return {cell.variant: ratio for cell, ratio in ranks.items()}
 
+    @pytest.mark.rule(7)
     def test_best_first_with_ties_and_without_raw_io_and_what_stands_apart(self) -> None:
         ranks = self._ranks(
             {
@@ -232,6 +242,7 @@ class TestRanking:
         }
         assert [cell.variant for cell in statistics.ranking(summaries.values(), "wall_ns")] == ["own"]
 
+    @pytest.mark.rule(11)
     def test_one_wrong_answer_in_seven_is_no_rank(self) -> None:
         """Of the operation that gave it; and of the save, where its copy was void by that."""
         wrong = Failure(kind="mismatch", reason="row 3 came back as None")
@@ -256,6 +267,7 @@ class TestRanking:
             of_one = [summary for summary in summaries if summary.cell.operation == operation]
             assert {cell.variant for cell in statistics.ranking(of_one, "wall_ns")} == {"slow", "late"}
 
+    @pytest.mark.rule(13)
     def test_what_the_probe_cannot_tell_apart_is_tied(self) -> None:
         samples = [
             make_sample(variant=variant, round=number, figures={"peak_private_bytes": value})
@@ -278,11 +290,13 @@ class TestRanking:
             ("late", 3, None),
         ]
 
+    @pytest.mark.rule(17)
     def test_under_five_rounds_nothing_is_tied(self) -> None:
         assert {ratio.tied for ratio in self._ranks({"a": [1, 2], "b": [1, 2]}).values()} == {None}
 
 
 class TestEffects:
+    @pytest.mark.rule(16)
     def test_drift_of_raw_io_is_seen_from_ten_percent_on(self) -> None:
         for drift, warns in ((0.0, False), (0.3, True)):
             samples = make_rounds(("raw-io", "csv"), ("eq", "int", "str"), drift=drift)
@@ -299,6 +313,7 @@ class TestEffects:
         # Round 0 is the pilot: from 102 to 112.
         assert effect.change == pytest.approx(10 / 107)
 
+    @pytest.mark.rule(15)
     def test_a_place_in_the_round_that_costs_time_is_seen(self) -> None:
         for late, warns in ((0.0, False), (0.4, True)):
             effects = statistics.position_effect(make_rounds([f"variant-{number}" for number in range(16)], late=late))
@@ -317,6 +332,7 @@ def test_kendall_tau_of_known_orders() -> None:
     assert statistics.kendall_tau([1, 1, 1], [1, 2, 3]) is None
 
 
+@pytest.mark.rule(17)
 def test_overall_uses_only_tables_that_all_have() -> None:
     overall = statistics.overall({"a": {"eq": 1, "int": 4, "str": 100}, "b": {"eq": 2, "int": 1}, "none": {}})
     assert overall.tables == ("eq", "int")

@@ -133,6 +133,7 @@ def test_where_an_engine_has_no_call_of_its_own_the_sample_says_what_stood_for_i
 
 @pytest.mark.disk
 @pytest.mark.parametrize("fault", ["none", "projects"])
+@pytest.mark.rule(14)
 def test_a_projection_on_a_cold_cache_is_proven_cold(run_faulty: Executor, bench: Bench, fault: str) -> None:
     """Rule 14, after a read that has brought the whole copy into the page cache; on a file system with a device."""
     samples = run_faulty(fault, operations=ALL, cache="cold")

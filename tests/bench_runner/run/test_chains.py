@@ -38,6 +38,7 @@ TRIES = 5
 SAVE_SLEEP_NS, READ_SLEEP_NS, STORED_SLEEP_NS = (int(s * 1e9) for s in (SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S))
 
 
+@pytest.mark.rule(4, 14)
 def test_a_good_chain_gives_two_verified_samples(run_faulty: Executor, dataset: StoredDataset, bench: Bench) -> None:
     save, read = run_faulty("none")
     assert (save.operation, read.operation) == ("save", "read")
@@ -52,6 +53,7 @@ def test_a_good_chain_gives_two_verified_samples(run_faulty: Executor, dataset: 
     assert list(bench.folder.iterdir()) == []
 
 
+@pytest.mark.rule(2, 6)
 def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None:
     """Rules 2 and 6: loading, priming, reading back and verifying lie outside; known sleeps say so."""
     for _ in range(TRIES):
@@ -135,6 +137,7 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
     assert [task.thorough for task in spying.tasks] == [False, False, False, True]
 
 
+@pytest.mark.rule(1)
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
     """Rule 1: by the run's best, which every worker's control can only lower."""
     spying = Spying(bench)
@@ -147,6 +150,7 @@ def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench
     assert bench.settler.best.write_ns == min(sample.figures["control_write_ns"] for sample in (save, read))
 
 
+@pytest.mark.rule(1)
 def test_a_slow_control_leaves_the_sample_uncounted(run_faulty: Executor, bench: Bench) -> None:
     bench.settler.learn(Control(1, 1))
     save, _ = run_faulty("none")
@@ -154,6 +158,7 @@ def test_a_slow_control_leaves_the_sample_uncounted(run_faulty: Executor, bench:
     assert any("not counted, the machine was not at rest" in warning for warning in save.warnings)
 
 
+@pytest.mark.rule(2)
 def test_an_operation_is_primed_on_few_rows_elsewhere(
     run_faulty: Executor, bench: Bench, dataset: StoredDataset
 ) -> None:
@@ -166,6 +171,7 @@ def test_an_operation_is_primed_on_few_rows_elsewhere(
     assert primed["location"] == read_first["location"] != saved["location"] == read["location"]
 
 
+@pytest.mark.rule(4)
 def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: StoredDataset, faulty: None) -> None:
     """Rule 4: overwriting costs several times a fresh file."""
     spying = Spying(bench)
@@ -176,6 +182,7 @@ def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: Stored
     assert len({task.location.parent for task in spying.tasks}) == 2
 
 
+@pytest.mark.rule(9)
 def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> None:
     """Rule 9: the collector stays on, nothing is set for threads. Rule 5: the worker is the first to be killed."""
     spying = Spying(bench)
@@ -199,6 +206,7 @@ def single(faulty: None) -> Iterator[Launcher]:
     made.close()
 
 
+@pytest.mark.rule(9)
 def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
     """Rule 9: each library's own setting, and one core by affinity; a spawned worker saves, a forked one reads."""
     spying = Spying(replace(bench, launcher=Spawning(single, "save")))
@@ -224,6 +232,7 @@ MISMATCHES = {
 
 @pytest.mark.parametrize("fault", MISMATCHES)
 @pytest.mark.parametrize("target", ["arrow", "pandas"])
+@pytest.mark.rule(11)
 def test_a_wrong_result_shows_no_figure(run_faulty: Executor, fault: str, target: str) -> None:
     """Rule 11: planted faults are found in the sample that was timed, and the save does not count either."""
     save, read = run_faulty(fault, target=target)
@@ -237,6 +246,7 @@ def test_a_wrong_result_shows_no_figure(run_faulty: Executor, fault: str, target
 
 
 @pytest.mark.parametrize("fault", ["mapped", "mapped_deleted"])
+@pytest.mark.rule(7)
 def test_a_result_in_a_mapping_is_refused(run_faulty: Executor, fault: str) -> None:
     """Rule 7: a result that lies in a file mapping is a variant of its own."""
     _, read = run_faulty(fault)
@@ -245,6 +255,7 @@ def test_a_result_in_a_mapping_is_refused(run_faulty: Executor, fault: str) -> N
     assert "mapping" in read.failure.reason
 
 
+@pytest.mark.rule(11)
 def test_a_result_that_changes_with_its_files_is_refused(run_faulty: Executor) -> None:
     """Rule 11: compared once more after the files are gone."""
     save, read = run_faulty("changes_after_removal")
@@ -264,6 +275,7 @@ def test_a_write_outside_its_place_is_found(run_faulty: Executor, bench: Bench, 
     assert list(bench.folder.iterdir()) == []
 
 
+@pytest.mark.rule(5)
 def test_a_write_anywhere_else_is_refused_by_the_kernel(run_faulty: Executor, bench: Bench) -> None:
     elsewhere = bench.folder / "elsewhere.txt"
     if not _landlock():
@@ -303,6 +315,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("fault", ENDINGS)
+@pytest.mark.rule(10)
 def test_every_ending_has_its_reason(run_faulty: Executor, bench: Bench, fault: str) -> None:
     kind, words = ENDINGS[fault]
     save, read = run_faulty(fault)
@@ -340,6 +353,7 @@ class Hurrying:
 
 
 @pytest.mark.parametrize("fault", ["hangs", "hangs_on_read"])
+@pytest.mark.rule(5)
 def test_a_worker_that_hangs_is_ended(run_faulty: Executor, bench: Bench, fault: str) -> None:
     hanging = "save" if fault == "hangs" else "read"
     samples = run_faulty(fault, on=replace(bench, launcher=Hurrying(bench, hanging)))
@@ -350,6 +364,7 @@ def test_a_worker_that_hangs_is_ended(run_faulty: Executor, bench: Bench, fault:
     assert all(sample.figures == {} for sample in samples)
 
 
+@pytest.mark.rule(5)
 def test_a_worker_that_allocates_without_end_is_ended(
     run_faulty: Executor, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,6 +376,7 @@ def test_a_worker_that_allocates_without_end_is_ended(
     assert "0.5 GB" in save.failure.reason
 
 
+@pytest.mark.rule(5)
 def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> None:
     bench.launcher.load()
     before = _forkservers()
@@ -407,6 +423,7 @@ def small_disk(tmp_path: Path) -> Path:
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.rule(5)
 def test_a_full_disk_is_one_failed_sample(run_faulty: Executor, bench: Bench, small_disk: Path) -> None:
     on = replace(bench, folder=small_disk, settler=Settler(small_disk))
     save, read = run_faulty("fills_disk", on=on)
@@ -419,6 +436,7 @@ def test_a_full_disk_is_one_failed_sample(run_faulty: Executor, bench: Bench, sm
     assert good.failure is None
 
 
+@pytest.mark.rule(9)
 def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
     """Rule 9: one core by affinity, so that even a library that ignores its setting cannot use two."""
     save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
@@ -426,6 +444,7 @@ def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, sing
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
 
 
+@pytest.mark.rule(9)
 def test_more_than_one_core_is_refused() -> None:
     refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
     with pytest.raises(ChainFailed, match=r"1\.06 cores"):
@@ -457,6 +476,7 @@ def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
     assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 0
 
 
+@pytest.mark.rule(13)
 def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:
     """Rule 13: 100 MB taken and given back within a save are seen from outside and by the kernel."""
     save, _ = run_faulty("grows_100_mb")
@@ -475,6 +495,7 @@ def test_more_memory_than_was_made_ready_is_told(
         assert sample.failure is None
 
 
+@pytest.mark.rule(13)
 def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
     """Rule 13: the input, 40 MB here, is in private memory before; only what the call takes is its peak."""
     large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
@@ -488,6 +509,7 @@ def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder:
 
 
 @pytest.mark.slow
+@pytest.mark.rule(18)
 def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench, launcher: Launcher) -> None:
     save, read = run_faulty("spy", on=replace(bench, launcher=Spawning(launcher, "save")))
     assert read.fidelity == "exact"
@@ -509,6 +531,7 @@ TOO_MUCH = [
 
 
 @pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
+@pytest.mark.rule(5)
 def test_what_the_machine_cannot_bear_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
@@ -525,6 +548,7 @@ def test_what_the_machine_cannot_bear_is_not_run(
     assert (refused.kind if refused else "") == kind
 
 
+@pytest.mark.rule(5)
 def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch, faulty: None) -> None:
     small, huge = chain_of("faulty"), chain_of("faulty[codec=zstd]")
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")

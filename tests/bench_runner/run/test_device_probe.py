@@ -72,6 +72,7 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.mark.rule(16)
 def test_before_and_after_on_raw_io_s_copy_which_is_gone_then(
     shared: Session, probed: list[int], dataset: StoredDataset, tmp_path: Path
 ) -> None:

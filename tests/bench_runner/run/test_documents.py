@@ -132,6 +132,7 @@ def test_a_cold_store_is_asked_once(run: Runner) -> None:
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_what_was_read_to_prepare_a_cold_question_is_read_again(run: Runner) -> None:
     save, *asked, _ = run("faulty-documents[fault=reads_the_file_to_prepare]", "ask[query=q1]", *RANGES, cache="cold")
     assert [sample.failure for sample in asked] == [None] * 3
@@ -140,6 +141,7 @@ def test_what_was_read_to_prepare_a_cold_question_is_read_again(run: Runner) -> 
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(run: Runner) -> None:
     _, *asked, _ = run("faulty-documents[fault=none]", "ask[query=q1]", *RANGES, cache="cold")
     failures = [(sample.failure.kind, sample.failure.reason[:24]) for sample in asked if sample.failure is not None]

@@ -106,6 +106,7 @@ LONG = (*SMALL, "--rounds", "30", *FEW)
 
 
 @pytest.mark.slow
+@pytest.mark.rule(5)
 def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[str, str]) -> None:
     out = tmp_path / "run"
     process = started(LONG, environment, out)

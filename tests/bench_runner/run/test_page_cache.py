@@ -14,6 +14,7 @@ from tests.bench_runner.run.test_chains import Spying
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
     """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
     _, read = run_faulty("none", cache="cold")
@@ -39,6 +40,7 @@ DEVICE_READS = [
 
 
 @pytest.mark.parametrize(("wanted", "size_bytes", "fetched_bytes", "seconds", "proven"), DEVICE_READS)
+@pytest.mark.rule(14)
 def test_what_the_device_gave_proves_the_cache(
     wanted: str, size_bytes: int, fetched_bytes: int, seconds: float, proven: bool
 ) -> None:
@@ -58,6 +60,7 @@ def test_what_the_device_gave_proves_the_cache(
     ("distinct_bytes", "fetched_bytes", "proven"),
     [(1_000_000, 900_000, True), (1_000_000, 899_999, False), (1_000_000, 75_000_000, True), (0, 0, False)],
 )
+@pytest.mark.rule(14)
 def test_of_a_part_what_became_resident_came_from_the_device(
     distinct_bytes: int, fetched_bytes: int, proven: bool
 ) -> None:
@@ -72,6 +75,7 @@ def test_of_a_part_what_became_resident_came_from_the_device(
 
 @pytest.mark.disk
 @pytest.mark.parametrize("operation", ["take[rows=20,handle=kept]", "project[columns=2]"])
+@pytest.mark.rule(14)
 def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, operation: str) -> None:
     fault = "takes" if operation.startswith("take") else "projects"
     _, sample = run_faulty(fault, cache="cold", operations=("save", operation), wanted=(operation,))
@@ -84,6 +88,7 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
         assert "first_ns" not in sample.figures
 
 
+@pytest.mark.rule(14)
 def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench, at_rest: None) -> None:
     """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
 
@@ -102,6 +107,7 @@ def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
     """Rule 14: warm is made and proven before the read, not hoped for."""
     left: list[int] = []
@@ -127,6 +133,7 @@ def test_a_copy_that_does_not_stay_in_the_page_cache_is_no_warm_one(
     assert "only 98% of the stored copy" in read.failure.reason
 
 
+@pytest.mark.rule(14)
 def test_a_copy_that_cannot_be_evicted_is_no_cold_one(run_faulty: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linux, "evict_file", lambda path: None)
     _, read = run_faulty("none", cache="cold")

@@ -120,6 +120,7 @@ def test_who_was_never_counted_is_not_dropped_for_it(
 
 
 @pytest.mark.parametrize(("before_s", "counted"), [(0, [1, 2, 3, 4, 5, 6]), (30, [1, 2]), (500, [1])])
+@pytest.mark.rule(15)
 def test_what_came_before_the_rounds_is_spent_of_the_budget(
     before_s: int, counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ def test_what_came_before_the_rounds_is_spent_of_the_budget(
     assert ran(executed, "csv") == counted
 
 
+@pytest.mark.rule(15)
 def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +142,7 @@ def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
     assert 1 <= len(ran(executed, "csv")) < 5
 
 
+@pytest.mark.rule(15)
 def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +179,7 @@ def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[st
     assert executed == []
 
 
+@pytest.mark.rule(15)
 def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(executed: list[tuple[str, int, int]]) -> None:
     run = session(None)
     cost = Cost(rows=100_000, timed_ns=4 * SECOND, verified_ns=0, fixed_ns=0)
@@ -218,6 +222,7 @@ def test_a_quick_run_on_a_restless_machine_keeps_its_budget(
 
 
 @pytest.mark.parametrize(("asked", "budget_s", "slow", "before"), [(5, 100.0, 6, 15), (9, 40.0, 6, 15)])
+@pytest.mark.rule(15)
 def test_slow_variants_have_their_round_when_all_others_are_done(
     asked: int,
     budget_s: float,
@@ -283,6 +288,7 @@ def test_what_a_resumed_run_has_is_not_charged_to_its_budget(
     assert [ran(executed, each) for each in ("feather", "orc", "csv")] == [counted] * 3
 
 
+@pytest.mark.rule(1)
 def test_memory_is_made_ready_for_what_was_used(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

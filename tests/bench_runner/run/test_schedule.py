@@ -65,12 +65,14 @@ def rounds_run(schedule: Schedule, noise: float = 0.2, limit: int = 50) -> dict[
     raise AssertionError("the schedule never ends")
 
 
+@pytest.mark.rule(15)
 def test_rounds_by_predicted_time() -> None:
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(11), chain("excel"): prediction(61)}
     ran = rounds_run(Schedule(chains, seed=1, rounds=None))
     assert {variant: len(rounds) for variant, rounds in ran.items()} == {"csv": 7, "xml": 3, "excel": 1}
 
 
+@pytest.mark.rule(15)
 def test_a_narrow_interval_stops_after_five_rounds() -> None:
     ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=None), noise=0.001)
     assert ran["csv"] == [1, 2, 3, 4, 5]
@@ -82,6 +84,7 @@ def test_rounds_that_the_user_fixed_are_all_run() -> None:
     assert {variant: len(rounds) for variant, rounds in ran.items()} == {"csv": 9, "excel": 9}
 
 
+@pytest.mark.rule(16)
 def test_raw_io_takes_part_as_long_as_another_of_its_data_set() -> None:
     chains = {chain("csv"): prediction(1), chain("raw-io"): prediction(0.1), chain("raw-io", "int"): prediction(0.1)}
     chains[chain("xml", "int")] = prediction(20)
@@ -95,6 +98,7 @@ def test_raw_io_takes_part_as_long_as_another_of_its_data_set() -> None:
     assert by_dataset == {"eq": 7, "int": 3}
 
 
+@pytest.mark.rule(15)
 def test_the_order_is_shuffled_by_the_seed_and_differs_between_rounds() -> None:
     chains = {chain(f"v{number}"): prediction(1) for number in range(12)}
     first = [each.variant for each in Schedule(chains, seed=5, rounds=3).due(1)]
@@ -106,6 +110,7 @@ def test_the_order_is_shuffled_by_the_seed_and_differs_between_rounds() -> None:
     assert first != other
 
 
+@pytest.mark.rule(15)
 def test_dear_chains_are_the_last_block() -> None:
     chains = {chain(f"cheap{n}"): prediction(1) for n in range(5)} | {
         chain(f"dear{n}"): prediction(20) for n in range(5)
@@ -114,6 +119,7 @@ def test_dear_chains_are_the_last_block() -> None:
     assert order == [False] * 5 + [True] * 5
 
 
+@pytest.mark.rule(1)
 def test_unsettled_samples_are_made_up_for() -> None:
     one = chain("csv")
     schedule = Schedule({one: prediction(1)}, seed=1, rounds=2)
@@ -139,6 +145,7 @@ def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, l
     raise AssertionError("the schedule never ends")
 
 
+@pytest.mark.rule(15)
 def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() -> None:
     """Else a round that was lost leaves a run of five rounds without a verdict."""
     five = list(range(1, 6))
@@ -153,6 +160,7 @@ def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() 
     assert ran == {"csv": [*five, 6, 7], "orc": [*five, 6, 7]}
 
 
+@pytest.mark.rule(15)
 def test_nobody_goes_on_for_a_verdict_that_cannot_be_had() -> None:
     two = {chain("csv"): prediction(1), chain("orc"): prediction(1)}
     # Three rounds lost of seven: none of both may run often enough.
@@ -259,6 +267,7 @@ def test_an_operation_that_failed_on_few_rows_is_not_wanted() -> None:
     assert schedule.wanted(one, 1) == ("save", "read")
 
 
+@pytest.mark.rule(15)
 def test_the_budget_takes_the_cheap_ones_first() -> None:
     a, b, c = chain("a"), chain("b"), chain("c")
     costs = {a: 5.0, b: 1.0, c: 2.0}
@@ -285,6 +294,7 @@ def test_raw_io_does_not_count_as_what_is_asked() -> None:
     assert with_verdicts(alone, {alone[0]: 1.0, alone[1]: 50.0}, 10) == alone
 
 
+@pytest.mark.rule(5)
 def test_predictions_scale_with_the_rows() -> None:
     one = chain("csv")
     found = predict(samples(one, (SECOND, 3 * SECOND), 0), rows=1000)
@@ -305,6 +315,7 @@ def test_a_training_loop_is_predicted_by_both_of_its_epochs() -> None:
 
 
 @pytest.mark.parametrize(("rows", "expected"), [(1_000_000, 20_000), (10_000, 2_000), (1_500, 1_000), (400, 400)])
+@pytest.mark.rule(15)
 def test_rows_of_the_pilot_round(rows: int, expected: int) -> None:
     assert pilot_rows(rows, 60 * rows) == expected
 
@@ -327,6 +338,7 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
     assert not is_small(2_000, 50 * 10**6 + 1, quick=True)
 
 
+@pytest.mark.rule(15)
 def test_a_race_goes_on_for_whoever_is_let_run() -> None:
     """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; raw I/O is with them."""
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
@@ -352,6 +364,7 @@ def test_a_race_looks_at_growing_intervals() -> None:
     assert list(itertools.islice(looks(), 12)) == [1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42]
 
 
+@pytest.mark.rule(15)
 def test_a_short_budget_goes_to_those_in_front() -> None:
     """Of six that take 2 s a round each, and raw I/O that takes 1 s."""
     ranked = [*"abcdef"]
@@ -372,6 +385,7 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
     assert kept(13, rounds=1) == 6
 
 
+@pytest.mark.rule(15)
 def test_nobody_races_alone() -> None:
     """What is due without anybody beside it, or only on one of two sizes, tells nothing of who is the best."""
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
@@ -388,6 +402,7 @@ def test_nobody_races_alone() -> None:
     assert racing([one, yardstick], (), uncounted) == [one, yardstick]
 
 
+@pytest.mark.rule(15)
 def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
     unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
     schedule = Schedule({chain("csv"): prediction(1), chain("xml"): unknown, chain("orc"): unknown}, seed=1, rounds=3)
@@ -404,6 +419,7 @@ def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
     assert [each.variant for each in schedule.due(3)] == ["csv"]
 
 
+@pytest.mark.rule(15)
 def test_what_a_first_round_has_shown_decides_the_rounds_and_the_order_to_come() -> None:
     """Where nothing had a pilot round, nothing is known of what takes long."""
     unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
@@ -435,6 +451,7 @@ def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
     assert ran == [["csv", "raw-io"]] * 5 + [["raw-io", "xml"]] * 5
 
 
+@pytest.mark.rule(15)
 def test_nobody_goes_on_for_what_waited() -> None:
     """They have no round in common, whatever is measured again."""
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(20)}
@@ -445,6 +462,7 @@ def test_nobody_goes_on_for_what_waited() -> None:
     assert [each.variant for each in schedule.due(6)] == ["xml"]
 
 
+@pytest.mark.rule(15)
 def test_slow_is_what_a_budget_cannot_wait_for() -> None:
     costs_s = {chain("csv"): 1.0, chain("orc"): 1.0, chain("raw-io"): 60.0}
     costs_s |= {chain("xml"): 3.0, chain("xml", "int"): 3.0}

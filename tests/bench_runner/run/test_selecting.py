@@ -29,6 +29,7 @@ def fitting(sample: Sample, threads: int = 1) -> int:
     return calls_that_fit(figures["first_ns"], figures["result_bytes"], kept=threads > 1, threads=threads)
 
 
+@pytest.mark.rule(19)
 def test_a_take_is_a_block_of_calls(run_faulty: Executor) -> None:
     sample = only(run_faulty, "takes", TAKE)
     assert sample.failure is None
@@ -72,6 +73,7 @@ def test_other_takes_are_verified_too(run_faulty: Executor, spelled: str) -> Non
         ("take_of_the_call_before", "row "),
     ],
 )
+@pytest.mark.rule(19)
 def test_one_wrong_call_voids_the_sample(run_faulty: Executor, fault: str, words: str) -> None:
     sample = only(run_faulty, fault, TAKE)
     assert sample.failure is not None
@@ -89,6 +91,7 @@ def test_a_copy_that_is_replaced_meanwhile_is_no_copy_to_measure(run_faulty: Exe
 
 
 @pytest.mark.parametrize("fault", ["take_keeps_what_it_has_read", "take_keeps_what_the_first_call_read"])
+@pytest.mark.rule(19)
 def test_a_handle_that_keeps_what_it_has_read_is_marked(run_faulty: Executor, fault: str) -> None:
     sample = only(run_faulty, fault, TAKE)
     assert sample.failure is None

@@ -53,6 +53,7 @@ def save(bench: Bench, dataset: StoredDataset, fault: str) -> Sample:
     ],
     indirect=["started_by"],
 )
+@pytest.mark.rule(20)
 def test_memory_of_what_is_started_counts(
     started_by: Bench, dataset: StoredDataset, fault: str, peak_bytes: int
 ) -> None:
@@ -77,6 +78,7 @@ def test_memory_of_what_is_started_counts(
     ],
     indirect=["started_by"],
 )
+@pytest.mark.rule(20)
 def test_cpu_time_of_what_is_started_counts(started_by: Bench, dataset: StoredDataset, fault: str) -> None:
     """Starting a process takes some as well; what burnt twice as much before the clock would show."""
     assert 0.98 * BURNT_NS <= save(started_by, dataset, fault).figures["cpu_ns"] <= BURNT_NS + 250 * 10**6

@@ -36,11 +36,13 @@ def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
 
 
 @pytest.mark.parametrize(("fault", "cached"), [("take_by_streams", False), ("take_by_streams_keeps", True)])
+@pytest.mark.rule(19)
 def test_a_handle_that_keeps_what_streams_have_read_is_marked(run_faulty: Executor, fault: str, cached: bool) -> None:
     """By calls before the block and after it: in the block calls overlap, and none is of its first half alone."""
     assert only(run_faulty, fault, TAKE).cached == cached
 
 
+@pytest.mark.rule(19)
 def test_a_handle_that_mixes_up_answers_of_streams_is_found(run_faulty: Executor) -> None:
     sample = only(run_faulty, "take_streams_mixed_up", TAKE)
     assert sample.failure is not None
@@ -69,6 +71,7 @@ def test_a_kept_handle_projects_other_columns_each_time(run_faulty: Executor) ->
     assert sample.figures["first_ns"] > 0
 
 
+@pytest.mark.rule(19)
 def test_one_wrong_projection_of_many_voids_the_sample(run_faulty: Executor) -> None:
     """Under the names that were asked for lie the columns of the call before."""
     sample = only(run_faulty, "project_kept_gives_the_columns_before", PROJECT)

@@ -107,6 +107,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.rule(19)
 def test_a_loader_that_hands_out_something_else_is_found(run_faulty: Executor, fault: str) -> None:
     operation, words = FAULTS[fault]
     sample = only(run_faulty, fault, operation)

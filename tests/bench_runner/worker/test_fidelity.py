@@ -90,12 +90,14 @@ def test_a_declared_loss_is_lossy(tmp_path: Path) -> None:
     assert records["string", False].outcome == "exact"
 
 
+@pytest.mark.rule(12)
 def test_an_undeclared_change_is_an_error(tmp_path: Path) -> None:
     record = found(Memory(without_dictionaries), ARROW, tmp_path)["categorical", True]
     assert record.outcome == "error"
     assert record.how.startswith("\"value\" row 0: stored 'red' (dictionary")
 
 
+@pytest.mark.rule(12)
 def test_a_declared_loss_that_does_not_occur_is_an_error(tmp_path: Path) -> None:
     record = found(Memory(lambda table: table, DICTIONARY), ARROW, tmp_path)["categorical", False]
     assert (record.outcome, record.how) == ("error", "declared, but did not occur: categoricals become text")

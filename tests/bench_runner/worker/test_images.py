@@ -69,6 +69,7 @@ def test_nothing_is_converted_inside_the_clock() -> None:
     assert targets.from_native(images, target, None) is images  # type: ignore[arg-type]
 
 
+@pytest.mark.rule(7)
 def test_touching_reads_a_byte_of_each_page() -> None:
     """Counted by ones at every place that must be looked at."""
     large = np.zeros((3, PAGE_BYTES), np.uint8)
@@ -200,6 +201,7 @@ def test_the_bound_over_all_images_counts_those_that_came_back_exactly(dataset: 
 
 
 @pytest.mark.parametrize("spoil", ["view", "readonly"])
+@pytest.mark.rule(7)
 def test_arrays_that_are_not_owned_are_found(dataset: Path, spoil: str) -> None:
     images = held()
     if spoil == "view":

@@ -20,6 +20,7 @@ TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("isolate", "asked"), [("forkserver", ASKED), ("spawn", probe_check.SHORT)])
+@pytest.mark.rule(3, 13, 18)
 def test_known_allocations_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
 ) -> None:
@@ -40,6 +41,7 @@ def test_known_allocations_are_seen(
     assert probe_check.error_bytes(answers) < 1e6
 
 
+@pytest.mark.rule(13)
 def test_the_error_is_the_largest_deviation_of_exact_allocations() -> None:
     answers = [
         probe_check.KnownAnswer("numpy", 100, 90, 0),

@@ -149,6 +149,7 @@ def task(tmp_path: Path, dataset: StoredDataset) -> MeasureTask:
     )
 
 
+@pytest.mark.rule(1)
 def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     """Rules 1, 2, 3 and 6: primed small, the input in hand, the machine at rest, a clean slate, the reset; the sync
     after the clock."""
@@ -271,17 +272,20 @@ def test_without_a_call_of_its_own_columns_are_selected_from_everything(
     assert (answer.fallback, answer.fidelity, answer.saw_all) == (READ_ALL, "exact", False)
 
 
+@pytest.mark.rule(11)
 def test_only_the_last_reader_removes_the_stored_copy(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     list(worker.measure(task, phase))
     list(worker.measure(replace(task, operation="read", last_reader=False), phase))
     assert task.location.exists()
 
 
+@pytest.mark.rule(2)
 def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
     list(worker.measure(replace(task, rows=10), phase))
     assert [what for what, _ in order.seen if what.startswith("save")] == ["save 10 rows", "save 10 rows"]
 
 
+@pytest.mark.rule(11)
 def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: StoredDataset
 ) -> None:
@@ -321,6 +325,7 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
         verification.read_back(adapter, Path("table"))
 
 
+@pytest.mark.rule(3)
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule 3: collector, then pools, then the C library's heap."""
     done: list[str] = []
@@ -341,6 +346,7 @@ def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> No
     assert done[4:] == ["collector 1", "one", "two", "heap"]
 
 
+@pytest.mark.rule(3)
 def test_containers_are_counted_and_many_of_them_collect() -> None:
     before = clean_slate.containers_made()
     kept = [[number] for number in range(50_000)]
@@ -373,6 +379,7 @@ def test_what_priming_makes_tells_whether_all_garbage_is_collected(
 
 
 @pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
+@pytest.mark.rule(3)
 def test_a_full_collection_that_nobody_expected_is_told(
     thorough: bool, told: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +390,7 @@ def test_a_full_collection_that_nobody_expected_is_told(
     assert answer.collected is told
 
 
+@pytest.mark.rule(3)
 def test_every_pool_of_arrow_is_known() -> None:
     names = {pool.backend_name for pool in clean_slate._arrow_pools()}
     assert names == {*pa.supported_memory_backends(), pa.default_memory_pool().backend_name}

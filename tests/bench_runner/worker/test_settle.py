@@ -36,6 +36,7 @@ def touched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.rule(1)
 def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> None:
     settler = ScriptedSettler(tmp_path, [GOOD, Control(145, 145)])
     assert settler.settle(NEED_BYTES).settled
@@ -43,11 +44,13 @@ def test_a_good_control_settles_at_once(tmp_path: Path, touched: list[int]) -> N
     assert touched == [NEED_BYTES, NEED_BYTES]
 
 
+@pytest.mark.rule(1)
 def test_the_controls_own_memory_is_made_ready_for_a_small_sample(tmp_path: Path, touched: list[int]) -> None:
     ScriptedSettler(tmp_path, [GOOD]).settle(1000)
     assert touched == [settle.CONTROL_BYTES]
 
 
+@pytest.mark.rule(1)
 def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
@@ -63,6 +66,7 @@ def test_memory_is_made_ready_before_the_control(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
+@pytest.mark.rule(1)
 def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched: list[int], slow: Control) -> None:
     settler = ScriptedSettler(tmp_path, [slow, GOOD])
     settler.learn(GOOD)
@@ -81,6 +85,7 @@ def test_writing_and_memory_are_each_held_against_their_own_best(tmp_path: Path,
     assert settler.settle(NEED_BYTES).tries == 2
 
 
+@pytest.mark.rule(1)
 def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched: list[int]) -> None:
     settler = ScriptedSettler(tmp_path, [GOOD, SLOW_WRITE, SLOW_WRITE, SLOW_MEMORY])
     settler.settle(0)
@@ -90,6 +95,7 @@ def test_three_slow_controls_leave_the_sample_unsettled(tmp_path: Path, touched:
     assert rest.control == SLOW_MEMORY
 
 
+@pytest.mark.rule(1)
 def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = [50 * 10**6, 20 * 10**6, 10 * 10**6]
     monkeypatch.setattr(linux, "unwritten_bytes", lambda: left.pop(0))
@@ -97,6 +103,7 @@ def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
     assert left == []
 
 
+@pytest.mark.rule(1)
 def test_write_back_that_never_ends_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
 ) -> None:
@@ -119,6 +126,7 @@ def test_earlier_writes_are_synced_before_each_try(
     assert synced == [tmp_path] * 3
 
 
+@pytest.mark.rule(1)
 def test_at_most_half_of_the_free_memory_is_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
 ) -> None:
@@ -127,6 +135,7 @@ def test_at_most_half_of_the_free_memory_is_touched(
     assert touched == [10**9 // 2]
 
 
+@pytest.mark.rule(1)
 def test_no_more_is_made_ready_than_a_guest_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
 ) -> None:
@@ -142,6 +151,7 @@ def test_the_best_control_is_each_figure_on_its_own(tmp_path: Path, touched: lis
     assert settler.best == GOOD
 
 
+@pytest.mark.rule(1)
 def test_a_worker_goes_by_the_runs_best(tmp_path: Path, touched: list[int]) -> None:
     settler = ScriptedSettler(tmp_path, [SLOW_WRITE] * 3)
     settler.learn(GOOD)
@@ -149,6 +159,7 @@ def test_a_worker_goes_by_the_runs_best(tmp_path: Path, touched: list[int]) -> N
     assert Settler(tmp_path, GOOD).best == GOOD
 
 
+@pytest.mark.rule(1)
 def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
     rest = Settler(tmp_path).settle(0)
     assert rest.control.write_ns > 0
@@ -164,6 +175,7 @@ def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None
     assert caught.value.filename == str(tmp_path / "control")
 
 
+@pytest.mark.rule(1)
 def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the last bytes before one both halves take two to four times as long, and a whole cell is left out."""
     sources: list[int] = []
@@ -194,6 +206,7 @@ NEVER = Readiness(False, "nothing was taken back")
         ([31, 30, 33], False, "took 1.1 times as long as right after"),
     ],
 )
+@pytest.mark.rule(1)
 def test_whether_the_host_takes_memory_back_is_examined(
     touches_ms: list[int], gains: bool, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +250,7 @@ def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: li
         (1_000_000_000, 3_000_000_000, 900_000_000),
     ],
 )
+@pytest.mark.rule(1)
 def test_more_memory_is_made_ready_where_a_sample_needs_it_and_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_bytes: int, need_bytes: int, most_bytes: int
 ) -> None:
@@ -264,12 +278,14 @@ def test_where_memory_is_not_touched_nothing_more_is_examined(tmp_path: Path, to
     assert touched == []
 
 
+@pytest.mark.rule(1)
 def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: list[int]) -> None:
     assert ScriptedSettler(tmp_path, [GOOD], NEVER).settle(NEED_BYTES).settled
     assert touched == []
 
 
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
+@pytest.mark.rule(1)
 def test_a_slow_control_is_settled_all_the_same_and_remembered(
     tmp_path: Path, touched: list[int], slow: Control
 ) -> None:

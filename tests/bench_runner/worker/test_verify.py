@@ -92,12 +92,14 @@ def test_none_become_empty_text_is_found(target: Target) -> None:
 
 
 @pytest.mark.parametrize("name", STORED.column_names)
+@pytest.mark.rule(11)
 def test_the_last_value_is_compared(name: str, target: Target) -> None:
     (problem,) = verdict(with_value(name, LAST_ROW, STORED[name][LAST_ROW - 2].as_py()), target).problems
     assert problem.startswith(f'"{name}" row {LAST_ROW}: stored ')
 
 
 @pytest.mark.parametrize("name", STORED.column_names)
+@pytest.mark.rule(11)
 def test_a_value_that_became_null_is_found(name: str, target: Target) -> None:
     assert len(verdict(with_value(name, 30, None), target).problems) == 1
 
@@ -155,6 +157,7 @@ def test_the_zone_counts(target: Target) -> None:
     assert len(verdict(other, target).problems) == 1
 
 
+@pytest.mark.rule(8)
 def test_numpy_for_masked_is_found() -> None:
     frame = targets.make(STORED, PANDAS).astype({"count": "float64"})
     (problem,) = compare(STORED, frame, PANDAS).problems
@@ -437,6 +440,7 @@ def test_a_bound_stands_when_another_loss_has_none(target: Target) -> None:
     assert verdict(rounded(8), target, both).outcome == "different"
 
 
+@pytest.mark.rule(12)
 def test_a_declared_loss_outside_its_bound(target: Target) -> None:
     assert verdict(rounded(8), target, (TEN_DECIMALS,)).outcome == "different"
 
@@ -458,6 +462,7 @@ def test_a_declared_loss_that_does_not_occur_is_exact(target: Target) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 1e300, float("inf"), 4.2])
+@pytest.mark.rule(12)
 def test_a_fault_in_a_lossy_column_is_found(wrong: float | None, target: Target) -> None:
     values = rounded(10)["share"].to_pylist()
     values[40] = wrong

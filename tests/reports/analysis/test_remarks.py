@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bench_runner.results.information import FactInfo
 from bench_runner.results.statistics import summarise
 from reports.analysis.remarks import remarks
@@ -29,6 +31,7 @@ def test_what_the_run_has_found_itself_needs_no_remark() -> None:
     assert told({"fidelity": FactInfo(measured="2026-11-20", key="k", new=9)}) == []
 
 
+@pytest.mark.rule(15)
 def test_a_run_says_how_much_of_it_was_timed() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",))
     run.info.stages_ns = {"data": 10**9, "round 1": 2 * 10**9}

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Conditions, Failure, Run, Sample, changed
-from reports.sources import f3, lance
-from reports.sources.claims import MOST_NAMED, Judged, Source, judged, needed_by, published
-from reports.sources.claims_shown import SOURCES, markdown, show
+from reports.analysis.near_storage.workloads import published_rows
+from reports.sources.claims import MOST_NAMED, SOURCES, Judged, Source, judged, needed_by, published
+from reports.sources.claims_shown import markdown, show
 from reports.sources.judging import Verdict
 from tests.reports.factory import make_run, make_sample
 
 ARROW = Conditions(target="arrow", track="access")
+F3, LANCE = SOURCES["f3"], SOURCES["lance"]
+MINI_BLOCK, FULL_ZIP = LANCE.variants["mini-block"], LANCE.variants["full-zip"]
 ONE, TEN = "take[rows=1,handle=kept]", "take[rows=10,handle=kept]"
 
 
@@ -56,20 +56,20 @@ ROW = {
 
 def test_a_claim_holds_where_every_relation_does() -> None:
     for key in ("lance-first", "f3-second", "parquet-last"):
-        found = of(key, f3.SOURCE, run_of(ROW))
+        found = of(key, F3, run_of(ROW))
         assert found.verdict is Verdict.HOLDS, key
         assert found.ours
         assert "core, bi, classic, geo, log, ml, tpch-lineitem: not in this run" in found.reason
         assert f"{found.claim.command} measures take 1 row time" in found.reason
-    assert "our F3 is Python and C, theirs Rust" in of("f3-second", f3.SOURCE, run_of(ROW)).reason
+    assert "our F3 is Python and C, theirs Rust" in of("f3-second", F3, run_of(ROW)).reason
 
 
 def test_a_claim_does_not_hold_where_one_relation_is_contradicted() -> None:
     other = {**ROW, (ONE, "f3[codec=none]", "events"): 3.0}
-    found = of("f3-second", f3.SOURCE, run_of(other))
+    found = of("f3-second", F3, run_of(other))
     assert found.verdict is Verdict.DOES_NOT
     assert found.ours == ("events: f3[codec=none] 3.01 ms, vortex[engine=vortex-data,library_cache=off] 2.01 ms",)
-    assert of("lance-first", f3.SOURCE, run_of(other)).verdict is Verdict.HOLDS
+    assert of("lance-first", F3, run_of(other)).verdict is Verdict.HOLDS
 
 
 def test_a_claim_of_how_many_times_is_held_to_that() -> None:
@@ -78,15 +78,15 @@ def test_a_claim_of_how_many_times_is_held_to_that() -> None:
         (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 99.0,
     }
     key = "far-faster-than-plain-parquet"
-    assert of(key, lance.SOURCE, run_of(cells)).verdict is Verdict.DOES_NOT
+    assert of(key, LANCE, run_of(cells)).verdict is Verdict.DOES_NOT
     cells[ONE, "parquet[engine=pyarrow,codec=none]", "events"] = 101.0
-    assert of(key, lance.SOURCE, run_of(cells)).verdict is Verdict.HOLDS
-    alike = {(TEN, lance.MINI_BLOCK, "values[bytes=64]"): 1.0, (TEN, lance.FULL_ZIP, "values[bytes=64]"): 1.4}
-    assert of("alike-when-small", lance.SOURCE, run_of(alike)).verdict is Verdict.HOLDS
-    alike[TEN, lance.FULL_ZIP, "values[bytes=64]"] = 1.6
-    assert of("alike-when-small", lance.SOURCE, run_of(alike)).verdict is Verdict.DOES_NOT
-    alike[TEN, lance.FULL_ZIP, "values[bytes=64]"] = 0.6
-    assert of("alike-when-small", lance.SOURCE, run_of(alike)).verdict is Verdict.DOES_NOT
+    assert of(key, LANCE, run_of(cells)).verdict is Verdict.HOLDS
+    alike = {(TEN, MINI_BLOCK, "values[bytes=64]"): 1.0, (TEN, FULL_ZIP, "values[bytes=64]"): 1.4}
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.HOLDS
+    alike[TEN, FULL_ZIP, "values[bytes=64]"] = 1.6
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.DOES_NOT
+    alike[TEN, FULL_ZIP, "values[bytes=64]"] = 0.6
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.DOES_NOT
 
 
 def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
@@ -106,20 +106,29 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
                 for dataset in finding.datasets:
                     assert all(subject.dataset in each.reason for subject in needed_by(finding, dataset))
     lacking = {key: value for key, value in ROW.items() if "orc" not in key[1]}
-    found = of("f3-second", f3.SOURCE, run_of(lacking))
+    found = of("f3-second", F3, run_of(lacking))
     assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, ())
     assert "events: no figure of orc[engine=pyarrow,codec=none] (not in this run)" in found.reason
     assert found.claim.command in found.reason
-    few = of("f3-second", f3.SOURCE, run_of(ROW, rounds=2))
+    few = of("f3-second", F3, run_of(ROW, rounds=2))
     assert few.verdict is Verdict.OPEN
     assert "2 rounds" in few.reason
 
 
 def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
-    found = of("f3-second", f3.SOURCE, run_of(ROW, fallback="read-all"))
+    found = of("f3-second", F3, run_of(ROW, fallback="read-all"))
     assert found.verdict is Verdict.NOT_TESTABLE
     assert "vortex[engine=vortex-data,library_cache=off]" in found.reason
     assert "(no call of its own: read-all)" in found.reason
+
+
+def test_a_wrong_answer_bears_nothing_out() -> None:
+    """Whatever other rounds took: such a cell has no rank either."""
+    wrong = Failure(kind="mismatch", reason="row 3")
+    some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
+    found = of("f3-second", F3, both(run_of(ROW), some))
+    assert found.verdict is Verdict.NOT_TESTABLE
+    assert "no figure of f3[codec=none] (answered wrongly in a counted round)" in found.reason
 
 
 def test_what_a_library_had_in_its_own_memory_is_told() -> None:
@@ -128,7 +137,7 @@ def test_what_a_library_had_in_its_own_memory_is_told() -> None:
     rest = {key: value for key, value in ROW.items() if key not in quick}
     run = both(run_of(rest), run_of(quick, cached=True))
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
-    for found in (of("f3-second", f3.SOURCE, run), of("f3-second", f3.SOURCE, nothing, run)):
+    for found in (of("f3-second", F3, run), of("f3-second", F3, nothing, run)):
         names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
         assert found.verdict is Verdict.NOT_TESTABLE
         assert f"events: no figure of {names} (answered from the library's own memory)" in found.reason
@@ -139,10 +148,10 @@ def test_what_a_library_had_in_its_own_memory_is_told() -> None:
 def test_where_all_data_sets_are_left_out_for_another_reason_no_command_is_named() -> None:
     cells = {
         (TEN, variant, dataset): 1.0
-        for variant in (lance.FULL_ZIP, lance.MINI_BLOCK)
+        for variant in (FULL_ZIP, MINI_BLOCK)
         for dataset in ("values[bytes=1024]", "values[bytes=4096]")
     }
-    found = of("full-zip-for-large", lance.SOURCE, run_of(cells, cached=True))
+    found = of("full-zip-for-large", LANCE, run_of(cells, cached=True))
     assert found.verdict is Verdict.NOT_TESTABLE
     assert "own memory" in found.reason
     assert found.claim.command not in found.reason
@@ -153,14 +162,14 @@ def test_what_is_not_installed_is_told() -> None:
     lance_cell = {key: value for key, value in ROW.items() if key[1].startswith("lance")}
     rest = {key: value for key, value in ROW.items() if key not in lance_cell}
     none = tuple(changed(sample, figures={}, failure=failed) for sample in run_of(lance_cell).samples)
-    found = of("lance-first", f3.SOURCE, replace(run_of(rest), samples=(*run_of(rest).samples, *none)))
+    found = of("lance-first", F3, replace(run_of(rest), samples=(*run_of(rest).samples, *none)))
     assert "events: no figure of lance[engine=pylance] (not installed)" in found.reason
 
 
 READ = {
-    ("read", f3.F3, "core"): 50.0,
-    ("read", f3.PARQUET, "core"): 100.0,
-    ("read", f3.ORC, "core"): 200.0,
+    ("read", F3.variants["f3"], "core"): 50.0,
+    ("read", F3.variants["parquet"], "core"): 100.0,
+    ("read", F3.variants["orc"], "core"): 200.0,
 }
 
 
@@ -171,65 +180,63 @@ READ = {
 def test_what_is_of_other_rows_or_machines_is_not_compared(told: dict[str, Any], first: bool) -> None:
     """Parquet reads a fortieth of the rows in 4 ms: that says nothing of F3, which reads all of them."""
     whole = run_of(READ)
-    few = run_of({("read", f3.PARQUET, "core"): 4.0}, **told)
-    found = of("reads-faster", f3.SOURCE, both(few, whole) if first else both(whole, few))
+    few = run_of({("read", F3.variants["parquet"], "core"): 4.0}, **told)
+    found = of("reads-faster", F3, both(few, whole) if first else both(whole, few))
     assert found.verdict is Verdict.HOLDS
     assert found.ours == ("core: f3[codec=none] 50.2 ms, parquet[engine=pyarrow,codec=none] 100 ms",)
 
 
 def test_a_verdict_on_one_of_several_machines_says_which() -> None:
-    run = both(run_of(READ), run_of({("read", f3.PARQUET, "core"): 4.0}, machine="lab-2"))
+    run = both(run_of(READ), run_of({("read", F3.variants["parquet"], "core"): 4.0}, machine="lab-2"))
     assert "(read time, cache warm, target arrow, machine lab-1)" in markdown([run], "f3")
 
 
 def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
     """Parquet without a codec says nothing of it: the source has block compression as the cause."""
-    megabytes = {f3.F3: 19, f3.PARQUET: 19.2, f3.PARQUET_USUAL: 15}
+    megabytes = {F3.variants["f3"]: 19, F3.variants["parquet"]: 19.2, F3.variants["parquet-usual"]: 15}
     samples = tuple(
         changed(sample, operation=operation, figures={"wall_ns": 10**9, "size_bytes": int(value * 1e6)}, saw_all=True)
         for variant, value in megabytes.items()
         for operation in ("save", "read")
         for sample in run_of({("save", variant, "core"): 1.0}).samples
     )
-    found = of("larger-than-parquet", f3.SOURCE, replace(run_of({}), samples=samples))
+    found = of("larger-than-parquet", F3, replace(run_of({}), samples=samples))
     assert found.verdict is Verdict.HOLDS, found.reason
     assert found.ours == ("core: parquet[engine=pyarrow,codec=snappy] 15.0 MB, f3[codec=none] 19.0 MB",)
 
 
 LANCE_RATES = {
-    "full-zip-for-large": {lance.FULL_ZIP: "256 bytes: full-zip", lance.MINI_BLOCK: "256 bytes: mini-block"},
-    "alike-when-small": {lance.FULL_ZIP: "16 bytes: full-zip", lance.MINI_BLOCK: "16 bytes: mini-block"},
-    "scan-keeps-up": {lance.LANCE_2_1: "code: Lance 2.1", lance.TUNED: "code: Parquet at best"},
+    "full-zip-for-large": {"full-zip": "256 bytes: full-zip", "mini-block": "256 bytes: mini-block"},
+    "alike-when-small": {"full-zip": "16 bytes: full-zip", "mini-block": "16 bytes: mini-block"},
+    "scan-keeps-up": {"lance-2.1": "code: Lance 2.1", "tuned": "code: Parquet at best"},
 }
 """By claim: which published rate is that of which of our variants."""
 
 
 @pytest.mark.parametrize("key", LANCE_RATES)
 def test_the_figures_of_lances_authors_bear_their_claims_out(key: str) -> None:
-    text = resources.files("reports.sources").joinpath("published/lance.csv").read_text()
-    rates = {row["what"]: row["value"] for row in csv.DictReader(text.splitlines()) if row["claim"] == key}
-    claim = next(claim for claim in lance.SOURCE.claims if claim.key == key)
+    rates = {row["what"]: row["value"] for row in published_rows("lance.csv") if row["claim"] == key}
+    claim = next(claim for claim in LANCE.claims if claim.key == key)
     assert claim.finding is not None
     operation = claim.finding.pairs[0].lower.column.operation
     cells = {
-        (operation, variant, dataset): 1e6 / float(rates[what])
+        (operation, LANCE.variants[variant], dataset): 1e6 / float(rates[what])
         for variant, what in LANCE_RATES[key].items()
         for dataset in claim.finding.datasets
     }
-    found = of(key, lance.SOURCE, run_of(cells))
+    found = of(key, LANCE, run_of(cells))
     assert found.verdict is Verdict.HOLDS, found.reason
 
 
 def test_of_several_runs_the_one_counts_that_has_it() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
-    assert of("f3-second", f3.SOURCE, nothing, run_of(ROW)).verdict is Verdict.HOLDS
+    assert of("f3-second", F3, nothing, run_of(ROW)).verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-def test_every_claim_has_published_figures_and_every_figure_a_claim(source: Source) -> None:
-    assert set(published(source)) == {claim.key for claim in source.claims}
-    text = resources.files("reports.sources").joinpath(f"published/{source.file}").read_text()
-    for row in csv.DictReader(text.splitlines()):
+@pytest.mark.parametrize(("name", "source"), SOURCES.items(), ids=SOURCES)
+def test_every_claim_has_published_figures_and_every_figure_a_claim(name: str, source: Source) -> None:
+    assert set(published(name)) == {claim.key for claim in source.claims}
+    for row in published_rows(f"{name.replace('-', '_')}.csv"):
         assert all(row[name] for name in ("claim", "source", "what", "value")), row
     for claim in source.claims:
         assert (claim.finding is None) == bool(claim.untestable), claim.key

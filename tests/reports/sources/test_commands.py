@@ -15,8 +15,7 @@ from bench_runner.results.records import Conditions, changed
 from format_bench.api.request import requested
 from format_bench.api.run import planned
 from format_bench.commands.run import run, selected
-from reports.sources.claims import Claim, needed_by
-from reports.sources.claims_shown import SOURCES
+from reports.sources.claims import SOURCES, Claim, needed_by
 from reports.sources.findings import Subject
 
 TESTED = {

@@ -10,14 +10,16 @@ import pytest
 from bench_runner.registries import engine_of
 from bench_runner.results.records import Conditions, Run, Sample, changed
 from bench_runner.suites.documents import SUITE
-from reports.sources import documents
-from reports.sources.claims import Judged, judged
+from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
-from reports.sources.documents import AMAX, INTERPRETED, OPEN, SELECTIVITIES, VECTOR, ask, ranged
-from reports.sources.documents_tables import FIELDS, published, tables
+from reports.sources.documents_tables import FIELDS, SELECTIVITIES, published, tables
 from reports.sources.judging import Verdict
 from tests.reports.factory import make_run, make_sample
 
+SOURCE = SOURCES["documents"]
+AMAX, VECTOR, OPEN = (SOURCE.variants[name] for name in ("amax", "vector", "open"))
+Q2 = "ask[query=q2]"
+BY_INDEX = "range[selectivity=1e-05,paths=5,by=index]"
 CONDITIONS = Conditions(target="documents", track="access")
 Cells = Mapping[tuple[str, str, str], float]
 """Milliseconds by data set, variant and operation; megabytes of a save by 'size'."""
@@ -44,7 +46,7 @@ def run_of(cells: Cells, *, rounds: int = 5, fallback: str = "") -> Run:
 
 
 def of(key: str, run: Run) -> Judged:
-    return next(each for each in judged([run], documents.SOURCE) if each.claim.key == key)
+    return next(each for each in judged([run], SOURCE) if each.claim.key == key)
 
 
 def layouts(dataset: str, operation: str, amax: float, vector: float, rows: float) -> Cells:
@@ -54,12 +56,12 @@ def layouts(dataset: str, operation: str, amax: float, vector: float, rows: floa
 
 def of_questions(amax: float) -> Cells:
     """Q2 to Q4 of wos, of which rows take 9 and 10."""
-    questions = [layouts("wos", ask(number).operation, amax, 9, 10) for number in (2, 3, 4)]
+    questions = [layouts("wos", f"ask[query=q{number}]", amax, 9, 10) for number in (2, 3, 4)]
     return {key: value for each in questions for key, value in each.items()}
 
 
 def scans(one: float, ten: float) -> Cells:
-    spelled = {paths: ranged("0.001", paths, "scan").operation for paths in (1, 10)}
+    spelled = {paths: f"range[selectivity=0.001,paths={paths},by=scan]" for paths in (1, 10)}
     return {("tweets-2016", AMAX, spelled[1]): one, ("tweets-2016", AMAX, spelled[10]): ten}
 
 
@@ -72,8 +74,8 @@ def scans(one: float, ten: float) -> Cells:
         ("ingest-tweets", layouts("tweets", "save", 100, 82, 95), layouts("tweets", "save", 100, 70, 95)),
         (
             "tweets-queries",
-            layouts("tweets", ask(2).operation, 3.1, 39.9, 48.5),
-            layouts("tweets", ask(2).operation, 5, 39.9, 48.5),
+            layouts("tweets", Q2, 3.1, 39.9, 48.5),
+            layouts("tweets", Q2, 5, 39.9, 48.5),
         ),
         ("wos-queries", of_questions(3), of_questions(4)),
         ("scan-columns", scans(1.0, 9.6), scans(1.0, 9.4)),
@@ -86,19 +88,19 @@ def test_a_finding_holds_or_does_not_by_our_figures(key: str, holding: Cells, no
 
 
 def test_what_is_answered_by_reading_all_bears_nothing_out() -> None:
-    cells = layouts("tweets", ask(2).operation, 3.1, 39.9, 48.5)
+    cells = layouts("tweets", Q2, 3.1, 39.9, 48.5)
     assert of("tweets-queries", run_of(cells, fallback="read-all")).verdict is Verdict.NOT_TESTABLE
 
 
 def test_ways_of_execution_are_apart() -> None:
-    interpreted = {INTERPRETED["amax"]: 12.0, INTERPRETED["vector"]: 10.0}
-    cells = {("sensors", stored, ask(2).operation): value for stored, value in interpreted.items()}
+    interpreted = {SOURCE.variants["amax-interpreted"]: 12.0, SOURCE.variants["vector-interpreted"]: 10.0}
+    cells = {("sensors", stored, Q2): value for stored, value in interpreted.items()}
     assert of("interpreted", run_of(cells)).verdict is Verdict.HOLDS
     assert of("generated", run_of(cells)).verdict is Verdict.NOT_TESTABLE
 
 
 def test_table_3_has_our_figures_in_their_places() -> None:
-    cells = {("tweets-2016", AMAX, ranged("1e-05", 5, "index").operation): 2.5}
+    cells = {("tweets-2016", AMAX, BY_INDEX): 2.5}
     (table,) = tables([run_of(cells)])
     assert "tweets-2016, 1,000,000 documents" in table.title
     assert table.texts[6] == ["5", "index, 0.001 %", "33", "2.50 ±0%"]
@@ -108,7 +110,7 @@ def test_table_3_has_our_figures_in_their_places() -> None:
 
 
 def test_table_3_has_machines_apart() -> None:
-    run = run_of({("tweets-2016", AMAX, ranged("1e-05", 5, "index").operation): 2.5})
+    run = run_of({("tweets-2016", AMAX, BY_INDEX): 2.5})
     moved = tuple(changed(sample, machine="lab-2") for sample in run.samples)
     titles = [table.title for table in tables([replace(run, samples=(*run.samples, *moved))])]
     assert [title.rpartition(", ")[2] for title in titles] == ["machine lab-1)", "machine lab-2)"]
@@ -117,7 +119,7 @@ def test_table_3_has_machines_apart() -> None:
 def test_what_a_finding_asks_for_can_be_measured() -> None:
     """Operations are spelled as the suite has them, data sets named as there."""
     offered = {*SUITE.operations, *SUITE.operations_on_request}
-    for claim in documents.SOURCE.claims:
+    for claim in SOURCE.claims:
         assert claim.finding is not None
         for pair in claim.finding.pairs:
             assert {pair.lower.column.operation, pair.higher.column.operation} <= offered, claim.key
@@ -146,7 +148,7 @@ def test_the_page_has_findings_a_table_and_slips() -> None:
 
 def test_what_a_finding_is_about_is_spelled_as_our_store_has_it() -> None:
     """A variant that is not, would never be found in a run."""
-    for claim in documents.SOURCE.claims:
+    for claim in SOURCE.claims:
         for pair in claim.finding.pairs if claim.finding is not None else ():
             for spelled in (pair.lower.format, pair.higher.format):
                 engine, settings = engine_of(spelled)

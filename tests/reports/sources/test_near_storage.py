@@ -8,14 +8,16 @@ from dataclasses import replace
 import pytest
 
 from bench_runner.results.records import Conditions, Run, Sample, changed
-from reports.sources import near_storage
-from reports.sources.claims import Judged, judged
+from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
 from reports.sources.judging import Verdict
-from reports.sources.near_storage import SHARES, UNPRUNED, V1, V1_KEPT, V2
 from reports.sources.near_storage_tables import published, tables
 from tests.reports.factory import make_run, make_sample
 
+SOURCE = SOURCES["near-storage"]
+V1, V1_KEPT, V2, UNPRUNED, PRUNED = (
+    SOURCE.variants[name] for name in ("V1", "V1, footers kept", "V2", "unpruned", "pruned")
+)
 LOCAL = Conditions(target="arrow", track="access")
 FAR = Conditions(target="arrow", track="access", network="1000mbit", service="warm")
 STORED_BYTES = 2_000_000_000
@@ -55,7 +57,7 @@ def theirs(
 
 
 def of(key: str, run: Run) -> Judged:
-    return next(each for each in judged([run], near_storage.SOURCE) if each.claim.key == key)
+    return next(each for each in judged([run], SOURCE) if each.claim.key == key)
 
 
 TESTED = ("selective-v1", "selective-v2", "falls", "half-is-all", "v2-faster", "nothing-matches")
@@ -91,8 +93,8 @@ def test_a_figure_that_contradicts_a_finding_is_seen(key: str, change: Callable[
 def test_techniques_are_told_apart() -> None:
     rates = {
         (UNPRUNED, "query[groups=0.01]"): 1.0,
-        (near_storage.PRUNED, "query[groups=0.01]"): 40.0,
-        (near_storage.PRUNED, "query[groups=0.01,values=100]"): 40.0,
+        (PRUNED, "query[groups=0.01]"): 40.0,
+        (PRUNED, "query[groups=0.01,values=100]"): 40.0,
         (V1_KEPT, "query[groups=0.01,values=100]"): 38.0,
         (V1_KEPT, "query[groups=0.01,values=100,columns=1]"): 80.0,
         (V1_KEPT, "aggregate[groups=0.01,values=100]"): 78.0,
@@ -198,7 +200,10 @@ def test_without_a_save_nobody_knows_how_many_bytes_there_are() -> None:
 
 
 def test_every_share_of_the_thesis_is_asked_for() -> None:
-    assert [point.percent / 100 for point in published()["V1"]] == list(SHARES)
+    (claim,) = (each for each in SOURCE.claims if each.key == "v2-faster")
+    assert claim.finding is not None
+    asked = {pair.lower.column.operation for pair in claim.finding.pairs} | {"query[groups=0.0]"}
+    assert {f"query[groups={point.percent / 100}]" for point in published()["V1"]} == asked
 
 
 def test_the_page_has_findings_tables_and_slips() -> None:
@@ -212,7 +217,7 @@ def test_the_cpu_time_of_the_client_alone_bears_nothing_out(key: str) -> None:
     """Over a network the services work too: a way that leaves all to them would take next to none."""
     operations = ("query[groups=0.1]", "query[groups=0.01,values=100]", "query[groups=0.01,values=100,columns=1]")
     cells = [*operations, "aggregate[groups=0.01,values=100]"]
-    rates = {(way, operation): 1.0 for way in (V1, V2, V1_KEPT, near_storage.PRUNED) for operation in cells}
+    rates = {(way, operation): 1.0 for way in (V1, V2, V1_KEPT, PRUNED) for operation in cells}
     assert of(key, run_of(rates)).verdict is not Verdict.NOT_TESTABLE
     served = of(key, run_of(rates, changed(LOCAL, network="loopback", service="warm")))
     assert served.verdict is Verdict.NOT_TESTABLE

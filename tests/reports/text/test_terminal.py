@@ -127,6 +127,7 @@ def test_what_is_not_counted_is_named_and_is_no_failure() -> None:
     assert note in " ".join(text.split())
 
 
+@pytest.mark.rule(6)
 def test_losses_syncs_and_what_stands_apart_are_named() -> None:
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "json is lossy here: float64 within 1e-10" in text
@@ -134,6 +135,7 @@ def test_losses_syncs_and_what_stands_apart_are_named() -> None:
     assert "not ranked with the others, because the result is another kind of object: feather[mapped=true]" in text
 
 
+@pytest.mark.rule(13)
 def test_memory_below_the_probe_is_not_shown_as_a_figure() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), info={"probe": {"error_bytes": 25_000_000}})
     assert "<75.0=" in line_of(shown(run), "csv")
@@ -147,6 +149,7 @@ def test_a_peak_that_counts_mapped_pages_is_marked() -> None:
     assert "10.0~" in shown(run)
 
 
+@pytest.mark.rule(10)
 def test_other_conditions_are_tables_of_their_own() -> None:
     samples = [
         make_sample(round=number, conditions=conditions)

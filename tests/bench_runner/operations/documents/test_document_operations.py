@@ -114,6 +114,7 @@ def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: Stage) -> Non
 
 
 @pytest.mark.parametrize("name", ["cell", "sensors", "bluesky-events", "tweets-2016", "wos"])
+@pytest.mark.rule(19)
 def test_keys_that_are_missing_lie_among_those_that_there_are(name: str, tmp_path: Path) -> None:
     """Beyond the last one a store that knows its least and its most key need not look."""
     made = stage_of(resolve(name, {}, rows=1_100), tmp_path)
@@ -133,6 +134,7 @@ def test_keys_without_gaps_have_missing_ones_beyond_the_last(tmp_path: Path) -> 
     assert sorted(missing) == list(range(200, 230))
 
 
+@pytest.mark.rule(19)
 def test_no_part_that_is_asked_for_meets_another(stage: Stage) -> None:
     plans = Range(selectivity=0.03).inputs(stage, stage.rows, 1 + REPETITIONS)
     conditions = [json.loads(plan)[0]["condition"]["conditions"] for plan in plans]
@@ -166,6 +168,7 @@ def test_an_index_and_a_scan_are_asked_the_same(stage: Stage) -> None:
         "range[selectivity=0.01,paths=1,by=index]",
     ],
 )
+@pytest.mark.rule(19)
 def test_the_data_set_is_not_decoded_while_a_clock_runs(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
 ) -> None:

@@ -113,6 +113,7 @@ EVERY = [("csv", "pandas"), ("csv", "arrow"), ("pickle", "pandas"), ("pickle", "
 
 
 @pytest.mark.parametrize(("quick", "option"), [(False, "--budget"), (True, "--quick")])
+@pytest.mark.rule(15)
 def test_losses_are_looked_for_until_the_budget_is_spent(
     quick: bool, option: str, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
 ) -> None:
@@ -153,6 +154,7 @@ def test_the_rounds_leave_of_a_budget_what_facts_need(
     assert facts.share_of_rounds(taken(session(tmp_path, budget_s=budget_s, brief=True))) == 1.0
 
 
+@pytest.mark.rule(15)
 def test_what_was_found_is_taken_from_then_on_and_fresh_finds_it_again(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
 ) -> None:
@@ -175,6 +177,7 @@ def test_what_was_found_is_taken_from_then_on_and_fresh_finds_it_again(
 
 
 @pytest.mark.parametrize("change", ["libraries", "machine", "sources"])
+@pytest.mark.rule(15)
 def test_another_machine_version_or_source_finds_it_again(
     change: str, tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +193,7 @@ def test_another_machine_version_or_source_finds_it_again(
     assert asked == EVERY + EVERY
 
 
+@pytest.mark.rule(15)
 def test_what_a_third_party_s_adapter_does_is_not_kept(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_fresh_service_is_asked_once(served: Served) -> None:
 
 
 @pytest.mark.disk
+@pytest.mark.rule(14)
 def test_what_a_service_read_to_answer_once_is_read_again_cold(served: Served, bench: Bench) -> None:
     """Rule 14: the call that warms services up must not fetch what the cold one is to fetch."""
     sample = served("reads_to_warm_up", cache="cold", network="loopback", service="warm")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import recommend
@@ -35,6 +37,7 @@ def test_a_first_look_keeps_no_crowd_of_what_may_not_be_recommended() -> None:
     assert may_win(recommend([*far, *young, *kept], (), READ)) == [each.variant for each in kept] + ["y0", "y1"]
 
 
+@pytest.mark.rule(15)
 def test_who_may_be_recommended_contends_first_and_the_others_until_they_have_their_rounds() -> None:
     kept = [
         candidate("young", read=1, stage="young", rounds=THREE),

@@ -83,6 +83,7 @@ def test_too_few_rounds_make_no_claim() -> None:
     assert far.ranked[0].probability == 1
 
 
+@pytest.mark.rule(15)
 def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
     """The rounds after the fifth are slower by half for everybody; eight of ten left before them, 10 % behind."""
     long = range(1, 31)
