@@ -13,8 +13,8 @@ from adapters.contract import Adapter
 from adapters.document_store import DocumentLoss, DocumentStoreAdapter, first_difference
 from adapters.errors import RefusedData
 from bench_runner.operations import DocumentOperation, Operation, Stage
-from bench_runner.operations.document_target import Documents, Text
 from bench_runner.operations.documents import source
+from bench_runner.operations.targets import Documents, Text
 from bench_runner.worker.verify import Mismatch
 from data_generator.documents import json_lines
 

@@ -24,7 +24,7 @@ from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
-from bench_runner.operations import predicates
+from bench_runner.operations.tables import predicates
 
 try:
     import known_children  # in a worker this folder is on the path

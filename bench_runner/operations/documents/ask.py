@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
 from adapters.offers import Handle
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import (
     DocumentReading,
@@ -27,6 +26,7 @@ from bench_runner.operations.documents.operation import (
 )
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
+from bench_runner.operations.targets import Documents
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, first_difference, parts, seen
 from adapters.losses import Cause
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import count
+from bench_runner.operations.targets import Documents
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ import msgspec
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, Key, first_difference
 from bench_runner.clock import Laps
-from bench_runner.operations.document_target import PIECE_BYTES, Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import steps_of
 from bench_runner.operations.documents.operation import DocumentOperation, store_of
 from bench_runner.operations.documents.ranges import plan as plan_of_range
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share
+from bench_runner.operations.targets import PIECE_BYTES, Documents
 from data_generator.document_updates import Call, calls
 from data_generator.documents import lines_of
 

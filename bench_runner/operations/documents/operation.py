@@ -18,9 +18,9 @@ from adapters.document_store import DocumentHandle, DocumentLoss, DocumentStoreA
 from adapters.offers import Handle
 from bench_runner.clock import Laps
 from bench_runner.data_kinds import DOCUMENTS, DataKind
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.operation import Operation, RepeatedOperation, Stage
+from bench_runner.operations.targets import Documents
 from bench_runner.variants import is_raw_io
 from data_generator.documents import is_documents
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 from adapters.contract import Images
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
-from bench_runner.operations import Batches, Epoch, orders, streaming
-from bench_runner.operations.batches import STORED, length
+from bench_runner.operations import Batches, Epoch
+from bench_runner.operations.streams import orders, pieces
+from bench_runner.operations.streams.batches import STORED, length
 from bench_runner.worker.messages import MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
 from bench_runner.worker.prepared import Prepared, distinct_bytes
@@ -147,7 +148,7 @@ def _whole(batches: Sequence[Any]) -> Any:
     """All batches of an epoch as one."""
     if not isinstance(batches[0], Images):
         try:
-            return streaming.joined(batches)
+            return pieces.joined(batches)
         except pa.ArrowException as error:
             raise Mismatch(f"batches have types that no column can have together: {error}") from error
     images = Images([], [])

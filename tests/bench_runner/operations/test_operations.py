@@ -16,8 +16,8 @@ import pytest
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, is_repeated, operation_of
-from bench_runner.operations.append import as_stored
-from bench_runner.operations.project import Project, chosen_columns
+from bench_runner.operations.tables.append import as_stored
+from bench_runner.operations.tables.project import Project, chosen_columns
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = pa.schema(
@@ -42,7 +42,7 @@ def test_the_same_digest_chooses_the_same_columns_in_every_call() -> None:
 def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
     """Python hashes texts differently in each process: nothing may depend on that."""
     code = (
-        "import pyarrow as pa; from bench_runner.operations.project import chosen_columns\n"
+        "import pyarrow as pa; from bench_runner.operations.tables.project import chosen_columns\n"
         "schema = pa.schema([(f'c{n}', pa.int64() if n % 2 else pa.string()) for n in range(9)])\n"
         "print(chosen_columns(schema, '9f2c', 5))"
     )

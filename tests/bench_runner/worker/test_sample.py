@@ -17,7 +17,7 @@ from bench_runner.clock import Laps
 from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
 from bench_runner.operations import READ_ALL, Operation, Stage, operation_of, targets
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.worker import clean_slate, prepared, verification, verify
 from bench_runner.worker import sample as worker

@@ -22,7 +22,6 @@ from adapters.losses import Cause
 from bench_runner.clock import Laps
 from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.operations import is_repeated, operation_of
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Ask
 from bench_runner.operations.documents.fields import Fields
@@ -30,7 +29,7 @@ from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import REPETITIONS, Stage
-from bench_runner.operations.targets import Target
+from bench_runner.operations.targets import Documents, Target
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling.block import open_copy
 from data_generator import documents

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.offers import Offers, Reach
 from bench_runner.operations import Stage, operation_of
-from bench_runner.operations.take import RUN_ROWS, Take
+from bench_runner.operations.tables.take import RUN_ROWS, Take
 from formats.registry import FORMATS
 
 ROWS = 10_000

@@ -20,10 +20,11 @@ import pyarrow as pa
 from adapters.contract import Images, ImageStorage, TabularFormat
 from bench_runner.clock import Laps, now_ns
 from bench_runner.data_kinds import IMAGES, TABLES, DataKind
-from bench_runner.operations import orders, streaming, targets, torch_loader
+from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import count, word
-from bench_runner.operations.take import generator
+from bench_runner.operations.streams import orders, pieces, torch_loader
+from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
@@ -294,7 +295,7 @@ def _touch(result: Any) -> None:
     if isinstance(result, Images):
         targets.touch(result)
     else:
-        streaming.touch(result)
+        pieces.touch(result)
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -19,10 +19,11 @@ import pyarrow as pa
 from adapters.contract import ImageStorage, TabularFormat
 from adapters.offers import Handle, Sharing
 from bench_runner.clock import Laps
-from bench_runner.operations import selection, targets
+from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
 from bench_runner.operations.parameters import ALL, count, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables import selection
+from bench_runner.operations.tables.project import chosen_columns
 
 RUN_ROWS = 10
 """In the pattern `clustered` so many neighbours are taken together."""

@@ -19,7 +19,7 @@ from bench_runner.clock import Laps
 from bench_runner.operations import targets
 from bench_runner.operations.operation import Operation, Stage
 from bench_runner.operations.parameters import count
-from bench_runner.operations.read import Read
+from bench_runner.operations.whole import Read
 
 REWRITE = "rewrite"
 """What stands for a call that the engine does not have: everything is read, the rows are added, all is saved anew."""

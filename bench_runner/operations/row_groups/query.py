@@ -19,12 +19,12 @@ from adapters.errors import RefusedData
 from adapters.offers import Handle
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import selection
-from bench_runner.operations.groups import blocks
-from bench_runner.operations.groups.blocks import CLUSTERED, SCATTERED
 from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
 from bench_runner.operations.parameters import ALL, count, share, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.row_groups import blocks
+from bench_runner.operations.row_groups.blocks import CLUSTERED, SCATTERED
+from bench_runner.operations.tables import selection
+from bench_runner.operations.tables.project import chosen_columns
 
 BLOCK_ROWS = 10_000
 """Rows of a block where nobody says otherwise: the row groups of near storage have as many."""

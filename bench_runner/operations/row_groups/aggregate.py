@@ -17,10 +17,11 @@ from adapters.errors import RefusedData
 from adapters.offers import Handle
 from adapters.predicate import Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import selection, targets
-from bench_runner.operations.groups import blocks
-from bench_runner.operations.groups.query import AsksForBlocks
+from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
+from bench_runner.operations.row_groups import blocks
+from bench_runner.operations.row_groups.query import AsksForBlocks
+from bench_runner.operations.tables import selection
 from data_generator.cache import read_table
 
 COLUMNS = ("count", "min", "max", "sum")

@@ -17,10 +17,10 @@ from adapters.contract import ImageStorage, TabularFormat
 from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import predicates, selection
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import ALL, count, share, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables import predicates, selection
+from bench_runner.operations.tables.project import chosen_columns
 from data_generator.cache import read_table
 
 
