@@ -18,15 +18,14 @@ from bench_runner.operations.documents.ask import Ask
 from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import Get
 from bench_runner.operations.documents.ingest import Ingest
-from bench_runner.operations.documents.operation import DocumentOperation
 from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import (
     READ_ALL,
+    Calls,
     Operation,
     OtherAnswer,
-    RepeatedOperation,
     Stage,
-    is_repeated,
+    Writes,
 )
 from bench_runner.operations.row_groups.aggregate import Aggregate
 from bench_runner.operations.row_groups.metadata import Metadata
@@ -45,13 +44,12 @@ __all__ = [
     "SAVE",
     "VERIFYING",
     "Batches",
-    "DocumentOperation",
+    "Calls",
     "Epoch",
     "Operation",
     "OtherAnswer",
-    "RepeatedOperation",
     "Stage",
-    "is_repeated",
+    "Writes",
     "operation_of",
 ]
 

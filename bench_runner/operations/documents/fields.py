@@ -24,11 +24,17 @@ class Fields(DocumentReading):
 
     name: ClassVar[str] = "fields"
     meaning: ClassVar[str] = "read the key and some other fields of all documents, chosen by the digest of the data"
+    use: ClassVar[str] = "read {paths:K} fields"
 
     @property
     def title(self) -> str:
         """'2 fields of all documents'."""
         return f"{self.paths} field{'s' * (self.paths != 1)} of all documents"
+
+    @property
+    def use_title(self) -> str:
+        """'read 2 fields'."""
+        return f"read {self.paths} field{'s' * (self.paths != 1)}"
 
     def fallback(self, adapter: Any) -> str:
         """What stands for a store's own call where it has none."""

@@ -29,6 +29,7 @@ class Get(DocumentReading):
 
     name: ClassVar[str] = "get"
     meaning: ClassVar[str] = "find documents by their keys, one in ten of which no document has"
+    use: ClassVar[str] = "get {documents:N} documents"
 
     @property
     def title(self) -> str:

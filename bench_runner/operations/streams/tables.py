@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, Native, TabularFormat
+from adapters.contract import Native, TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, Operation, OtherAnswer, Stage
 from bench_runner.operations.parameters import count
 from bench_runner.operations.streams import pieces
-from bench_runner.operations.whole import Read
+from bench_runner.operations.whole import Changes
 from bench_runner.refusing import REFUSING, refusal
 
 SAVE_ALL = "save-all"
@@ -26,17 +25,13 @@ BATCH_ROWS = 8_192
 
 
 @dataclass(frozen=True)
-class StreamSave(Operation):
+class StreamSave(Changes):
     """From the first batch until the call has returned and every handle is closed. Reading the batches is not the
     format's work: the clocks stand still meanwhile. They are fresh memory each, which counts while it is held."""
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
     name: ClassVar[str] = "stream-save"
-    changes: ClassVar[bool] = True
-    makes_anew: ClassVar[bool] = True
-    arrow_only: ClassVar[bool] = True
-    pauses: ClassVar[bool] = True
     meaning: ClassVar[str] = "store all of the data as it comes, batch by batch, without ever holding it"
 
     @property
@@ -44,25 +39,15 @@ class StreamSave(Operation):
         """'stream-save by 8,192 rows'."""
         return f"stream-save by {self.rows:,} row{'s' * (self.rows != 1)}"
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.save_stream else SAVE_ALL
+        return "" if adapter.offers.save_stream else SAVE_ALL
 
     def take_input(self, stage: Stage, rows: int) -> int:
         """How many rows there are. They are read once, so that none comes from the device while the clock runs."""
         for _ in pieces.source(stage, rows, self.rows, Laps()):
             pass
         return rows
-
-    def works_at(self, location: Path) -> Path:
-        """Where it stores them: beside the folder of the stored copy, which no reader looks into."""
-        return location.parent.with_name(f"{location.parent.name}-streamed") / location.name
-
-    def prepare(self, location: Path) -> None:
-        """Before the clock: an empty folder."""
-        place = self.works_at(location)
-        shutil.rmtree(place.parent, ignore_errors=True)
-        place.parent.mkdir()
 
     def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Path:
         """Convert each batch to what the engine takes, as it asks for it, and store it. Returns where they lie."""
@@ -82,14 +67,6 @@ class StreamSave(Operation):
             raise refusal(error, adapter) from error
         laps.lap("engine_ns")
         return place
-
-    def answer(self, stage: Stage, result: Path, location: Path) -> Any:
-        """All that lies there."""
-        return Read().run(stage, None, result, Laps())
-
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """All, in their order."""
-        return list(stage.schema.names)
 
 
 def _native(batches: Iterator[pa.RecordBatch], stage: Stage, native: Native, laps: Laps) -> Iterator[Any]:
@@ -115,8 +92,6 @@ class StreamRead(Operation):
     rows: int = count(BATCH_ROWS, spelled=True)
 
     name: ClassVar[str] = "stream-read"
-    arrow_only: ClassVar[bool] = True
-    pauses: ClassVar[bool] = True
     meaning: ClassVar[str] = "read all of the data batch by batch, without ever holding it"
 
     @property
@@ -124,12 +99,13 @@ class StreamRead(Operation):
         """'stream-read by 8,192 rows'."""
         return f"stream-read by {self.rows:,} row{'s' * (self.rows != 1)}"
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.batches else READ_ALL
+        return "" if adapter.offers.batches else READ_ALL
 
-    def take_input(self, stage: Stage, rows: int) -> None:
-        """It has no input but the stored copy."""
+    def refused_by_asv(self) -> str:
+        """Its clock would count the digests too."""
+        return f"our clock stands still in {self.name}, not asv's"
 
     def run(self, stage: Stage, held: None, location: Path, laps: Laps) -> str:
         """Open, and for each batch: read it, convert it to the target, touch one byte in each of its pages. Returns the
@@ -193,7 +169,3 @@ class StreamRead(Operation):
             return pieces.joined(batches)
         except pa.ArrowException as error:
             raise OtherAnswer(f"batches have types that no column can have together: {error}") from error
-
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """All, as they are stored."""
-        return list(stage.schema.names)

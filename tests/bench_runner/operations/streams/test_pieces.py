@@ -197,7 +197,7 @@ def test_a_stream_that_is_saved_counts_what_has_come(stage: Stage, tmp_path: Pat
     operation = StreamSave(10_000)
     location = tmp_path / "stored" / "t"
     operation.prepare(location)
-    (tmp_path / "stored-streamed" / "left over").touch()
+    (tmp_path / "stored-stream-save" / "left over").touch()
     operation.prepare(location)
     laps = Laps()
     laps.start()
