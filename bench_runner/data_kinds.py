@@ -3,7 +3,7 @@
 To add a kind, make a `DataKind` here and register under its name: the formats that store it
 (`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), the function that
 compares an answer (`worker.verification.COMPARISONS`), and the variants of its suites (`plan.candidates.CHOICES`). An
-operation lists the kinds that it can be done with in its `kinds`.
+operation lists the targets that it can be done with in its `target_kinds`.
 """
 
 from __future__ import annotations

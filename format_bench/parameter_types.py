@@ -6,6 +6,7 @@ Words become typed values here and nowhere else; what a value means is the API's
 from __future__ import annotations
 
 import re
+from pkgutil import resolve_name
 from typing import Any
 
 import click
@@ -67,22 +68,22 @@ class Percent(click.ParamType):
 
 
 class Wish(click.ParamType):
-    """What a user wants of a format, by a parser of reports.analysis.recommendation.preferences."""
+    """What a user wants of a format."""
 
     def __init__(self, parser: str, name: str) -> None:
-        """`parser` is the name of its function, which is loaded when there is something to parse."""
+        """`parser` names a function, 'module:name', which is loaded when there is something to parse."""
         self.name = name
         self._parser = parser
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse, or fail with what is allowed."""
-        from reports.analysis.recommendation import preferences
+        from reports.analysis.recommendation.preferences import PreferenceError
 
         if not isinstance(value, str):
             return value
         try:
-            return getattr(preferences, self._parser)(value)
-        except preferences.PreferenceError as error:
+            return resolve_name(self._parser)(value)
+        except PreferenceError as error:
             self.fail(str(error), param, ctx)
 
 

@@ -15,8 +15,8 @@ from adapters.predicate import Kind
 from adapters.spelling import parse
 from bench_runner.operations import operation_of
 from bench_runner.operations.parameters import ALL
-from bench_runner.operations.scan import Scan
-from bench_runner.operations.take import Take
+from bench_runner.operations.tables.scan import Scan
+from bench_runner.operations.tables.take import Take
 from bench_runner.registries import build_unloaded
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 

@@ -8,54 +8,82 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
-from adapters.predicate import Kind
+from adapters.spelling import spell
+from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
-from bench_runner.operations import operation_of
+from bench_runner.operations import OPERATIONS, Operation, operation_of, parameters
+from bench_runner.operations.parameters import Parameter
 from format_bench.errors import RequestError
-from reports.analysis.recommendation.preferences import DOCUMENT_PARTS, PARTS, USE, WEIGHED, Use
+from reports.analysis.recommendation import preferences
+from reports.analysis.recommendation.preferences import USE, WEIGHED, Use
 
 EXAMPLE = "take 100 rows 1000 times a day, read all once"
-CAN_BE_SAID = (
-    "take N rows [of K columns] [reopened], read all, read K columns, scan P percent [by range|equal|in|null|prefix] "
-    "[of K columns], append N rows, save; of documents: get N documents, read K fields; each 'M times a day|hour|week'"
-)
 _A_DAY = {"day": 1.0, "hour": 24.0, "week": 1 / 7}
-_NUMBER = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
+_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _TIMES = {"once": 1.0, "twice": 2.0}
-_OFTEN = re.compile(rf"(?:^|\s+)(once|twice|{_NUMBER}\s+times?)(?:\s+(?:a|an|per|each|every)\s+(\w+))?$")
-_OF_COLUMNS = rf"(?:\s+of\s+{_NUMBER}\s+columns?)?"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (
-        re.compile(rf"take\s+{_NUMBER}\s+rows?{_OF_COLUMNS}(\s+reopened)?"),
-        lambda said: _spelled(
-            "take", rows=said[1], handle="reopened" if said[3] else "kept", **({"columns": said[2]} if said[2] else {})
-        ),
-    ),
-    (re.compile(r"read\s+all(?:\s+rows)?|read"), lambda said: "read"),
-    (re.compile(rf"read\s+{_NUMBER}\s+columns?"), lambda said: _spelled("project", columns=said[1])),
-    (
-        re.compile(
-            rf"(?:scan|filter)\s+{_NUMBER}\s*(?:%|percent)(?:\s+by\s+({'|'.join(kind.value for kind in Kind)}))?"
-            rf"{_OF_COLUMNS}"
-        ),
-        lambda said: _spelled(
-            "scan",
-            selectivity=f"{float(_plain(said[1])) / 100:.10g}",
-            kind=said[2] or Kind.RANGE.value,
-            **({"columns": said[3]} if said[3] else {}),
-        ),
-    ),
-    (re.compile(rf"get\s+{_NUMBER}\s+documents?"), lambda said: _spelled("get", documents=said[1])),
-    (re.compile(rf"read\s+{_NUMBER}\s+fields?"), lambda said: _spelled("fields", paths=said[1])),
-    (re.compile(rf"append\s+{_NUMBER}\s+rows?"), lambda said: _spelled("append", rows=said[1])),
-    (re.compile(r"save(?:\s+all)?"), lambda said: "save"),
-    (re.compile(r"(\w+\[[^\[\]]*\])"), lambda said: _operation("--use", said[1])[0]),
+_OFTEN = re.compile(rf"(?:^|\s+)(once|twice|({_NUMBER})\s+times?)(?:\s+(?:a|an|per|each|every)\s+(\w+))?$")
+_SPELLED = re.compile(r"[\w-]+\[[^\[\]]*\]")
+
+USES: Mapping[str, type[Operation]] = {name: operation for name, operation in OPERATIONS.items() if operation.use}
+"""The operations that can be said and weighed. `use` holds the words of each: `[...]` may be left out, and of `a|b` one
+is said. `{rows:N}` is a number, called N in help, `{kind}` one of the words that this parameter may be, and
+`{handle:reopened}` that word alone. A number before 'percent' is a share."""
+PARTS = tuple(name for name in USES if name not in WEIGHED)
+"""Those on a part of the data."""
+
+_TOKEN = re.compile(
+    r"(?P<space>\s*)"
+    r"(?:(?P<open>\[)|(?P<close>\])|\{(?P<parameter>\w+)(?::(?P<shown>\w+))?\}|(?P<word>[^\s\[\]{}]+))"
 )
-"""What a clause may be, without how often, and the operation that it means. One that is spelled means itself."""
-_WHOLE_TITLES = {"read": "read all", "save": "save all"}
-_WORDS = ("take", "read", "scan", "filter", "append", "get", "save")
+
+
+def _parameters(operation: type[Operation]) -> dict[str, Parameter]:
+    return {item.name: parameters.of(item) for item in fields(operation)}
+
+
+def _form(operation: type[Operation]) -> re.Pattern[str]:
+    """What its words match, with a group for each parameter."""
+    known = _parameters(operation)
+
+    def expression(token: re.Match[str]) -> str:
+        space, word = r"\s+" * bool(token["space"]), token["word"]
+        if token["open"]:
+            return f"(?:{space}"
+        if token["close"]:
+            return ")?"
+        if word == "percent":
+            return r"\s*(?:%|percent)"
+        if word:
+            return f"{space}(?:{re.sub('s$', 's?', word)})"
+        words, shown = known[token["parameter"]].words, token["shown"]
+        said = "|".join(words) if shown is None else shown if shown in words else _NUMBER
+        return f"{space}(?P<{token['parameter']}>{said})"
+
+    return re.compile(_TOKEN.sub(expression, operation.use))
+
+
+def _told(operation: type[Operation]) -> str:
+    """Its words for help: 'take N rows [of K columns] [reopened]'."""
+    known = _parameters(operation)
+    said = re.sub(r"\{(\w+)(?::(\w+))?\}", lambda each: each[2] or "|".join(known[each[1]].words), operation.use)
+    return re.sub(r"^(\w+)\|\w+", r"\1", said)
+
+
+_FORMS = {name: _form(operation) for name, operation in USES.items()}
+_WORDS = tuple(word for operation in USES.values() for word in operation.use.split()[0].split("|"))
+_OF_DOCUMENTS = [name for name in PARTS if OPERATIONS[name]().kinds == (DOCUMENTS,)]
+CAN_BE_SAID = (
+    f"{', '.join(_told(USES[name]) for name in USES if name not in _OF_DOCUMENTS)}; of documents: "
+    f"{', '.join(_told(USES[name]) for name in _OF_DOCUMENTS)}; each 'M times a day|hour|week'"
+)
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """Numbers by what is weighed: 'read=3,take[rows=10]=2'. Raises PreferenceError."""
+    return preferences.parse_weights(text, PARTS)
 
 
 def parse_uses(text: str) -> dict[str, float]:
@@ -78,9 +106,8 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
         raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
     for text, times in per_day.items():
         spelled, title = _operation("--use", text)
-        known = (*_WHOLE_TITLES, *PARTS, *DOCUMENT_PARTS)
-        if spelled.partition("[")[0] not in known:
-            raise RequestError(f"--use {text}: is no use that is weighed\n  there are: {', '.join(known)}")
+        if spelled.partition("[")[0] not in USES:
+            raise RequestError(f"--use {text}: is no use that is weighed\n  there are: {', '.join(USES)}")
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
             raise RequestError(f"--use: {text} is done {times!r} times a day\n  give a number above 0")
         found[spelled] = Use(spelled, title, times + (found[spelled].per_day if spelled in found else 0.0))
@@ -106,8 +133,8 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
         if name in (*WEIGHED, USE):
             found[name] = float(weight)
             continue
-        if name.partition("[")[0] not in (*PARTS, *DOCUMENT_PARTS):
-            known = ", ".join((*WEIGHED, *PARTS, *DOCUMENT_PARTS))
+        if name.partition("[")[0] not in PARTS:
+            known = ", ".join((*WEIGHED, *PARTS))
             raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {known}, e.g. take[rows=10]")
         spelled, titles_of = _operation("--prefer", name)
         if spelled in found:
@@ -123,9 +150,7 @@ def _operation(option: str, text: str) -> tuple[str, str]:
         operation = operation_of(text)
     except PlanError as error:
         raise RequestError(str(error).replace("--operations", option)) from None
-    if operation.name == "fields":
-        return operation.spelled, f"read {operation.title.removesuffix(' of all documents')}"
-    return operation.spelled, _WHOLE_TITLES.get(operation.spelled, operation.title)
+    return operation.spelled, operation.use_title
 
 
 def _clauses(text: str) -> Iterator[str]:
@@ -147,10 +172,11 @@ def _clause(clause: str) -> tuple[str, float]:
         if per_day <= 0:
             raise RequestError(f"--use {clause!r}: is done no time at all\n  leave it out, or say how often")
     said = clause[: often.start()].strip() if often is not None else clause
-    for form, spelled in _FORMS:
-        match = form.fullmatch(said)
-        if match is not None:
-            return spelled(match), per_day
+    if _SPELLED.fullmatch(said):
+        return _operation("--use", said)[0], per_day
+    for name, form in _FORMS.items():
+        if (match := form.fullmatch(said)) is not None:
+            return _spelled(name, match.groupdict()), per_day
     raise RequestError(f"--use {clause!r}: is not understood{_guess(said)}\n  {_what_can_be_said()}")
 
 
@@ -168,6 +194,9 @@ def _plain(number: str) -> str:
     return number.replace(",", "")
 
 
-def _spelled(name: str, **parameters: str) -> str:
-    told = ",".join(f"{key}={_plain(value)}" for key, value in parameters.items())
-    return _operation("--use", f"{name}[{told}]")[0]
+def _spelled(name: str, said: Mapping[str, str | None]) -> str:
+    """The operation with the parameters that were said."""
+    known = _parameters(USES[name])
+    values = {key: _plain(value) for key, value in said.items() if value is not None}
+    told = {key: f"{float(value) / 100:.10g}" if known[key].share else value for key, value in values.items()}
+    return _operation("--use", spell(name, told))[0]

@@ -416,11 +416,11 @@ def test_arrows_that_it_has_not(file, text):
     [
         ("bench_runner/clock.py", "from bench_runner.errors import BenchError"),
         ("bench_runner/registries.py", "from formats.registry import FORMATS"),
-        ("bench_runner/plan/planning.py", "import bench_runner.suites.tabular, bench_runner.operations.read"),
+        ("bench_runner/plan/planning.py", "import bench_runner.suites.tabular, bench_runner.operations.whole"),
         ("bench_runner/plan/planning.py", "from bench_runner.plan import chain"),
         ("bench_runner/worker/jobs.py", "from bench_runner.machine import linux"),
         ("bench_runner/run/rounds.py", "from bench_runner import plan, results, suites, worker"),
-        ("bench_runner/operations/read.py", "from bench_runner.clock import Laps"),
+        ("bench_runner/operations/whole.py", "from bench_runner.clock import Laps"),
         # Other rooms have rules of their own.
         ("format_bench/cli.py", "from bench_runner.worker import jobs"),
     ],
@@ -435,7 +435,7 @@ def test_arrows_that_the_runner_has(file, text):
         ("bench_runner/errors.py", "from bench_runner.results import records"),
         ("bench_runner/registries.py", "def late():\n    from bench_runner import plan"),
         ("bench_runner/suites/tabular.py", "from bench_runner.operations import OPERATIONS"),
-        ("bench_runner/operations/read.py", "import bench_runner.worker.verify"),
+        ("bench_runner/operations/whole.py", "import bench_runner.worker.verify"),
         ("bench_runner/plan/planning.py", "from bench_runner.machine.environment import load"),
         ("bench_runner/plan/planning.py", "from ..run import rounds"),
         ("bench_runner/worker/jobs.py", "from bench_runner.results.records import Sample"),

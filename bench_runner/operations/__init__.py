@@ -14,32 +14,29 @@ from adapters.errors import SpellingError
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
-from bench_runner.operations.append import Append
-from bench_runner.operations.batches import Batches, Epoch
 from bench_runner.operations.documents.ask import Ask
 from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import Get
 from bench_runner.operations.documents.ingest import Ingest
-from bench_runner.operations.documents.operation import DocumentOperation
 from bench_runner.operations.documents.ranges import Range
-from bench_runner.operations.groups.aggregate import Aggregate
-from bench_runner.operations.groups.metadata import Metadata
-from bench_runner.operations.groups.query import Query
 from bench_runner.operations.operation import (
     READ_ALL,
+    Calls,
     Operation,
     OtherAnswer,
-    RepeatedOperation,
     Stage,
-    is_repeated,
+    Writes,
 )
-from bench_runner.operations.project import Project
-from bench_runner.operations.read import Read
-from bench_runner.operations.save import Save
-from bench_runner.operations.scan import Scan
-from bench_runner.operations.stream_read import StreamRead
-from bench_runner.operations.stream_save import StreamSave
-from bench_runner.operations.take import Take
+from bench_runner.operations.row_groups.aggregate import Aggregate
+from bench_runner.operations.row_groups.metadata import Metadata
+from bench_runner.operations.row_groups.query import Query
+from bench_runner.operations.streams.batches import Batches, Epoch
+from bench_runner.operations.streams.tables import StreamRead, StreamSave
+from bench_runner.operations.tables.append import Append
+from bench_runner.operations.tables.project import Project
+from bench_runner.operations.tables.scan import Scan
+from bench_runner.operations.tables.take import Take
+from bench_runner.operations.whole import Read, Save
 
 __all__ = [
     "OPERATIONS",
@@ -47,13 +44,12 @@ __all__ = [
     "SAVE",
     "VERIFYING",
     "Batches",
-    "DocumentOperation",
+    "Calls",
     "Epoch",
     "Operation",
     "OtherAnswer",
-    "RepeatedOperation",
     "Stage",
-    "is_repeated",
+    "Writes",
     "operation_of",
 ]
 

@@ -1,7 +1,8 @@
 """What every operation is: its parameters, its input, what lies inside the clock, and the answer that it must give.
 
-docs/operations.md says the same to the reader. Operations know targets and adapters, but neither processes nor probes:
-the worker brings those around `run`.
+Operations that read in one call are subclasses of `Operation`, those that read in several calls of `Calls`, and those
+that store of `Writes`. docs/operations.md says to the reader what each does. The worker brings processes and probes
+around `run`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +21,16 @@ from adapters.contract import ImageStorage, TabularFormat
 from adapters.offers import Handle
 from adapters.spelling import spell
 from bench_runner.clock import Laps
-from bench_runner.data_kinds import TABLES, DataKind
+from bench_runner.conditions import Conditions
+from bench_runner.data_kinds import DataKind, kind_of_target
 from bench_runner.operations import parameters, targets
 from data_generator.cache import read_table
 
 REPETITIONS = 30
 """Calls of a block (rule 19)."""
+CALLS_BESIDE = 3
+"""Calls one after the other before a block of streams, and as many after it: by what they read it is told whether the
+library keeps what it has read, because a block whose calls overlap has no first and second half (rule 19)."""
 READ_ALL = "read-all"
 """What stands for a call that the engine does not have: everything is read, and selected from afterwards."""
 
@@ -75,29 +80,25 @@ class OtherAnswer(Exception):
     """What is there to be compared is not what came inside the clock."""
 
 
+Sampling = Literal["once", "calls", "epochs", "write"]
+"""How a sample is taken: of one call that reads, of a block of calls, of passes through all rows, of a call that
+stores."""
+
+
 @dataclass(frozen=True)
 class Operation(ABC):
-    """One thing that a user does with a stored table. Its fields are its parameters."""
+    """One thing that a user does with stored data. Its fields are its parameters.
+
+    A subclass has a name, a meaning and `run`. It overrides the rest where it differs from an operation that reads a
+    stored table in one call, and gives all columns and rows of it as an Arrow table.
+    """
 
     name: ClassVar[str]
-    writes: ClassVar[bool] = False
-    """Whether it makes a stored copy; else it needs one."""
-    changes: ClassVar[bool] = False
-    """Whether it changes a stored copy: one of its own, which `prepare` makes, and of which it returns the place."""
-    makes_anew: ClassVar[bool] = False
-    """Whether nothing lies in that place before it: then what is written there must be what the variant says."""
-    pauses: ClassVar[bool] = False
-    """Whether the clock stands still within it: another clock than ours would count what is not the format's."""
-    sees_all: ClassVar[bool] = False
-    """Whether its answer is all of the data: then what passes verifies the save as well."""
-    of_services: ClassVar[bool] = True
-    """Whether it can be asked of services; else it is measured in one process alone."""
-    kinds: ClassVar[tuple[DataKind, ...] | None] = (TABLES,)
-    """The kinds of data that it can be done with; None for all."""
-    arrow_only: ClassVar[bool] = False
-    """Whether it gives Arrow tables alone: making a DataFrame of few rows takes longer than reading them."""
     meaning: ClassVar[str]
     """One sentence for readers of a report."""
+    use: ClassVar[str] = ""
+    """The words of `--use` that mean it (format_bench.uses says how they are written). Operations that have some can be
+    weighed by `recommend`."""
 
     @property
     def spelled(self) -> str:
@@ -114,25 +115,58 @@ class Operation(ABC):
         return self.name
 
     @property
+    def use_title(self) -> str:
+        """What a user does who uses it: 'read all', 'take 100 rows'."""
+        return self.title
+
+    # --- what it can be done with
+
+    @property
+    def target_kinds(self) -> tuple[str, ...] | None:
+        """The kinds of target that it gives or takes; None for all. Arrow tables alone unless a subclass says more:
+        making a DataFrame of few rows takes longer than reading them."""
+        return ("arrow",)
+
+    @property
+    def kinds(self) -> tuple[DataKind, ...] | None:
+        """The kinds of data that it can be done with; None for all."""
+        return self.target_kinds and tuple(dict.fromkeys(map(kind_of_target, self.target_kinds)))
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Distributions that it needs besides those of the adapter."""
         return ()
 
     @property
     def leaves_traces(self) -> bool:
-        """Whether what it leaves in the stored copy, such as an index, may answer the operations that come behind it
+        """Whether what it leaves in the stored copy, such as an index, may answer the operations that come after it
         in a chain: then it is one of the last."""
         return False
+
+    def concerns(self, dataset: str, network: str = "") -> bool:
+        """Whether it has a meaning for the data set of this name over this network. Else it is left out, and no plan
+        says so."""
+        return True
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Why it cannot be done with such data, whatever the format; None when it can."""
         return None
 
-    def concerns(self, dataset: str) -> bool:
-        """Whether it has a meaning for the data set of this name; else nobody has to hear that it was left out."""
-        return True
+    def unfit(self, adapter: Any) -> str | None:
+        """Why it cannot be done with this variant, whatever the data; None when it can."""
+        return None
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def refused_under(self, conditions: Conditions) -> str | None:
+        """Why it cannot be measured under these conditions; None when it can."""
+        if self.target_kinds is None or conditions.target in self.target_kinds:
+            return None
+        return f"{self.spelled} gives Arrow tables alone: measure it with --target arrow"
+
+    def refused_by_asv(self) -> str | None:
+        """Why asv, which repeats calls under its own clock, cannot measure it; None when it can."""
+        return None
+
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none, '' where it has, or none is needed."""
         return ""
 
@@ -140,48 +174,54 @@ class Operation(ABC):
         """The same, where that depends on the data as well."""
         return self.fallback(stage.adapter)
 
-    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
-        """Why it cannot be done with this variant, whatever the data; None when it can."""
+    # --- before, inside and after the clock
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a sample of it is taken."""
+        return "once"
+
+    def take_input(self, stage: Stage, rows: int) -> Any:
+        """Before the clock: what the user holds, in private memory; nothing but the stored copy by default."""
         return None
 
-    @abstractmethod
-    def take_input(self, stage: Stage, rows: int) -> Any:
-        """Before the clock: what the user holds, in private memory."""
+    def held(self, stage: Stage) -> Any:
+        """Before the clock: what a sample needs of input."""
+        return self.take_input(stage, stage.rows)
 
     def works_at(self, location: Path) -> Path:
         """Where it works: on the stored copy, or where it makes one of its own."""
         return location
 
     def prepare(self, location: Path) -> None:
-        """Before the clock, where it changes a stored copy: one of its own."""
-        raise NotImplementedError(f"{self.name} changes nothing")
+        """Before the clock: make the place where it works."""
+        return
 
     def begin(self, stage: Stage, location: Path) -> None:
-        """Before the clock: a server that users have running before they store documents, or read them."""
+        """Before the clock: start a server that users have running before they store documents, or read them."""
         stage.adapter.begin(self.works_at(location))
 
     def end(self, stage: Stage, location: Path) -> None:
-        """Behind the clock: it ends, and its files are whole."""
+        """After the clock: stop the server; its files are whole then."""
         stage.adapter.end(self.works_at(location))
 
     @abstractmethod
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
-        """Inside the clock. Returns what is to be verified, or None."""
+        """Inside the clock. Returns what is to be verified, or where it has stored something."""
 
     def answer(self, stage: Stage, result: Any, location: Path) -> Any:
-        """After the clock: what is to be compared with the right answer, where `run` gives less than that to be held.
+        """After the clock: what is to be compared with the right answer, where `run` gives less than that to be held;
+        None where nothing is.
 
         Raises OtherAnswer where it is not what the clock has seen.
         """
         return result
 
-    @abstractmethod
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """The names and order of the columns of the right answer; empty when there is nothing to compare."""
+    # --- the right answer
 
-    def columns_of(self, stage: Stage, held: Any) -> list[str]:
-        """The same of one call, where calls differ in what they are asked for."""
-        return self.expected_columns(stage)
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+        """The names and order of the columns of the right answer to an input: all, as they are stored, by default."""
+        return list(stage.schema.names)
 
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
         """After the clock: some columns of the right answer, computed in memory, or of what it is rows of."""
@@ -192,30 +232,58 @@ class Operation(ABC):
         return None
 
 
-class RepeatedOperation(Operation):
-    """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
-
-    may_be_long: ClassVar[bool] = False
-    """Whether a call may last for seconds: then a single one on a handle that is kept is a figure too (rule 19)."""
-    adds_up: ClassVar[bool] = True
-    """Whether the answers of all calls, one behind the other, are one answer: rows are, columns are not."""
-    reads_before_it_is_asked: ClassVar[bool] = False
-    """Whether `make_ready` reads stored values: then a cold call needs the copy opened anew."""
+class Writes(Operation):
+    """One that stores data: `run` returns where."""
 
     @property
-    def repeats(self) -> bool:
-        """Whether it is, with these parameters; else it is done once."""
-        return True
+    def sampling(self) -> Sampling:
+        """In one call, whose result lies on the device."""
+        return "write"
+
+    def adds_to(self, location: Path) -> Path | None:
+        """The stored copy of which it makes a larger one; None where what it stores is new."""
+        return None
+
+
+class Calls(Operation):
+    """One that is short, and is called several times in one process, each time with another input (method rule 19)."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """In a block of calls."""
+        return "calls"
 
     @property
     def threads_at_once(self) -> int:
         """From how many threads it is called at the same time."""
         return 1
 
+    @property
+    def most_calls(self) -> int:
+        """How many inputs a sample needs at most: the first call and the block of each thread, and calls of one thread
+        around a block of several."""
+        around = 2 * CALLS_BESIDE if self.threads_at_once > 1 else 0
+        return self.threads_at_once * (1 + REPETITIONS) + around
+
+    @property
+    def keeps_open(self) -> bool:
+        """Whether the stored copy is to stay open from call to call."""
+        return True
+
+    @property
+    def shorter(self) -> str:
+        """What a user can do where calls on a kept handle are so long that too few fit into a block; '' where a single
+        one is a figure too (rule 19)."""
+        return ""
+
     def needs_values(self, held: Any) -> bool:
         """Whether what is asked for needs values that are stored: metadata alone, which an open copy may keep, cannot
         answer it."""
         return True
+
+    def refused_by_asv(self) -> str | None:
+        """Its clock holds opening."""
+        return "asv clocks opening too" if self.keeps_open else None
 
     def begin(self, stage: Stage, location: Path) -> None:
         """Nothing: opening does it, which is before the clock."""
@@ -223,22 +291,22 @@ class RepeatedOperation(Operation):
     def end(self, stage: Stage, location: Path) -> None:
         """Nothing: closing does it."""
 
-    def handles(self, adapter: TabularFormat | ImageStorage) -> int:
-        """How many times the stored copy is opened before the clock, to stay open: 0 where each call opens it."""
-        return int(self.keeps_handle(adapter))
-
-    @property
-    @abstractmethod
-    def asks_for_open(self) -> bool:
-        """Whether the stored copy is to stay open from call to call."""
+    def handles(self, adapter: Any) -> int:
+        """How many times the stored copy is opened before the clock, to stay open: 0 where each call opens it. Where
+        everything is read it is 0: opening would read all of it, outside the clock."""
+        return int(self.keeps_open and not self.fallback(adapter))
 
     @abstractmethod
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
         """What each repetition asks for, among the first `rows` rows."""
 
-    @abstractmethod
-    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
-        """Whether the stored copy is opened before the clock, once for all repetitions; else inside each clock."""
+    def take_input(self, stage: Stage, rows: int) -> Any:
+        """What the first repetition asks for."""
+        return self.inputs(stage, rows, 1)[0]
+
+    def held(self, stage: Stage) -> list[Any]:
+        """What each call of a sample asks for."""
+        return self.inputs(stage, stage.rows, self.most_calls)
 
     @abstractmethod
     def open(self, stage: Stage, location: Path) -> Handle | None:
@@ -254,15 +322,19 @@ class RepeatedOperation(Operation):
         return
 
     def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
-        """A copy that was made ready closed, and open as it was then, but for what its library holds in memory of what
-        it has read."""
-        raise NotImplementedError(f"{self.name} reads nothing before it is asked")
+        """Before a cold call: a copy without what its library holds in memory since `make_ready` has read stored
+        values; the same one where it has read none."""
+        return handle
 
     @abstractmethod
     def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
         """One repetition on what is open, inside the clock."""
 
-
-def is_repeated(operation: Operation) -> TypeGuard[RepeatedOperation]:
-    """Whether an operation is called several times in one process."""
-    return isinstance(operation, RepeatedOperation) and operation.repeats
+    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+        """Open, call once, close."""
+        handle = self.open(stage, location)
+        result = self.call(stage, handle, held, location, laps)
+        if handle is not None:
+            handle.close()
+            laps.lap("engine_ns")
+        return result

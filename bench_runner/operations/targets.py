@@ -12,8 +12,10 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.ctypeslib  # loaded on first use otherwise, which would be inside the clock
 import pandas as pd
@@ -22,11 +24,13 @@ import pyarrow as pa
 from adapters.contract import Images, Native, Records
 from bench_runner import data_kinds
 from bench_runner.data_kinds import DataKind, kind_of_target
-from bench_runner.operations import document_target, image_target
-from bench_runner.operations.document_target import Documents, Text
-from bench_runner.operations.image_target import PAGE_BYTES
 from bench_runner.operations.pages.touching import touch_table
+from data_generator.documents import lines_of
 
+PAGE_BYTES = 4096
+"""Of each piece of this size of a result one byte is read inside the clock (rule 7)."""
+PIECE_BYTES = 1_000_000
+"""Documents are handed over in pieces of about so much JSON text: what a program holds that receives them."""
 RECORDS_PER_BATCH = 65_536
 """Rows that are Python objects at once while a table is turned into records, or back."""
 
@@ -67,6 +71,25 @@ class Target:
         return kind_of_target(self.kind)
 
 
+@dataclass(frozen=True)
+class Documents:
+    """What came back: documents, or rows of an answer. They are Python objects in private memory, each its own."""
+
+    rows: list[Any]
+
+    @cached_property
+    def nbytes(self) -> int:
+        """What they take as JSON text; asked for after the clock alone."""
+        return len(msgspec.json.encode(self.rows))
+
+
+@dataclass(frozen=True)
+class Text:
+    """What raw I/O gives: JSON Lines of which nobody has made documents."""
+
+    text: bytes
+
+
 def apply_strings(target: Target) -> None:
     """Set the dtype that pandas gives to text, for the whole process. Call it once, before any other work."""
     with warnings.catch_warnings():
@@ -92,10 +115,48 @@ def _make_table(table: pa.Table, target: Target) -> Any:
     return frame.copy() if target.strings == "object" else frame
 
 
+def images_of(table: pa.Table) -> Images:
+    """The images in hand before a save. Outside the clock; every array has memory of its own."""
+    arrays: list[np.ndarray] = []
+    for batch in table.to_batches():
+        arrays += [array.copy() for array in arrays_of(batch)]
+    return Images(arrays, table.column("label").to_pylist())
+
+
+def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
+    """The images of a batch of data_generator.images.SCHEMA as views of its buffer, read-only."""
+    pixels, offsets = _pixels(batch)
+    shapes = (batch.column(name).to_numpy().tolist() for name in ("height", "width", "channels"))
+    for start, end, height, width, channels in zip(offsets, offsets[1:], *shapes, strict=False):
+        yield pixels[start:end].reshape((height, width, channels) if channels else (height, width))
+
+
+def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
+    """The buffer behind the pixels of a batch, and where each image begins and the last one ends."""
+    column = batch.column("pixels")
+    _, offsets, data = column.buffers()
+    places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
+    return np.frombuffer(data, np.uint8), places.tolist()
+
+
+def pieces(lines: list[bytes], piece_bytes: int) -> Iterator[bytes]:
+    """The lines together, as many at a time as make about so many bytes."""
+    held: list[bytes] = []
+    held_bytes = 0
+    for line in lines:
+        held.append(line)
+        held_bytes += len(line)
+        if held_bytes >= piece_bytes:
+            yield b"".join(held)
+            held, held_bytes = [], 0
+    if held:
+        yield b"".join(held)
+
+
 MAKERS: dict[str, Callable[[pa.Table, Target], Any]] = {
     data_kinds.TABLES.name: _make_table,
-    data_kinds.IMAGES.name: lambda table, target: image_target.make(table),
-    data_kinds.DOCUMENTS.name: lambda table, target: document_target.make(table),
+    data_kinds.IMAGES.name: lambda table, target: images_of(table),
+    data_kinds.DOCUMENTS.name: lambda table, target: list(pieces(lines_of(table), PIECE_BYTES)),
 }
 """What makes the object in hand of a cached table, by the name of the kind of data."""
 
@@ -211,7 +272,7 @@ def buffers(held: Any) -> Iterator[tuple[int, int]]:
     private memory.
     """
     if isinstance(held, Images):
-        yield from image_target.buffers(held)
+        yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return
     if isinstance(held, Documents):
         # Python made each of their objects in private memory.
@@ -287,10 +348,23 @@ def touch(held: Any) -> int:
     """Read one byte in each 4 KiB page of every buffer (method rule 7), of an Arrow table of those parts that its rows
     lie on; the sum of those bytes."""
     if isinstance(held, Images):
-        return image_target.touch(held)
+        return _touch_images(held)
     if isinstance(held, pa.Table) and (touched := touch_table(held)) is not None:
         return touched
     return sum(touch_pages(address, size_bytes) for address, size_bytes in buffers(held))
+
+
+def _touch_images(held: Images) -> int:
+    """Read at least one byte in each 4 KiB page of every array (method rule 7); the sum of those bytes."""
+    total = 0
+    for array in held.arrays:
+        # An array of at most a page lies in two at most: its first and its last byte are in them.
+        total += array.item(0) + array.item(-1) if array.nbytes <= PAGE_BYTES else _touch_array(array.reshape(-1))
+    return total
+
+
+def _touch_array(array: np.ndarray) -> int:
+    return int(array[::PAGE_BYTES].sum()) + int(array[-1])
 
 
 def touch_pages(address: int, size_bytes: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
-from bench_runner.operations import SAVE, VERIFYING, operation_of
+from bench_runner.operations import SAVE, VERIFYING
 from bench_runner.operations.targets import Target
 from bench_runner.suites import Suite
 from bench_runner.variants import is_raw_io
@@ -40,13 +40,11 @@ class Chain:
         return is_raw_io(self.spelled)
 
     def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Of the chain's operations those that are wanted, with what they need besides: the save first, and for a save
-        that is wanted an operation that sees all of the data."""
+        """Of the chain's operations those that are wanted, with what they need: the save first, and for a save that is
+        wanted the operation that verifies it."""
         chosen = {SAVE, *wanted}
         in_order = [operation for operation in self.operations if operation in chosen]
-        if SAVE in wanted and not any(operation_of(operation).sees_all for operation in in_order):
-            in_order.append(VERIFYING)
-        return tuple(dict.fromkeys((SAVE, *in_order)))
+        return tuple(dict.fromkeys((SAVE, *in_order, *([VERIFYING] if SAVE in wanted else ()))))
 
     def label(self, operation: str | None = None) -> str:
         """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""

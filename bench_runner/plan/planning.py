@@ -12,14 +12,13 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import cast
 
 from adapters.contract import Adapter, ImageStorage, Native, TabularFormat
 from adapters.registry import is_installed
 from adapters.spelling import parse
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
-from bench_runner.operations import OPERATIONS, SAVE, is_repeated, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, operation_of
 from bench_runner.operations.targets import Target
 from bench_runner.plan import codecs, patterns
 from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
@@ -241,8 +240,7 @@ def _chains(
                 offered = [
                     name
                     for name in operations
-                    if (not network or operation_of(name).of_services)
-                    and operation_of(name).concerns(dataset.name)
+                    if operation_of(name).concerns(dataset.name, network)
                     and _is_changed(suite, candidate.variant, name, request)
                 ]
                 if not offered:
@@ -332,7 +330,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
     seen: set[str] = set()
     for spelled in operations:
         operation = operation_of(spelled)
-        if operation.fallback(cast(TabularFormat, adapter)):
+        if operation.fallback(adapter):
             if operation.name in seen:
                 continue
             seen.add(operation.name)
@@ -348,14 +346,11 @@ def _missing(spelled: str) -> str | None:
 
 def _operation_refusal(spelled: str, dataset: Dataset, adapter: Adapter, conditions: Conditions) -> str | None:
     operation = operation_of(spelled)
-    if (operation.arrow_only or is_repeated(operation)) and conditions.target == "pandas":
-        called = operation.name if operation.arrow_only else spelled
-        return f"{called} gives Arrow tables alone: measure it with --target arrow"
-    if is_repeated(operation) and operation.threads_at_once > 1 and conditions.threads == "1":
-        return f"{operation.threads_at_once} streams are as many threads: measure it with --threads default"
-    if operation.changes and conditions.cache != "warm":
-        return f"{operation.name} changes a copy made for it, which lies in the page cache: measure it warm"
-    return operation.refusal(dataset.schema, dataset.rows) or operation.unfit(cast(TabularFormat, adapter))
+    return (
+        operation.refused_under(conditions)
+        or operation.refusal(dataset.schema, dataset.rows)
+        or operation.unfit(adapter)
+    )
 
 
 def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:

@@ -23,7 +23,7 @@ from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.errors import Failure
 from bench_runner.machine import environment, linux
-from bench_runner.operations import SAVE, operation_of
+from bench_runner.operations import SAVE, VERIFYING, operation_of
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Launcher, Limits, Outcome
@@ -94,7 +94,7 @@ def execute(
     counts only when an operation that sees all of the data passes, so all samples come out together.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
-    verified = any(operation_of(operation).sees_all for operation in operations)
+    verified = VERIFYING in operations
     samples: list[Sample] = []
     with _chain_folder(bench.folder, position) as folder:
         for number, operation in enumerate(operations):
@@ -149,7 +149,7 @@ def _consequence(failure: Failure) -> Failure:
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
     """A save that nothing verified has no figures: nobody knows what it stored. Where an operation that saw all of the
     data found something else, nothing of the chain has any."""
-    seeing = [sample for sample in samples if operation_of(sample.operation).sees_all]
+    seeing = [sample for sample in samples if sample.operation == VERIFYING]
     failures = [sample.failure for sample in seeing if sample.failure is not None]
     for failure in failures:
         if failure.kind == "mismatch":
@@ -283,9 +283,10 @@ def _operation(
         thorough=(chain.variant, operation.spelled) in bench.thorough,
     )
     adapter = _adapter(chain)
-    services = () if operation.writes or not chain.conditions.network else adapter.services(location)
+    saves = operation.spelled == SAVE
+    services = () if saves or not chain.conditions.network else adapter.services(location)
     with _serving(bench, chain, services, blank.position) as found:
-        if not operation.writes:
+        if not saves:
             # Behind the start of services, which may read of the copy what they are to know.
             figures |= bring_into_cache(adapter.data_of(location), chain.conditions.cache)
         outcome, beside = _run(bench, chain, task, found)
@@ -301,12 +302,12 @@ def _operation(
     readiness = bench.settler.readiness
     beyond_bytes = readiness.most_bytes if beyond_what_was_ready(taken_bytes, readiness) else 0
     why_not = rest.why_not and f"the machine was not at rest: {rest.why_not}"
-    if operation.writes:
+    if saves:
         _refuse_strays(folder, location)
         figures |= _sizes(adapter.sized_at(location))
     else:
         # Of a part of the data less than the whole copy may be fetched, however cold it was.
-        part = not operation.sees_all
+        part = operation.spelled != VERIFYING
         moved = figures
         if measured.device_bytes_of_all is not None:
             moved = {**figures, "device_read_bytes": measured.device_bytes_of_all, "wall_ns": figures["calls_ns"]}
@@ -314,7 +315,7 @@ def _operation(
             # Who serves the copy reads it; what the worker reads of it by itself, such as a schema, is fetched too.
             moved = {**moved, "device_read_bytes": moved.get("device_read_bytes", 0) + beside.device_bytes}
         size_bytes = figures.pop("size_bytes")
-        if not operation.changes:
+        if operation.sampling != "write":
             why_not = why_not or _device_doubt(moved, chain.conditions.cache, size_bytes, part=part)
     if measured.collected:
         bench.thorough.add((chain.variant, operation.spelled))

@@ -21,7 +21,7 @@ import data_generator.cache as data_cache
 from bench_runner.clock import now_ns, pause, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
-from bench_runner.operations import Operation, operation_of
+from bench_runner.operations import SAVE, Operation, operation_of
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
@@ -205,7 +205,7 @@ def _settling(session: Session) -> SettlingInfo:
 
 
 def _described(operation: Operation) -> OperationInfo:
-    return OperationInfo(title=operation.title, writes=operation.writes, meaning=operation.meaning)
+    return OperationInfo(title=operation.title, writes=operation.spelled == SAVE, meaning=operation.meaning)
 
 
 @contextmanager

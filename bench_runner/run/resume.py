@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, RunError
-from bench_runner.operations import SAVE, operation_of
+from bench_runner.operations import SAVE, VERIFYING
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Run, RunInfo, Sample, packed_files, read_run
 
@@ -62,7 +62,7 @@ def whole(execution: Sequence[Sample]) -> set[str]:
     What was in the service of others has neither, nor has a save of which nothing tells whether it can be read."""
     there = {sample.operation for sample in execution if not sample.in_service}
     saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
-    seen = any(operation_of(sample.operation).sees_all for sample in execution)
+    seen = any(sample.operation == VERIFYING for sample in execution)
     if not seen and all(sample.failure is None for sample in saves):
         there.discard(SAVE)
     return there

@@ -28,7 +28,7 @@ from adapters.errors import RefusedData, RefusedSetting
 from bench_runner.clock import Laps, now_ns
 from bench_runner.errors import Failure, in_one_line
 from bench_runner.machine import folders, linux
-from bench_runner.operations import SAVE, VERIFYING, is_repeated, operation_of
+from bench_runner.operations import SAVE, VERIFYING, operation_of
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
 from bench_runner.plan.planning import chosen_operations, make_plan
@@ -74,15 +74,9 @@ def operations(suite: str) -> tuple[str, ...]:
         return SUITES[suite].operations
     chosen = chosen_operations(SUITES[suite], Request(operations=(asked,)))
     for spelled in chosen:
-        operation = operation_of(spelled)
-        if operation.changes:
-            raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: {operation.name} changes its copy, and asv repeats calls")
-        if operation.pauses:
-            raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: our clock stands still in {operation.name}, not asv's")
-        if is_repeated(operation) and operation.asks_for_open:
-            raise ValueError(
-                f"{OPERATIONS_VARIABLE}={asked}: asv clocks opening too; name {operation.name}[handle=reopened]"
-            )
+        reason = operation_of(spelled).refused_by_asv()
+        if reason is not None:
+            raise ValueError(f"{OPERATIONS_VARIABLE}={asked}: {reason}")
     return chosen
 
 
@@ -156,7 +150,7 @@ class Trial:
             raise NotImplementedError(f"{variant} has no {operation} on {dataset}")
         with _remembered(_marker(operation, chain)):
             settler = _settler(Path.cwd())
-            if not operation_of(operation).writes:
+            if operation != SAVE:
                 self._folder = self._stored_copy(chain, stored, settler)
                 bring_into_cache(stored_at(chain, self._folder), chain.conditions.cache)
             else:
@@ -186,7 +180,7 @@ class Trial:
     def run(self) -> None:
         """What lies inside asv's clock."""
         assert self._ready is not None
-        self._result = self._ready.run(Laps())
+        self._result = sampler_of(self._ready.operation).call(self._ready, Laps())
 
     def finish(self, dataset: str, variant: str) -> None:
         """After the clock: what was timed is verified (rule 11), and a saved copy is removed."""
@@ -198,13 +192,13 @@ class Trial:
             return
         ready.operation.end(ready.stage, ready.location)
         chain, _ = self._cell(dataset, variant)
-        written = ready.operation.writes
+        written = ready.operation.spelled == SAVE
         try:
             with _remembered(_marker(ready.operation.spelled, chain)):
-                if ready.operation.writes:
+                if written:
                     read_back(ready.stage.adapter, ready.location)
                     ready = replace(ready, operation=operation_of(VERIFYING), held=None)
-                    result = ready.run(Laps())
+                    result = ready.operation.run(ready.stage, None, ready.location, Laps())
                 parts = sampler_of(ready.operation).parts(ready, ready.held, result)
                 verified(ready, parts, last_reader=False)
                 if written:

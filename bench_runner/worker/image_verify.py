@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.contract import Images
-from bench_runner.operations.image_target import arrays_of
+from bench_runner.operations.targets import arrays_of
 from bench_runner.worker.verify import Mismatch
 
 EACH_LOWER_DB = 10.0

@@ -10,10 +10,9 @@ from typing import Any
 from bench_runner import registries
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
-from bench_runner.operations import Operation, Stage, is_repeated, operation_of, targets
+from bench_runner.operations import Operation, Stage, operation_of, targets
 from bench_runner.worker.clean_slate import clean_slate, containers_made, may_collect
 from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask
-from bench_runner.worker.sampling import block, concurrent
 from bench_runner.worker.settle import Rest, Settler
 
 
@@ -34,12 +33,6 @@ class Prepared:
     """What tells the stored copy from any that took its place; empty where it is made, or of images and documents,
     whose stores may write while they read."""
 
-    def run(self, laps: Laps) -> Any:
-        """What lies inside the clock. Of what is repeated one call, with its opening and closing."""
-        if is_repeated(self.operation):
-            return [self.operation.run(self.stage, self.held[0], self.location, laps)]
-        return self.operation.run(self.stage, self.held, self.location, laps)
-
 
 def prepare(task: MeasureTask) -> Prepared:
     """Everything before the clock, in this process."""
@@ -52,9 +45,8 @@ def prepare(task: MeasureTask) -> Prepared:
     before = containers_made()
     first_call = _prime(stage, operation, task.primer)
     made = containers_made() - before
-    held = _held(stage, operation)
-    if operation.changes:
-        operation.prepare(task.location)
+    held = operation.held(stage)
+    operation.prepare(task.location)
     if task.served is not None and not task.fresh_services:
         adapter.warm_up(task.location)
         if task.cold:
@@ -64,25 +56,14 @@ def prepare(task: MeasureTask) -> Prepared:
     rest = settle(task)
     thorough = task.thorough or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
-    may_change = operation.writes or task.target.data_kind.reads_may_write
-    copy = () if may_change else copy_at(adapter.data_of(task.location))
+    copy = () if task.target.data_kind.reads_may_write else copy_at(adapter.data_of(task.location))
     return Prepared(stage, operation, held, task.location, rest, first_call, thorough, copy)
-
-
-def _held(stage: Stage, operation: Operation) -> Any:
-    """The input of the call, or of each call of a block."""
-    if not is_repeated(operation):
-        return operation.take_input(stage, stage.rows)
-    threads = operation.threads_at_once
-    around = 2 * concurrent.CALLS_BESIDE if threads > 1 else 0
-    return operation.inputs(stage, stage.rows, threads * (1 + block.REPETITIONS) + around)
 
 
 def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
     """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
     held = operation.take_input(stage, stage.primer_rows)
-    if operation.changes:
-        operation.prepare(primer)
+    operation.prepare(primer)
     operation.begin(stage, primer)
     linux.reset_high_water()
     before = linux.high_water_bytes()

@@ -7,15 +7,16 @@ clock, probes, verification.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench_runner.clock import now_ns
-from bench_runner.operations import Batches, Operation, is_repeated
+from bench_runner.clock import Laps, now_ns
+from bench_runner.operations import VERIFYING, Operation
+from bench_runner.operations.operation import Sampling
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.prepared import Prepared, prepare
-from bench_runner.worker.sampling import calls, epochs, once
+from bench_runner.worker.sampling import calls, epochs, once, write
 from bench_runner.worker.sampling.sampled import Sampled
 from bench_runner.worker.verification import Part, verified
 
@@ -24,21 +25,24 @@ from bench_runner.worker.verification import Part, verified
 class Sampler:
     """A way to take a sample."""
 
+    call: Callable[[Prepared, Laps], Any]
+    """What lies inside another clock than ours: (prepared, laps). Gives what is verified."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
     parts: Callable[[Prepared, Any, Any], Sequence[Part]]
     """Answers as they are compared: (prepared, what was asked for, what was given)."""
 
 
-ONCE = Sampler(once.sample, once.parts)
-CALLS = Sampler(calls.sample, calls.parts)
-EPOCHS = Sampler(epochs.sample, epochs.parts)
+SAMPLERS: Mapping[Sampling, Sampler] = {
+    "once": Sampler(once.call, once.sample, once.parts),
+    "calls": Sampler(calls.call, calls.sample, calls.parts),
+    "epochs": Sampler(once.call, epochs.sample, epochs.parts),
+    "write": Sampler(once.call, write.sample, once.parts),
+}
 
 
 def sampler_of(operation: Operation) -> Sampler:
     """How samples of an operation are taken."""
-    if is_repeated(operation):
-        return CALLS
-    return EPOCHS if isinstance(operation, Batches) else ONCE
+    return SAMPLERS[operation.sampling]
 
 
 def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
@@ -48,13 +52,13 @@ def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
     sampler = sampler_of(operation)
     sampled = sampler.sample(prepared, task, phase)
     measured = sampled.measured
-    if not operation.writes:
+    if sampled.given is not None:
         began_ns = now_ns()
         parts = sampler.parts(prepared, sampled.asked, sampled.given)
         found = verified(prepared, parts, last_reader=task.last_reader)
         # Some answers may have been verified before the clock.
         measured.figures["verify_ns"] = measured.figures.get("verify_ns", 0) + now_ns() - began_ns
         measured.fidelity, measured.losses = found.fidelity, list(found.losses)
-        measured.saw_all = operation.sees_all
+        measured.saw_all = operation.spelled == VERIFYING
         measured.fallback = operation.fallback_in(prepared.stage)
     yield measured

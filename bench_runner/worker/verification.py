@@ -14,6 +14,7 @@ from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
 from bench_runner import data_kinds
 from bench_runner.machine import linux
 from bench_runner.operations import Operation, Stage, targets
+from bench_runner.operations.documents.operation import GivesDocuments
 from bench_runner.worker import document_verify, image_verify, verify
 from bench_runner.worker.names import columns_differ
 from bench_runner.worker.prepared import Prepared, copy_at
@@ -22,8 +23,18 @@ from bench_runner.worker.verify import Mismatch
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 """At most about this much of the reference is in memory at once while a result is verified."""
 
-Part = tuple[Any, Any]
-"""What was asked for, and what was given."""
+
+@dataclass(frozen=True)
+class Part:
+    """One answer, and what is right of it."""
+
+    asked: Any
+    """The input; of several calls together that of one of them."""
+    given: Any
+    columns: Sequence[str]
+    """Of a table the names that it must have, in this order."""
+    rows: np.ndarray | None = None
+    """The numbers of its rows among those of the operation's `expected`; None for all of them."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +65,15 @@ def verified(prepared: Prepared, parts: Sequence[Part], *, last_reader: bool) ->
     """
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
-        for _, given in parts:
-            _refuse_mapped(given)
+        for part in parts:
+            _refuse_mapped(part.given)
     if prepared.copy and prepared.copy != copy_at(stage.adapter.data_of(prepared.location)):
         raise Mismatch("the stored copy was replaced or changed while it was read")
     compare = COMPARISONS[stage.target.data_kind.name]
-    losses = [compare(stage, operation, asked, given) for asked, given in parts]
+    losses = [compare(stage, operation, part) for part in parts]
     if last_reader:
         remove(prepared.location)
-        if losses != [compare(stage, operation, asked, given) for asked, given in parts]:
+        if losses != [compare(stage, operation, part) for part in parts]:
             raise Mismatch("the result changed when its files were removed")
     return Verified(tuple(dict.fromkeys(loss for each in losses for loss in each)))
 
@@ -80,34 +91,38 @@ def _refuse_mapped(result: Any) -> None:
             )
 
 
-def _compare_tables(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
+def _compare_tables(stage: Stage, operation: Operation, answer: Part) -> tuple[str, ...]:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
-    names = operation.columns_of(stage, asked)
+    names, given = list(answer.columns), answer.given
     found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
     if found != names:
         raise Mismatch(columns_differ(names, found))
     losses: dict[str, None] = {}
-    rows = operation.expected_rows(stage, asked)
     declared = cast(TabularFormat, stage.adapter).losses
     for group in _column_groups(names, stage.dataset.stat().st_size):
         part = given[group] if stage.target.kind == "pandas" else given.select(group)
         expected = operation.expected(stage, group)
-        comparison = verify.compare(expected, part, stage.target, declared, rows)
+        comparison = verify.compare(expected, part, stage.target, declared, answer.rows)
         if comparison.problems:
             raise Mismatch(f"round trip differs: {'; '.join(comparison.problems[:3])}")
         losses |= dict.fromkeys(comparison.losses)
     return tuple(losses)
 
 
-def _compare_images(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
-    numbers = operation.expected_rows(stage, asked)
+def _compare_images(stage: Stage, operation: Operation, answer: Part) -> tuple[str, ...]:
     adapter = cast(ImageStorage, stage.adapter)
     owned = adapter.values.get("arrays", "owned") == "owned"
     least = adapter.least_psnr_db
-    losses = image_verify.compare(stage.dataset, stage.rows, given, owned=owned, least_psnr_db=least, numbers=numbers)
+    losses = image_verify.compare(
+        stage.dataset, stage.rows, answer.given, owned=owned, least_psnr_db=least, numbers=answer.rows
+    )
     if least is not None and not losses:
         raise Mismatch("a loss is declared, and every pixel came back as it was")
     return tuple(losses)
+
+
+def _compare_documents(stage: Stage, operation: GivesDocuments, answer: Part) -> tuple[str, ...]:
+    return document_verify.compare(stage, operation, answer.asked, answer.given)
 
 
 def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
@@ -116,14 +131,13 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
         yield names[start : start + size]
 
 
-Comparison = Callable[[Stage, Operation, Any, Any], tuple[str, ...]]
-"""The losses in an answer: (stage, operation, what was asked for, what was given). Raises Mismatch where it differs
-otherwise."""
+Comparison = Callable[[Stage, Any, Part], tuple[str, ...]]
+"""The losses in an answer: (stage, operation, answer). Raises Mismatch where it differs otherwise."""
 
 COMPARISONS: dict[str, Comparison] = {
     data_kinds.TABLES.name: _compare_tables,
     data_kinds.IMAGES.name: _compare_images,
-    data_kinds.DOCUMENTS.name: document_verify.compare,
+    data_kinds.DOCUMENTS.name: _compare_documents,
 }
 """What compares answers with what is right, by the name of the kind of data."""
 

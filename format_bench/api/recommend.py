@@ -45,14 +45,12 @@ from format_bench.api.request import (
 )
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
-from format_bench.uses import uses_of, weighed
+from format_bench.uses import PARTS, USES, uses_of, weighed
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.needs import MEASURED
 from reports.analysis.recommendation.preferences import (
-    DOCUMENT_PARTS,
     NEEDS,
     OF_DOCUMENTS,
-    PARTS,
     STAGES,
     USE,
     Preferences,
@@ -274,11 +272,13 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
 def _check_fits(preferences: Preferences, kind: DataKind) -> None:
     """What is done with documents is not done with tables or images, and the other way round."""
     documents = kind is DOCUMENTS
-    others, held = (PARTS, "documents") if documents else (DOCUMENT_PARTS, "tables or images")
+    offered = [name for name in PARTS if (DOCUMENTS in (USES[name]().kinds or ())) == documents]
     for operation in preferences.operations:
-        if operation.partition("[")[0] in others:
-            offered = DOCUMENT_PARTS if documents else PARTS
-            hint = "" if documents else "; --key FIELD takes a JSON Lines file as documents"
+        name = operation.partition("[")[0]
+        if name in PARTS and name not in offered:
+            held, hint = "documents", ""
+            if not documents:
+                held, hint = "tables or images", "; --key FIELD takes a JSON Lines file as documents"
             raise RequestError(f"{operation}: is not done with {held}\n  there are: {', '.join(offered)}{hint}")
     for need in preferences.needs:
         if documents and need in MEASURED:
@@ -294,7 +294,7 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
     what formats declare."""
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]
-    arrow = [name for name in (*asked, *measured) if operation_of(name).arrow_only]
+    arrow = [name for name in (*asked, *measured) if operation_of(name).target_kinds == ("arrow",)]
     if arrow and request.target is None and kind.has_columns:
         request = replace(request, target="arrow")
     if any(name in arrow for name in asked) and request.target == "pandas":

@@ -40,7 +40,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 @click.option(
     "--prefer",
     "weights",
-    type=Wish("parse_weights", "weights"),
+    type=Wish("format_bench.uses:parse_weights", "weights"),
     show_default="read=3,size=2,save=1, or with --use use=1",
     help="Weights of read, save, size, read_memory, save_memory, and of project, take, scan, append: 'take=3', or "
     "'take[rows=10]=3'; of documents: fields, get (default: read, fields, get and save 1, size 2).",
@@ -55,7 +55,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 @click.option(
     "--need",
     "needs",
-    type=Wish("parse_needs", "needs"),
+    type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
     help="Drop what lacks one of: append, projection, random-access, pushdown (these are measured), types, nested, "
     "no-pickle, other-languages, single-file.",
@@ -63,7 +63,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 @click.option(
     "--max-memory",
     "max_memory_bytes",
-    type=Wish("parse_bytes", "bytes"),
+    type=Wish("reports.analysis.recommendation.preferences:parse_bytes", "bytes"),
     help="Drop what needs more, e.g. 8G.",
 )
 @click.option(
@@ -74,7 +74,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
 @click.option(
     "--bandwidth",
     "bandwidth_bytes_per_s",
-    type=Wish("parse_bandwidth", "bandwidth"),
+    type=Wish("reports.analysis.recommendation.preferences:parse_bandwidth", "bandwidth"),
     help="Of your storage, e.g. 200MB/s: added to the times.",
 )
 @click.option(

@@ -24,7 +24,8 @@ from adapters.contract import TabularFormat
 from adapters.offers import Handle, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from bench_runner.machine.linux import file_mappings, files_below
-from bench_runner.operations import predicates, targets
+from bench_runner.operations import targets
+from bench_runner.operations.tables import predicates
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from tests.contracts.adapters import AdapterContract, left_open, only_for

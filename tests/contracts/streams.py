@@ -15,7 +15,8 @@ import pytest
 
 from adapters.contract import Native, TabularFormat
 from adapters.errors import RefusedData
-from bench_runner.operations import streaming, targets
+from bench_runner.operations import targets
+from bench_runner.operations.streams import pieces
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from tests.contracts.adapters import AdapterContract, left_open, only_for
@@ -85,7 +86,7 @@ def fed(adapter: TabularFormat, table: pa.Table, rows: int, raises_at: int | Non
 
 def joined(adapter: TabularFormat, batches: list[Any]) -> pa.Table:
     """All batches as one Arrow table."""
-    return streaming.joined([as_arrow(adapter, each) for each in batches])
+    return pieces.joined([as_arrow(adapter, each) for each in batches])
 
 
 gives_batches = only_for(lambda adapter: adapter.offers.batches)

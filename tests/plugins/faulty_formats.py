@@ -24,7 +24,7 @@ from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
-from bench_runner.operations import predicates
+from bench_runner.operations.tables import predicates
 
 try:
     import known_children  # in a worker this folder is on the path
@@ -486,7 +486,7 @@ class Faulty(TabularFormat):
     def stored(self, location: Path) -> Stored:
         if self.fault == "spy":
             time.sleep(STORED_SLEEP_S)
-        if self.fault == "stream_save_by_another_codec" and location.parent.name.endswith("-streamed"):
+        if self.fault == "stream_save_by_another_codec" and location.parent.name.endswith("-stream-save"):
             return Stored(codec="zstd")
         if self.fault == "wrong_codec":
             return Stored(codec="none" if self.values["codec"] != "none" else "zstd")

@@ -154,7 +154,7 @@ def _of_halves(full: Run, weighting: str) -> Iterator[float]:
 
 
 def _asked(run: Run, weighting: str) -> Recommendation:
-    wish = Preferences(weights=parse_weights(weighting), accept=STAGES[-1])
+    wish = Preferences(weights=parse_weights(weighting, ()), accept=STAGES[-1])
     ((_, candidates),) = questions(run).items()
     kept, dropped = sifted(candidates, wish, 0)
     return recommend(kept, dropped, wish)

@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
 from adapters.offers import Handle
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import (
     DocumentReading,
@@ -27,6 +26,7 @@ from bench_runner.operations.documents.operation import (
 )
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
+from bench_runner.operations.targets import Documents
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,6 @@ class Asking(DocumentReading):
 
     def _reads_all(self, stage: Stage, plan: str) -> bool:
         return not steps_of(plan) <= store_of(stage).offers.operators
-
-    reads_before_it_is_asked: ClassVar[bool] = True
 
     def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
         """Each of the plans is prepared for: what users know of their data is not part of asking."""
@@ -115,9 +113,9 @@ class Ask(Asking):
         """'ask q2'."""
         return f"ask {self.query}"
 
-    def concerns(self, dataset: str) -> bool:
+    def concerns(self, dataset: str, network: str = "") -> bool:
         """Whether there is such a question about these documents."""
-        return self.query in _plans(dataset.partition("[")[0])
+        return super().concerns(dataset, network) and self.query in _plans(dataset.partition("[")[0])
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
         """The same plan for each repetition."""

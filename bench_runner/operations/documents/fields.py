@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, first_difference, parts, seen
 from adapters.losses import Cause
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import count
+from bench_runner.operations.targets import Documents
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,17 @@ class Fields(DocumentReading):
 
     name: ClassVar[str] = "fields"
     meaning: ClassVar[str] = "read the key and some other fields of all documents, chosen by the digest of the data"
+    use: ClassVar[str] = "read {paths:K} fields"
 
     @property
     def title(self) -> str:
         """'2 fields of all documents'."""
         return f"{self.paths} field{'s' * (self.paths != 1)} of all documents"
+
+    @property
+    def use_title(self) -> str:
+        """'read 2 fields'."""
+        return f"read {self.paths} field{'s' * (self.paths != 1)}"
 
     def fallback(self, adapter: Any) -> str:
         """What stands for a store's own call where it has none."""

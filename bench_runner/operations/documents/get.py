@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.document_store import DocumentHandle, DocumentLoss, Key
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading, first_unlike
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import count
-from bench_runner.operations.take import dealt, generator
+from bench_runner.operations.tables.take import dealt, generator
+from bench_runner.operations.targets import Documents
 
 MISSING_OF = 10
 """One in so many keys is one that no document has, as programs look whether something is there."""
@@ -29,6 +29,7 @@ class Get(DocumentReading):
 
     name: ClassVar[str] = "get"
     meaning: ClassVar[str] = "find documents by their keys, one in ten of which no document has"
+    use: ClassVar[str] = "get {documents:N} documents"
 
     @property
     def title(self) -> str:

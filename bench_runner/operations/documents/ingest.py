@@ -6,7 +6,6 @@ it took until all was accepted is a figure beside it. The copy that a chain's ot
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ import msgspec
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, Key, first_difference
 from bench_runner.clock import Laps
-from bench_runner.operations.document_target import PIECE_BYTES, Documents
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import steps_of
 from bench_runner.operations.documents.operation import DocumentOperation, store_of
 from bench_runner.operations.documents.ranges import plan as plan_of_range
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share
+from bench_runner.operations.targets import PIECE_BYTES, Documents
+from bench_runner.operations.whole import Changes
 from data_generator.document_updates import Call, calls
 from data_generator.documents import lines_of
 
@@ -54,7 +54,7 @@ class Ingested(Documents):
 
 
 @dataclass(frozen=True)
-class Ingest(DocumentOperation):
+class Ingest(DocumentOperation, Changes):
     """From the first call until merges are done and the store is closed. For each document `updates` earlier ones are
     replaced or deleted."""
 
@@ -62,8 +62,6 @@ class Ingest(DocumentOperation):
     indexes: int | str = count(NO_INDEXES, NO_INDEXES, spelled=True)
 
     name: ClassVar[str] = "ingest"
-    changes: ClassVar[bool] = True
-    makes_anew: ClassVar[bool] = True
     meaning: ClassVar[str] = "store all documents by calls of at most 1 MB, with changes of earlier ones among them"
 
     @property
@@ -88,16 +86,6 @@ class Ingest(DocumentOperation):
         lines = lines_of(stage.table(rows))
         call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
         return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
-
-    def works_at(self, location: Path) -> Path:
-        """Where it stores them: beside the folder of the stored copy, which no reader looks into."""
-        return location.parent.with_name(f"{location.parent.name}-ingested") / location.name
-
-    def prepare(self, location: Path) -> None:
-        """Before the clock: an empty folder."""
-        place = self.works_at(location)
-        shutil.rmtree(place.parent, ignore_errors=True)
-        place.parent.mkdir()
 
     def run(self, stage: Stage, held: Sequence[Call], location: Path, laps: Laps) -> Path:
         """The first call makes the store, the others add to it. Returns where it lies."""

@@ -9,18 +9,16 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
 from adapters.document_store import DocumentHandle, DocumentLoss, DocumentStoreAdapter, identical, seen
 from adapters.offers import Handle
 from bench_runner.clock import Laps
-from bench_runner.data_kinds import DOCUMENTS, DataKind
-from bench_runner.operations.document_target import Documents
 from bench_runner.operations.documents import source
-from bench_runner.operations.operation import Operation, RepeatedOperation, Stage
+from bench_runner.operations.operation import Calls, Operation, Stage
+from bench_runner.operations.targets import Documents
 from bench_runner.variants import is_raw_io
 from data_generator.documents import is_documents
 
@@ -32,11 +30,25 @@ def store_of(stage: Stage) -> DocumentStoreAdapter:
     return cast(DocumentStoreAdapter, stage.adapter)
 
 
+class GivesDocuments(Protocol):
+    """An operation whose answer is documents, or rows of an answer about them."""
+
+    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
+        not."""
+
+
 class DocumentOperation(Operation):
     """One thing that a user does with stored documents."""
 
-    kinds: ClassVar[tuple[DataKind, ...]] = (DOCUMENTS,)
-    of_services: ClassVar[bool] = False
+    @property
+    def target_kinds(self) -> tuple[str, ...]:
+        """Documents are neither rows nor images."""
+        return ("documents",)
+
+    def concerns(self, dataset: str, network: str = "") -> bool:
+        """No store is measured through services."""
+        return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """The data must be documents."""
@@ -46,31 +58,14 @@ class DocumentOperation(Operation):
         """Raw I/O stores text and knows no documents."""
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
 
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """Documents have none."""
-        return []
-
-    @abstractmethod
-    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
-        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
-        not."""
-
 
 @dataclass(frozen=True)
-class DocumentReading(DocumentOperation, RepeatedOperation):
+class DocumentReading(DocumentOperation, Calls):
     """Reading some of the stored documents, or an answer from them, on a store that stays open."""
 
-    may_be_long: ClassVar[bool] = True
-    adds_up: ClassVar[bool] = False
-
-    @property
-    def asks_for_open(self) -> bool:
-        """Always: who asks a store has it open."""
-        return True
-
-    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
-        """Every store can stay open."""
-        return True
+    def handles(self, adapter: Any) -> int:
+        """One: every store can stay open, whatever it has calls for."""
+        return 1
 
     def open(self, stage: Stage, location: Path) -> Handle | None:
         """The store, open."""
@@ -79,10 +74,6 @@ class DocumentReading(DocumentOperation, RepeatedOperation):
     def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
         """Merges that are due come to their end."""
         document_handle(handle).settle()
-
-    def take_input(self, stage: Stage, rows: int) -> Any:
-        """What the first call asks for, of the first `rows` documents."""
-        return self.inputs(stage, rows, 1)[0]
 
     def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
         """Ask once."""
@@ -99,6 +90,10 @@ class DocumentReading(DocumentOperation, RepeatedOperation):
         handle.close()
         laps.lap("engine_ns")
         return result
+
+    @abstractmethod
+    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """As GivesDocuments says."""
 
     @abstractmethod
     def asked(self, stage: Stage, handle: DocumentHandle, held: Any) -> list[Any]:

@@ -20,7 +20,7 @@ from bench_runner.operations.documents.ask import Asking
 from bench_runner.operations.documents.operation import document_handle
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share, word
-from bench_runner.operations.take import generator
+from bench_runner.operations.tables.take import generator
 
 SCAN, INDEX = "scan", "index"
 

@@ -16,7 +16,7 @@ import numpy as np
 from adapters.document_store import Document, FieldPath, Key
 from adapters.errors import RefusedData
 from bench_runner.operations.operation import Stage
-from bench_runner.operations.take import dealt, generator
+from bench_runner.operations.tables.take import dealt, generator
 from data_generator.documents import json_lines, key_of, lines_of
 
 LOOKED_AT = 1_000

@@ -17,7 +17,7 @@ from adapters.errors import RefusedData
 from adapters.offers import Handle
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
-from bench_runner.operations import RepeatedOperation, Stage, targets
+from bench_runner.operations import Calls, Stage, targets
 from bench_runner.operations.operation import REPETITIONS
 
 ENOUGH_NS = 2 * 10**9
@@ -103,7 +103,7 @@ class Block:
         return figures | parts | {"wall_ns": int(median(walls)), "calls_ns": sum(walls)}
 
 
-def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Opened:
+def open_copy(operation: Calls, stage: Stage, location: Path) -> Opened:
     """Open the copy where the operation keeps it open, as many times as it asks for, and say what that took."""
     wanted = operation.handles(stage.adapter)
     if not wanted:
@@ -119,7 +119,7 @@ def open_copy(operation: RepeatedOperation, stage: Stage, location: Path) -> Ope
     return Opened(tuple(handle for handle in opened if handle is not None), figures)
 
 
-def make_ready(operation: RepeatedOperation, stage: Stage, opened: Opened, inputs: Sequence[Any]) -> None:
+def make_ready(operation: Calls, stage: Stage, opened: Opened, inputs: Sequence[Any]) -> None:
     """What comes between opening and the first call. Not a loop where the handles are closed: its variable would hold
     the last of them, and what it gives back would not be seen."""
     for handle in opened.handles:
@@ -128,7 +128,7 @@ def make_ready(operation: RepeatedOperation, stage: Stage, opened: Opened, input
 
 
 def one_call(
-    operation: RepeatedOperation, stage: Stage, handle: Handle | None, held: Any, location: Path
+    operation: Calls, stage: Stage, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
     """One repetition under its own clock: what it gave, and what it took."""
     laps = Laps()
@@ -141,17 +141,16 @@ def one_call(
     return result, laps.parts
 
 
-def calls_that_fit(first_ns: int, result_bytes: int, *, kept: bool, threads: int = 1) -> int:
-    """How many calls a block has, of all threads together, by what the first one took and gave. Raises RefusedData
-    where they are too few for a handle that is kept."""
+def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threads: int = 1) -> int:
+    """How many calls a block has, of all threads together, by what the first one took and gave. Where `shorter` says
+    what a user can do against long calls, raises RefusedData if they are too few for a handle that is kept."""
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
     in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
     calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))
-    if kept and calls < fewest:
-        remedy = "measure it with handle=reopened" if threads == 1 else "take fewer rows, or by fewer streams"
+    if shorter and calls < fewest:
         raise RefusedData(
             f"a call takes {first_ns / 1e9:.1f} s and gives {result_bytes / 1e6:.0f} MB: fewer than "
-            f"{fewest} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {remedy}"
+            f"{fewest} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {shorter}"
         )
     return max(calls, 1)
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from adapters.offers import Handle
-from bench_runner.clock import cpu_ns, now_ns
+from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.linux import IoBytes
-from bench_runner.operations import DocumentOperation, RepeatedOperation
+from bench_runner.operations import Calls
+from bench_runner.operations.operation import CALLS_BESIDE
 from bench_runner.variants import is_raw_io
 from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
 from bench_runner.worker.prepared import Prepared, distinct_bytes, settle, stored_bytes
-from bench_runner.worker.sampling import block, concurrent, joined
+from bench_runner.worker.sampling import block, concurrent, joined, once
 from bench_runner.worker.sampling.block import Block, Opened
 from bench_runner.worker.sampling.sampled import Sampled
 from bench_runner.worker.verification import Part, verified
@@ -46,13 +47,18 @@ class _Before:
         return [*self.first.results, *self.early.results]
 
 
+def call(prepared: Prepared, laps: Laps) -> list[Any]:
+    """One call, with its opening and closing."""
+    return [prepared.operation.run(prepared.stage, prepared.held[0], prepared.location, laps)]
+
+
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     """All calls: those before the clock, inside it and after it."""
-    operation = _repeated(prepared)
+    operation = cast(Calls, prepared.operation)
     threads = operation.threads_at_once
     opened, io_before = _opened(prepared, operation, task)
 
-    def call(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
+    def timed(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
         return block.one_call(operation, prepared.stage, handle, held, prepared.location)
 
     # After one call, or one of each stream, the next one finds its pages in the cache, and a service that knows it.
@@ -60,7 +66,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     if once:
         before = _Before(prepared, prepared.held[:threads])
     else:
-        before = _called_before(prepared, operation, task, opened, call, io_before)
+        before = _called_before(prepared, operation, task, opened, timed, io_before)
     handles, inputs = opened.of_calls, before.inputs
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
@@ -70,9 +76,9 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     started = now_ns()
     cpu_before_ns = cpu_ns()
     if threads > 1:
-        inside = concurrent.call_at_once(call, handles, inputs, threads)
+        inside = concurrent.call_at_once(timed, handles, inputs, threads)
     else:
-        inside = block.call_all(call, handles, inputs)
+        inside = block.call_all(timed, handles, inputs)
     own_cpu_ns = cpu_ns() - cpu_before_ns
     watch.stop()
     enter(phase, PHASE_AFTER, watched=watched)
@@ -81,7 +87,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     measured.figures |= inside.figures(own_cpu_ns + watch.started_cpu_ns())
     late, halves = Block(), inside
     if threads > 1 and not once:
-        late = block.call_all(call, handles, before.spare[: concurrent.CALLS_BESIDE])
+        late = block.call_all(timed, handles, before.spare[: CALLS_BESIDE])
         halves = concurrent.both_sides(before.early, late)
     measured.held_before_bytes = sum(each.nbytes for each in before.results)
     kept = opened.kept
@@ -108,20 +114,17 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     return Sampled(measured, asked, given)
 
 
-def _repeated(prepared: Prepared) -> RepeatedOperation:
-    assert isinstance(prepared.operation, RepeatedOperation)
-    return prepared.operation
-
-
-def _opened(prepared: Prepared, operation: RepeatedOperation, task: MeasureTask) -> tuple[Opened, IoBytes]:
+def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Opened, IoBytes]:
     """The stored copy, open and ready to be asked, and what was read before that counts for no call."""
     stage, location = prepared.stage, prepared.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
     block.make_ready(operation, stage, opened, prepared.held)
-    if task.cold and operation.reads_before_it_is_asked:
+    known = opened.handles
+    if task.cold:
+        opened.handles = tuple(operation.open_again(stage, handle, location) for handle in known)
+    if any(fresh is not handle for fresh, handle in zip(opened.handles, known, strict=True)):
         # Neither the library's memory nor the page cache may hold what was read to make it ready.
-        opened.handles = tuple(operation.open_again(stage, handle, location) for handle in opened.handles)
         linux.evict_all(stage.adapter.data_of(location))
         before = linux.io_bytes()
     return opened, before
@@ -129,7 +132,7 @@ def _opened(prepared: Prepared, operation: RepeatedOperation, task: MeasureTask)
 
 def _called_before(
     prepared: Prepared,
-    operation: RepeatedOperation,
+    operation: Calls,
     task: MeasureTask,
     opened: Opened,
     call: block.Call,
@@ -143,8 +146,8 @@ def _called_before(
     before.asked_bytes = linux.io_bytes().asked_since(io_before) // len(handles)
     before.figures["first_ns"] = first.walls_ns[0]
     size_bytes = first.results[0].nbytes
-    kept = opened.kept and not operation.may_be_long
-    calls = block.calls_that_fit(first.walls_ns[0], size_bytes, kept=kept, threads=threads)
+    shorter = operation.shorter if opened.kept else ""
+    calls = block.calls_that_fit(first.walls_ns[0], size_bytes, shorter=shorter, threads=threads)
     if block.has_large_answers(size_bytes, threads):
         # Two of them at once may be more memory than is made ready, and the second would wait for the host.
         began_ns = now_ns()
@@ -154,8 +157,8 @@ def _called_before(
         before.prepared = replace(prepared, rest=settle(task))
         clean_slate(thorough=prepared.thorough)
     if threads > 1:
-        before.early = block.call_all(call, handles, inputs[: concurrent.CALLS_BESIDE])
-        inputs = inputs[concurrent.CALLS_BESIDE :]
+        before.early = block.call_all(call, handles, inputs[:CALLS_BESIDE])
+        inputs = inputs[CALLS_BESIDE:]
     before.inputs, before.spare = inputs[:calls], inputs[calls:]
     return before
 
@@ -188,10 +191,6 @@ def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool)
 
 def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Part]:
     """The answers as few tables, so that comparing them takes no longer than comparing one. Raises Mismatch."""
-    operation, stage = _repeated(prepared), prepared.stage
-    asked = asked[: len(given)]
-    if operation.adds_up:
-        asked = [operation.expected_rows(stage, each) for each in asked]
-    if isinstance(operation, DocumentOperation):
-        return list(zip(asked, given, strict=True))
-    return joined.joined(operation, stage.rows, asked, given)
+    stage = prepared.stage
+    apart = [part for each, result in zip(asked, given, strict=False) for part in once.parts(prepared, each, result)]
+    return joined.joined(apart, stage.rows) if stage.target.data_kind.has_columns else apart

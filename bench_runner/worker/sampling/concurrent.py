@@ -17,10 +17,6 @@ from bench_runner.clock import now_ns
 from bench_runner.machine import linux
 from bench_runner.worker.sampling.block import Block, Call, empty_call
 
-CALLS_BESIDE = 3
-"""Calls one after the other before a block of streams, and as many after it: by what they read it is told whether the
-library keeps what it has read, because a block whose calls overlap has no first and second half (rule 19)."""
-
 
 def both_sides(before: Block, after: Block) -> Block:
     """The calls before a block of streams and those after it, as the halves of one block."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,9 @@ import pyarrow as pa
 from adapters.contract import Images
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
-from bench_runner.operations import Batches, Epoch, orders, streaming
-from bench_runner.operations.batches import STORED, length
+from bench_runner.operations import Batches, Epoch
+from bench_runner.operations.streams import orders, pieces
+from bench_runner.operations.streams.batches import STORED, length
 from bench_runner.worker.messages import MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
 from bench_runner.worker.prepared import Prepared, distinct_bytes
@@ -31,7 +32,7 @@ GAP_PERCENTILE = 99
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     """Two epochs. Their batches are kept until they are verified, so that memory tells nothing of the loader."""
-    stage, operation, location = prepared.stage, _batches(prepared), prepared.location
+    stage, operation, location = prepared.stage, cast(Batches, prepared.operation), prepared.location
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
     watch = Watch()
@@ -64,11 +65,6 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     measured.device_bytes_of_all = fetched_bytes
     measured.cached = not operation.fallback_in(stage) and is_cached(asked_bytes, both)
     return Sampled(measured, prepared.held, both)
-
-
-def _batches(prepared: Prepared) -> Batches:
-    assert isinstance(prepared.operation, Batches)
-    return prepared.operation
 
 
 def figures(
@@ -135,11 +131,12 @@ def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
 def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Part]:
     """Which rows each epoch was to hand out, and all that it has, one batch behind the other. Raises Mismatch where
     there are too few, too many, or batches of other sizes."""
+    operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
     found: list[Part] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
         wanted = numbers if place == 1 else numbers[: given[0].rows]
-        _check(_batches(prepared), wanted, epoch, place)
-        found.append((wanted[: epoch.rows], _whole(epoch.batches)))
+        _check(operation, wanted, epoch, place)
+        found.append(Part(wanted, _whole(epoch.batches), columns, wanted[: epoch.rows]))
     return found
 
 
@@ -147,7 +144,7 @@ def _whole(batches: Sequence[Any]) -> Any:
     """All batches of an epoch as one."""
     if not isinstance(batches[0], Images):
         try:
-            return streaming.joined(batches)
+            return pieces.joined(batches)
         except pa.ArrowException as error:
             raise Mismatch(f"batches have types that no column can have together: {error}") from error
     images = Images([], [])

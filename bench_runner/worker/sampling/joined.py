@@ -1,53 +1,53 @@
 """The answers of a block of calls as few tables, so that comparing them takes no longer than comparing one.
 
-Rows of several calls stand below each other, columns beside each other. It knows what was asked for and what was given,
-and nothing of what is right.
+Rows of several calls are joined below each other, columns of all rows next to each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from bench_runner.operations import RepeatedOperation
 from bench_runner.worker.names import columns_differ
 from bench_runner.worker.verification import Part
 from bench_runner.worker.verify import Mismatch
 
 
-def joined(operation: RepeatedOperation, rows: int, asked: Sequence[Any], given: Sequence[pa.Table]) -> list[Part]:
+def joined(parts: Sequence[Part], rows: int) -> list[Part]:
     """All that was asked for of a table of so many rows, and all that was given. Raises Mismatch where a call gave
     another number of rows than it should, or other columns."""
-    return list(_rows(asked, given) if operation.adds_up else _columns(rows, asked, given))
+    for place, part in enumerate(parts, 1):
+        if part.rows is None and part.given.column_names != list(part.columns):
+            raise Mismatch(f"call {place}: {columns_differ(part.columns, part.given.column_names)}")
+        wanted = rows if part.rows is None else len(part.rows)
+        if len(part.given) != wanted:
+            raise Mismatch(f"call {place} gave {len(part.given):,} rows, {wanted:,} were asked for")
+    return [
+        *_rows(part for part in parts if part.rows is not None),
+        *_columns(part for part in parts if part.rows is None),
+    ]
 
 
-def _rows(asked: Sequence[np.ndarray], given: Sequence[pa.Table]) -> Iterator[Part]:
-    """What has other types, as few rows of missing text may have, stands by itself."""
+def _rows(parts: Iterable[Part]) -> Iterator[Part]:
+    """What has other types, as few rows of missing text may have, is a table of its own."""
     by_types: dict[str, list[Part]] = {}
-    for place, (numbers, result) in enumerate(zip(asked, given, strict=True)):
-        _check_rows(place, len(result), len(numbers))
-        by_types.setdefault(str(result.schema.remove_metadata()), []).append((numbers, result))
-    for each in by_types.values():
-        yield np.concatenate([numbers for numbers, _ in each]), pa.concat_tables([table for _, table in each])
+    for part in parts:
+        by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
+    for alike in by_types.values():
+        numbers = np.concatenate([part.rows for part in alike if part.rows is not None])
+        yield replace(alike[0], given=pa.concat_tables([part.given for part in alike]), rows=numbers)
 
 
-def _columns(rows: int, asked: Sequence[Sequence[str]], given: Sequence[pa.Table]) -> Iterator[Part]:
+def _columns(parts: Iterable[Part]) -> Iterator[Part]:
     """A column that is asked for again begins another table."""
     together: dict[str, pa.ChunkedArray] = {}
-    for place, (names, result) in enumerate(zip(asked, given, strict=True)):
-        if result.column_names != list(names):
-            raise Mismatch(f"call {place + 1}: {columns_differ(names, result.column_names)}")
-        _check_rows(place, len(result), rows)
-        if together.keys() & set(names):
-            yield tuple(together), pa.table(together)
+    for part in parts:
+        if together.keys() & set(part.columns):
+            yield Part(None, pa.table(together), list(together))
             together = {}
-        together |= dict(zip(names, result.columns, strict=True))
-    yield tuple(together), pa.table(together)
-
-
-def _check_rows(place: int, given: int, asked: int) -> None:
-    if given != asked:
-        raise Mismatch(f"call {place + 1} gave {given:,} rows, {asked:,} were asked for")
+        together |= dict(zip(part.columns, part.given.columns, strict=True))
+    if together:
+        yield Part(None, pa.table(together), list(together))

@@ -16,4 +16,4 @@ class Sampled:
     asked: Any
     """What was asked for: the input of the operation, or of each call."""
     given: Any
-    """What came back."""
+    """What came back; None where another operation verifies what was done."""

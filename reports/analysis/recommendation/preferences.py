@@ -22,12 +22,6 @@ WEIGHED = {
 }
 """What can be weighed of saving and reading all, with its title in every report."""
 
-PARTS = ("project", "take", "scan", "append")
-"""Operations on a part of a table that can be weighed besides, by their names or spelled with parameters."""
-
-DOCUMENT_PARTS = ("fields", "get")
-"""The same of documents."""
-
 OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
 """What weighs where nobody says: reading has as much as of a table, in the three ways that documents are read."""
 
@@ -116,10 +110,11 @@ class Preferences:
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 
-def parse_weights(text: str) -> dict[str, float]:
-    """'read=3,take[rows=10]=2' as {'read': 3.0, 'take[rows=10]': 2.0}. Raises PreferenceError."""
+def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
+    """'read=3,take[rows=10]=2' as {'read': 3.0, 'take[rows=10]': 2.0}; `parts` are the names of the operations on a
+    part of the data that can be weighed, alone or spelled with parameters. Raises PreferenceError."""
     weights: dict[str, float] = {}
-    known = (*WEIGHED, *PARTS, *DOCUMENT_PARTS, USE)
+    known = (*WEIGHED, *parts, USE)
     for part in _parts(text):
         # The sign of a parameter stands in brackets.
         name, bracket, rest = part.partition("[")

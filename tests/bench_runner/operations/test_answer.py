@@ -13,8 +13,9 @@ import pytest
 from adapters.contract import Native
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import selection, targets
+from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
+from bench_runner.operations.tables import selection
 from bench_runner.operations.targets import Target
 from formats.registry import FORMATS
 

@@ -15,9 +15,9 @@ import pytest
 
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
-from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, is_repeated, operation_of
-from bench_runner.operations.append import as_stored
-from bench_runner.operations.project import Project, chosen_columns
+from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, operation_of
+from bench_runner.operations.tables.append import as_stored
+from bench_runner.operations.tables.project import Project, chosen_columns
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = pa.schema(
@@ -42,7 +42,7 @@ def test_the_same_digest_chooses_the_same_columns_in_every_call() -> None:
 def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
     """Python hashes texts differently in each process: nothing may depend on that."""
     code = (
-        "import pyarrow as pa; from bench_runner.operations.project import chosen_columns\n"
+        "import pyarrow as pa; from bench_runner.operations.tables.project import chosen_columns\n"
         "schema = pa.schema([(f'c{n}', pa.int64() if n % 2 else pa.string()) for n in range(9)])\n"
         "print(chosen_columns(schema, '9f2c', 5))"
     )
@@ -179,10 +179,8 @@ def test_what_is_no_spelling_is_named(spelled: str) -> None:
         operation_of(spelled)
 
 
-def test_what_verifies_sees_all_of_the_data() -> None:
-    assert operation_of(SAVE).writes
-    assert operation_of(VERIFYING).sees_all
-    assert not operation_of(VERIFYING).writes
+def test_a_read_verifies_a_save() -> None:
+    assert (operation_of(SAVE).sampling, operation_of(VERIFYING).sampling) == ("write", "once")
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -207,12 +205,12 @@ def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> Non
     assert [len(hand) for hand in hands] == [3] * 5
     assert len({name for hand in hands[:3] for name in hand}) == 9
     assert hands == operation.inputs(stage, 100, 5)
-    assert [operation.columns_of(stage, hand) for hand in hands] == [list(hand) for hand in hands]
+    assert [operation.expected_columns(stage, hand) for hand in hands] == [list(hand) for hand in hands]
 
 
 def test_a_projection_is_repeated_where_its_handle_is_named() -> None:
     named = [operation_of(f"project[columns=3{more}]") for more in ("", ",handle=reopened", ",handle=kept")]
-    assert [is_repeated(operation) for operation in named] == [False, True, True]
+    assert [operation.sampling for operation in named] == ["once", "calls", "calls"]
     assert [operation.spelled for operation in named][1:] == [
         "project[columns=3,handle=reopened]",
         "project[columns=3,handle=kept]",

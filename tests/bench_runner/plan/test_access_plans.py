@@ -96,7 +96,7 @@ def test_streams_are_refused_under_one_thread_and_for_data_frames() -> None:
         refusals(alone, streams).values()
     )
     frames = plan("encodings", **request, target="pandas")
-    assert any("take gives Arrow tables alone" in reason for reason in refusals(frames, streams).values())
+    assert any(f"{streams} gives Arrow tables alone" in reason for reason in refusals(frames, streams).values())
     kept = "project[columns=1,handle=kept]"
     frames = plan("encodings", **{**request, "operations": (kept,)}, target="pandas")
     assert any(reason.startswith(f"{kept} gives Arrow tables") for reason in refusals(frames, kept).values())

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from msgspec.structs import asdict
 
-from bench_runner.operations.append import REWRITE
 from bench_runner.operations.operation import READ_ALL
-from bench_runner.operations.stream_save import SAVE_ALL
+from bench_runner.operations.streams.tables import SAVE_ALL
+from bench_runner.operations.tables.append import REWRITE
 from bench_runner.plan.candidates import SPELLED
 from bench_runner.results.figures import FIGURES
 from bench_runner.results.information import Facts, RunInfo

@@ -26,7 +26,8 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 def fitting(sample: Sample, threads: int = 1) -> int:
     """All calls of a block, unless the first one was so slow on a busy machine that fewer fit."""
     figures = sample.figures
-    return calls_that_fit(figures["first_ns"], figures["result_bytes"], kept=threads > 1, threads=threads)
+    shorter = "by fewer streams" if threads > 1 else ""
+    return calls_that_fit(figures["first_ns"], figures["result_bytes"], shorter=shorter, threads=threads)
 
 
 @pytest.mark.rule(19)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.operations import READ_ALL
-from bench_runner.operations.stream_save import SAVE_ALL
+from bench_runner.operations.streams.tables import SAVE_ALL
 from bench_runner.results.records import Sample
 from tests.bench_runner.conftest import Executor
 

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench_runner.operations import READ_ALL, Batches, Epoch, orders
+from bench_runner.operations import READ_ALL, Batches, Epoch
+from bench_runner.operations.streams import orders
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.planning import make_plan

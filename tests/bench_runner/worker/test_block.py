@@ -38,13 +38,13 @@ from bench_runner.worker.sampling.block import (
     ],
 )
 def test_as_many_calls_as_fit(first_ns: int, result_bytes: int, calls: int) -> None:
-    assert calls_that_fit(first_ns, result_bytes, kept=True) == calls
+    assert calls_that_fit(first_ns, result_bytes, shorter="reopen it") == calls
 
 
 def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
-    with pytest.raises(RefusedData, match=r"a call takes 4\.0 s .* measure it with handle=reopened"):
-        calls_that_fit(MOST_NS * 2 // (FEWEST_KEPT + 2), 1, kept=True)
-    assert calls_that_fit(MOST_NS * 2, 1, kept=False) == 1
+    with pytest.raises(RefusedData, match=r"a call takes 4\.0 s .* reopen it"):
+        calls_that_fit(MOST_NS * 2 // (FEWEST_KEPT + 2), 1, shorter="reopen it")
+    assert calls_that_fit(MOST_NS * 2, 1) == 1
 
 
 def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
@@ -58,17 +58,17 @@ def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
 
 def test_memory_is_told_of_answers_so_large_that_all_have_one() -> None:
     most = MOST_RESULT_BYTES // 2
-    assert calls_that_fit(1, most + 1, kept=False) == 1
+    assert calls_that_fit(1, most + 1) == 1
     assert tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False)
     assert not tells_memory(1, PRIVATE_FROM_NS, most, once=False), "another has two of them"
     assert not tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False, threads=2)
 
 
 def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
-    assert calls_that_fit(1, 1, kept=True, threads=16) == 16 * REPETITIONS
-    assert calls_that_fit(1, MOST_RESULT_BYTES // 100, kept=True, threads=16) == 100
-    with pytest.raises(RefusedData, match=r"fewer than 48 fit .* take fewer rows, or by fewer streams"):
-        calls_that_fit(1, MOST_RESULT_BYTES // 40, kept=True, threads=16)
+    assert calls_that_fit(1, 1, shorter="fewer", threads=16) == 16 * REPETITIONS
+    assert calls_that_fit(1, MOST_RESULT_BYTES // 100, shorter="fewer", threads=16) == 100
+    with pytest.raises(RefusedData, match=r"fewer than 48 fit .* fewer"):
+        calls_that_fit(1, MOST_RESULT_BYTES // 40, shorter="fewer", threads=16)
 
 
 def test_of_calls_at_the_same_time_the_block_is_clocked_and_each_latency() -> None:

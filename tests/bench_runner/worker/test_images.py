@@ -11,8 +11,7 @@ import pytest
 
 from adapters.contract import Images
 from bench_runner.operations import targets
-from bench_runner.operations.image_target import PAGE_BYTES, touch
-from bench_runner.operations.targets import Target
+from bench_runner.operations.targets import PAGE_BYTES, Target, touch
 from bench_runner.worker import image_verify
 from bench_runner.worker.verify import Mismatch
 from data_generator.images import SCHEMA

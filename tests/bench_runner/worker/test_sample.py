@@ -17,7 +17,7 @@ from bench_runner.clock import Laps
 from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
 from bench_runner.operations import READ_ALL, Operation, Stage, operation_of, targets
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.worker import clean_slate, prepared, verification, verify
 from bench_runner.worker import sample as worker
@@ -256,7 +256,7 @@ def test_without_a_call_of_its_own_columns_are_selected_from_everything(
     results: list[Any] = []
 
     def noted(ready: Prepared, parts: Sequence[Part], **given: Any) -> Verified:
-        results.extend(result for _, result in parts)
+        results.extend(part.given for part in parts)
         return verified(ready, parts, **given)
 
     monkeypatch.setattr(worker, "verified", noted)
@@ -298,7 +298,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     location.touch()
     ready = Prepared(stage, operation_of("read"), None, location, REST, {}, True)
     with pytest.raises(verify.Mismatch, match="changed when its files were removed"):
-        verified(ready, [(None, pa.table({}))], last_reader=True)
+        verified(ready, [Part(None, pa.table({}), [])], last_reader=True)
 
 
 @pytest.mark.parametrize("threads", [None, 1])
@@ -440,10 +440,10 @@ def test_of_large_answers_one_is_held_at_a_time(
     seen: list[tuple[str, int]] = []
     join, settle = joined.joined, Settler.settle
 
-    def joining(operation: Any, rows: int, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Part]:
+    def joining(parts: Sequence[Part], rows: int) -> Sequence[Part]:
         seen.append(("verified in its phase", phase[0]))
-        seen.append(("answers", len(given)))
-        return join(operation, rows, asked, given)
+        seen.append(("answers", len(parts)))
+        return join(parts, rows)
 
     def settled(self: Settler, need_bytes: int) -> Rest:
         seen.append(("settled", 1))

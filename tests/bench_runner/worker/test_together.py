@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench_runner.operations import RepeatedOperation, operation_of
 from bench_runner.worker.sampling.joined import joined
+from bench_runner.worker.verification import Part
 from bench_runner.worker.verify import Mismatch
 
-TAKE = cast(RepeatedOperation, operation_of("take[rows=2]"))
-PROJECT = cast(RepeatedOperation, operation_of("project[columns=2,handle=kept]"))
 TABLE = pa.table({name: [position, position + 10, position + 20] for position, name in enumerate("abcdef")})
+
+
+def columns(asked: list[str], given: pa.Table) -> Part:
+    return Part(tuple(asked), given, asked)
 
 
 def test_rows_stand_below_each_other() -> None:
     asked = [np.array([2, 0]), np.array([1, 1])]
-    ((numbers, table),) = joined(TAKE, 3, asked, [TABLE.take(pa.array(rows)) for rows in asked])
-    assert numbers.tolist() == [2, 0, 1, 1]
-    assert table.column("a").to_pylist() == [20, 0, 10, 10]
+    parts = [Part(None, TABLE.take(pa.array(rows)), TABLE.column_names, rows) for rows in asked]
+    (part,) = joined(parts, 3)
+    assert part.rows is not None
+    assert part.rows.tolist() == [2, 0, 1, 1]
+    assert part.given.column("a").to_pylist() == [20, 0, 10, 10]
+    with pytest.raises(Mismatch, match="call 2 gave 1 rows, 2 were asked for"):
+        joined([parts[0], Part(None, TABLE.slice(2), TABLE.column_names, asked[1])], 3)
 
 
 def test_columns_stand_beside_each_other_until_one_comes_again() -> None:
-    asked = [("b", "a"), ("c", "f"), ("a", "d"), ("c", "b")]
-    parts = joined(PROJECT, 3, asked, [TABLE.select(names) for names in asked])
-    assert [names for names, _ in parts] == [("b", "a", "c", "f"), ("a", "d", "c", "b")]
-    assert all(part.equals(TABLE.select(names)) for names, part in parts)
+    asked = [["b", "a"], ["c", "f"], ["a", "d"], ["c", "b"]]
+    parts = joined([columns(names, TABLE.select(names)) for names in asked], 3)
+    assert [part.columns for part in parts] == [["b", "a", "c", "f"], ["a", "d", "c", "b"]]
+    assert all(part.given.equals(TABLE.select(part.columns)) for part in parts)
 
 
 @pytest.mark.parametrize(
@@ -41,4 +45,4 @@ def test_columns_stand_beside_each_other_until_one_comes_again() -> None:
 )
 def test_a_call_that_gave_something_else_is_named(given: pa.Table, words: str) -> None:
     with pytest.raises(Mismatch, match=words):
-        joined(PROJECT, 3, [("b", "a"), ("c", "f")], [TABLE.select(["b", "a"]), given])
+        joined([columns(["b", "a"], TABLE.select(["b", "a"])), columns(["c", "f"], given)], 3)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -84,8 +83,8 @@ def ring(name: str, rows: int, parameters: dict[str, str]) -> Dataset:
     return Dataset(name, rows, SCHEMA, 1, batches)
 
 
-def _compare(stage: Stage, operation: Operation, asked: Any, given: Any) -> tuple[str, ...]:
-    if not given.equals(stage.table(stage.rows)):
+def _compare(stage: Stage, operation: Operation, answer: verification.Part) -> tuple[str, ...]:
+    if not answer.given.equals(stage.table(stage.rows)):
         raise Mismatch("other edges came back")
     return ()
 

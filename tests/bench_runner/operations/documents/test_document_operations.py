@@ -21,16 +21,15 @@ from adapters.errors import RefusedData
 from adapters.losses import Cause
 from bench_runner.clock import Laps
 from bench_runner.data_kinds import DOCUMENTS
-from bench_runner.operations import is_repeated, operation_of
-from bench_runner.operations.document_target import Documents
+from bench_runner.operations import Calls, operation_of
 from bench_runner.operations.documents import source
-from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.ask import Ask, Asking
 from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import REPETITIONS, Stage
-from bench_runner.operations.targets import Target
+from bench_runner.operations.targets import Documents, Target
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling.block import open_copy
 from data_generator import documents
@@ -87,7 +86,7 @@ class Serving:
     ("spelled", "place"),
     [
         *(("save", "stored/table"), ("read", "stored/table")),
-        ("ingest[updates=0.5,indexes=2]", "stored-ingested/table"),
+        ("ingest[updates=0.5,indexes=2]", "stored-ingest/table"),
         *(("get[documents=1]", None), ("fields[paths=1]", None), ("ask[query=q1]", None)),
     ],
 )
@@ -179,7 +178,7 @@ def test_the_data_set_is_not_decoded_while_a_clock_runs(
     store.ingest([documents.json_lines(stage.table(stage.rows))], tmp_path / "stored")
     stored = replace(stage, adapter=cast(TabularFormat, store))
     operation = operation_of(spelled)
-    assert is_repeated(operation)
+    assert isinstance(operation, Calls)
     held = operation.inputs(stored, stored.rows, 3)
 
     def refused(*_: object) -> Iterator[dict[str, object]]:
@@ -196,7 +195,7 @@ def test_the_data_set_is_not_decoded_while_a_clock_runs(
     operation.make_ready(stored, opened.handles[0], held)
     assert "settle" in asked
     assert ("index" in asked) == ("by=index" in spelled)
-    assert ("prepare" in asked) == operation.reads_before_it_is_asked
+    assert ("prepare" in asked) == isinstance(operation, Asking)
     opened.handles[0].close()
 
 

@@ -14,8 +14,8 @@ from reports.analysis.recommendation.preferences import (
 
 
 def test_weights_are_numbers_by_name() -> None:
-    assert parse_weights("read=3, size=2,save") == {"read": 3.0, "size": 2.0, "save": 1.0}
-    assert parse_weights("read-memory=0.5,read=0") == {"read_memory": 0.5, "read": 0.0}
+    assert parse_weights("read=3, size=2,save", ()) == {"read": 3.0, "size": 2.0, "save": 1.0}
+    assert parse_weights("read-memory=0.5,read=0", ()) == {"read_memory": 0.5, "read": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_weights_are_numbers_by_name() -> None:
 )
 def test_weights_that_make_no_sense_are_told(text: str, told: str) -> None:
     with pytest.raises(PreferenceError, match=told.replace("?", r"\?")):
-        parse_weights(text)
+        parse_weights(text, ())
 
 
 def test_needs_are_words_of_the_contract() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from bench_runner import clock
 from bench_runner.clock import Laps
-from bench_runner.operations import streaming, targets
+from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.pages import touching
-from bench_runner.operations.stream_save import StreamSave
+from bench_runner.operations.streams import pieces
+from bench_runner.operations.streams.tables import StreamSave
 from bench_runner.operations.targets import Target
 from data_generator.generated.kinds import KINDS
 from formats.parquet.engines import ParquetPyarrow
@@ -47,7 +48,7 @@ def table_of_all_types() -> pa.Table:
 
 def digest(table: pa.Table, *sizes: int) -> str:
     """Of the table, divided into pieces of these sizes by turns."""
-    made = streaming.StreamDigest()
+    made = pieces.StreamDigest()
     start = turn = 0
     while start < table.num_rows:
         made.update(table.slice(start, sizes[turn % len(sizes)]))
@@ -103,7 +104,7 @@ def test_a_digest_sees_where_a_type_changes() -> None:
     """As readers of text change it, which guess the type of each batch by itself."""
 
     def changed_at(row: int) -> str:
-        made = streaming.StreamDigest()
+        made = pieces.StreamDigest()
         made.update(pa.table({"a": pa.array([1] * row, pa.int64())}))
         made.update(pa.table({"a": pa.array([1.0] * (6 - row))}))
         return made.hexdigest()
@@ -116,7 +117,7 @@ def test_every_kind_of_column_has_a_digest_and_is_touched(kind: str) -> None:
     for nulls in KINDS[kind].nulls:
         table = KINDS[kind].table(nulls)
         rows = table.num_rows
-        streaming.touch(table.slice(rows // 3, rows // 3))
+        pieces.touch(table.slice(rows // 3, rows // 3))
         assert digest(table, max(1, rows // 4)) == digest(table, rows)
 
 
@@ -126,7 +127,7 @@ def test_a_piece_is_touched_within_its_own_rows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(touching, "library", lambda: None)
     monkeypatch.setattr(targets, "touch_pages", lambda address, size_bytes: touched.append((address, size_bytes)))
     piece = table.slice(50_000, 1_000)
-    streaming.touch(piece)
+    pieces.touch(piece)
     column, texts = (table.column(name).chunk(0) for name in ("i", "s"))
     assert touched == [
         (column.buffers()[1].address + 50_000 * 8, 1_000 * 8),
@@ -141,14 +142,14 @@ def test_batches_of_guessed_types_are_joined_by_the_type_that_holds_all() -> Non
         pa.table({"i": [1.5, None], "b": [None, 1.0], "s": pa.array([None, None], pa.float64())}),
         pa.table({"i": pa.array([None], pa.float64()), "b": [None], "s": ["c"]}),
     ]
-    joined = streaming.joined(batches)
+    joined = pieces.joined(batches)
     assert joined.to_pydict() == {
         "i": [1.0, 2.0, 1.5, None, None],
         "b": [1.0, 0.0, None, 1.0, None],
         "s": ["a", "b", None, None, "c"],
     }
     with pytest.raises(pa.ArrowException):
-        streaming.joined([pa.table({"a": [1]}), pa.table({"a": ["text"]})])
+        pieces.joined([pa.table({"a": [1]}), pa.table({"a": ["text"]})])
 
 
 # --- where batches come from -----------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def test_batches_come_in_order_and_fresh(stage: Stage) -> None:
     """Memory that was there before would not count where a writer keeps it."""
     before = pa.total_allocated_bytes()
     held = []
-    for batch in streaming.source(stage, 30_000, 10_000, Laps()):
+    for batch in pieces.source(stage, 30_000, 10_000, Laps()):
         held.append(batch)
         assert pa.total_allocated_bytes() - before > sum(each.nbytes for each in held) - OF_OTHERS_BYTES
         del batch
@@ -182,7 +183,7 @@ def test_batches_come_in_order_and_fresh(stage: Stage) -> None:
     assert pa.Table.from_batches(held).equals(stage.table(30_000))
     held.clear()
     assert abs(pa.total_allocated_bytes() - before) < OF_OTHERS_BYTES
-    for batch in streaming.source(stage, 40_000, 10_000, Laps()):
+    for batch in pieces.source(stage, 40_000, 10_000, Laps()):
         assert pa.total_allocated_bytes() - before < 2 * batch.nbytes
         del batch
 
@@ -196,7 +197,7 @@ def test_a_stream_that_is_saved_counts_what_has_come(stage: Stage, tmp_path: Pat
     operation = StreamSave(10_000)
     location = tmp_path / "stored" / "t"
     operation.prepare(location)
-    (tmp_path / "stored-streamed" / "left over").touch()
+    (tmp_path / "stored-stream-save" / "left over").touch()
     operation.prepare(location)
     laps = Laps()
     laps.start()

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from adapters.contract import Native, Records
 from adapters.predicate import Predicate
-from bench_runner.operations import predicates, targets
+from bench_runner.operations import targets
+from bench_runner.operations.tables import predicates
 
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 

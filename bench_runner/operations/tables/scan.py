@@ -13,14 +13,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import TabularFormat
 from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import predicates, selection
 from bench_runner.operations.operation import READ_ALL, Operation, Stage
 from bench_runner.operations.parameters import ALL, count, share, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables import predicates, selection
+from bench_runner.operations.tables.project import asked_columns, too_few_columns
 from data_generator.cache import read_table
 
 
@@ -35,8 +35,8 @@ class Scan(Operation):
     columns: int | str = count(ALL, ALL)
 
     name: ClassVar[str] = "scan"
-    arrow_only: ClassVar[bool] = True
     meaning: ClassVar[str] = "read the rows that meet a condition on one column, chosen by the data"
+    use: ClassVar[str] = "scan|filter {selectivity:P} percent [by {kind}] [of {columns:K} columns]"
 
     @property
     def title(self) -> str:
@@ -46,14 +46,11 @@ class Scan(Operation):
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """There must be as many columns."""
-        if isinstance(self.columns, int) and self.columns > len(schema):
-            return f"{self.columns} columns are asked for, the table has {len(schema)}"
-        return None
+        return too_few_columns(self.columns, schema)
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it does not test such a condition."""
-        own = isinstance(adapter, TabularFormat) and Kind(self.kind) in adapter.offers.scan
-        return "" if own else READ_ALL
+        return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: Stage, rows: int) -> Predicate:
         """The condition, which is that of the whole data whatever `rows` is.
@@ -61,12 +58,7 @@ class Scan(Operation):
         Raises RefusedData where the data has none such, or the variant changes the column that it is about.
         """
         chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
-        adapter = cast(TabularFormat, stage.adapter)
-        column = stage.table(stage.rows, [chosen.column]).column(0)
-        of = stage.target
-        for loss in adapter.losses:
-            if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
-                raise RefusedData(f"the condition is on {chosen.column}, which this variant changes: {loss.what}")
+        refuse_changed(stage, chosen.column)
         return chosen
 
     def run(self, stage: Stage, held: Predicate, location: Path, laps: Laps) -> Any:
@@ -84,11 +76,9 @@ class Scan(Operation):
         handle.close()
         return native
 
-    def expected_columns(self, stage: Stage) -> list[str]:
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """Those that were asked for."""
-        if self.columns == ALL:
-            return list(stage.schema.names)
-        return list(_columns(stage.schema, stage.digest, int(self.columns)))
+        return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
         """Those that meet the condition."""
@@ -96,10 +86,14 @@ class Scan(Operation):
         return np.flatnonzero(met.to_numpy())
 
 
-@lru_cache(maxsize=1)
-def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # Chosen while the operation is primed: inside the clock it is only looked up.
-    return tuple(chosen_columns(schema, digest, count))
+def refuse_changed(stage: Stage, name: str) -> pa.ChunkedArray:
+    """The column that a condition is on. Raises RefusedData where the variant changes its values."""
+    column = stage.table(stage.rows, [name]).column(0)
+    of = stage.target
+    for loss in cast(TabularFormat, stage.adapter).losses:
+        if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
+            raise RefusedData(f"the condition is on {name}, which this variant changes: {loss.what}")
+    return column
 
 
 @lru_cache(maxsize=1)

@@ -7,31 +7,30 @@ that decides what a reader with statistics has to read. Opening lies before the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
-from adapters.errors import RefusedData
+from adapters.contract import TabularFormat
 from adapters.offers import Handle
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import selection
-from bench_runner.operations.groups import blocks
-from bench_runner.operations.groups.blocks import CLUSTERED, SCATTERED
-from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
+from bench_runner.operations.operation import READ_ALL, Calls, Stage
 from bench_runner.operations.parameters import ALL, count, share, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.row_groups import blocks
+from bench_runner.operations.row_groups.blocks import CLUSTERED, SCATTERED
+from bench_runner.operations.tables import selection
+from bench_runner.operations.tables.project import asked_columns, too_few_columns
+from bench_runner.operations.tables.scan import refuse_changed
 
 BLOCK_ROWS = 10_000
 """Rows of a block where nobody says otherwise: the row groups of near storage have as many."""
 
 
 @dataclass(frozen=True)
-class AsksForBlocks(RepeatedOperation):
+class AsksForBlocks(Calls):
     """What a query and an aggregate have in common: the blocks that are asked for, and the copy that stays open.
 
     The condition is a range of values that ends where blocks do, so that all rows of the blocks meet it; with `values`
@@ -43,9 +42,6 @@ class AsksForBlocks(RepeatedOperation):
     block_rows: int = count(BLOCK_ROWS)
     values: int | str = count(ALL, ALL)
 
-    arrow_only: ClassVar[bool] = True
-    may_be_long: ClassVar[bool] = True
-
     @property
     def _where(self) -> str:
         """'1% of the groups', '1% of the groups, scattered'."""
@@ -53,10 +49,9 @@ class AsksForBlocks(RepeatedOperation):
         told += f", {self.place}" if self.place != CLUSTERED else ""
         return told + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it tests no ranges."""
-        own = isinstance(adapter, TabularFormat) and self._kind in adapter.offers.scan
-        return "" if own else READ_ALL
+        return "" if self._kind in adapter.offers.scan else READ_ALL
 
     @property
     def _kind(self) -> Kind:
@@ -69,21 +64,16 @@ class AsksForBlocks(RepeatedOperation):
             return f"{self.values} values are asked of {met:,} blocks: each must have one of them at least"
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
-    @property
-    def asks_for_open(self) -> bool:
-        """Always: what can stay open does."""
-        return True
-
-    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
-        """Where the call has a handle that stays open; else each call opens the copy, inside its clock."""
-        return isinstance(adapter, TabularFormat) and adapter.offers.keeps_scans and not self.fallback(adapter)
+    def handles(self, adapter: Any) -> int:
+        """None where its call has no handle that stays open: then each call opens the copy, inside its clock."""
+        return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
     def open(self, stage: Stage, location: Path) -> Handle | None:
         """The stored copy open for filters; None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
-        return adapter.open_scans(location) if self.keeps_handle(adapter) else adapter.open(location)
+        return adapter.open_scans(location) if self.handles(adapter) else adapter.open(location)
 
     def needs_values(self, held: Any) -> bool:
         """Not where statistics tell that no row meets the condition."""
@@ -93,12 +83,7 @@ class AsksForBlocks(RepeatedOperation):
         """One for each repetition, of the whole data. Raises RefusedData where no column tells blocks apart so, or the
         variant changes the one that does."""
         found = self._blocks(stage)
-        adapter = cast(TabularFormat, stage.adapter)
-        column = stage.table(stage.rows, [found.column]).column(0)
-        for loss in adapter.losses:
-            of = stage.target
-            if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
-                raise RefusedData(f"the condition is on {found.column}, which this variant changes: {loss.what}")
+        column = refuse_changed(stage, found.column)
         seed = f"{stage.digest}/{self.spelled}"
         if self.values == ALL:
             return list(blocks.conditions(found, self.groups, repetitions, seed))
@@ -110,15 +95,6 @@ class AsksForBlocks(RepeatedOperation):
 
     def _blocks(self, stage: Stage) -> blocks.Blocks:
         return blocks.blocks_of(stage.dataset, stage.rows, self.block_rows, self.place)
-
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
-        """Open, call once, close."""
-        handle = self.open(stage, location)
-        result = self.call(stage, handle, held, location, laps)
-        if handle is not None:
-            handle.close()
-            laps.lap("engine_ns")
-        return result
 
 
 @dataclass(frozen=True)
@@ -138,9 +114,7 @@ class Query(AsksForBlocks):
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """There must be as many columns."""
-        if isinstance(self.columns, int) and self.columns > len(schema):
-            return f"{self.columns} columns are asked for, the table has {len(schema)}"
-        return super().refusal(schema, rows)
+        return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: Stage, rows: int) -> Predicate:
         """The condition of the first repetition; of few rows one that all meet."""
@@ -162,21 +136,11 @@ class Query(AsksForBlocks):
         adapter = cast(TabularFormat, stage.adapter)
         return selection.matching(adapter.read(location), adapter.native_read, asked, columns)
 
-    def expected_columns(self, stage: Stage) -> list[str]:
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """Those that were asked for."""
-        if self.columns == ALL:
-            return list(stage.schema.names)
-        return list(_columns(stage.schema, stage.digest, int(self.columns)))
+        return asked_columns(stage, self.columns)
 
-    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+    def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
         """Those that the engine is to give: what meets the condition, or what it does not leave out."""
-        if isinstance(held, np.ndarray):
-            return held
         adapter = cast(TabularFormat, stage.adapter)
         return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)
-
-
-@lru_cache(maxsize=1)
-def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # Chosen while the operation is primed: inside the clock it is only looked up.
-    return tuple(chosen_columns(schema, digest, count))

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import TabularFormat
 from adapters.offers import Handle
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
-from bench_runner.operations.parameters import count, word
+from bench_runner.operations.operation import READ_ALL, Calls, Sampling, Stage
+from bench_runner.operations.parameters import ALL, count, word
 
+REOPEN = "measure it with handle=reopened"
+"""What a user can do where calls on a kept handle cannot be measured."""
 DEFAULT_COLUMNS = 4
 """`project` reads so many columns where nobody says how many: one of each type of the data set `eq`."""
 
 
 @dataclass(frozen=True)
-class Project(RepeatedOperation):
+class Project(Calls):
     """From the stored copy to some of its columns in private memory, in the order asked. Opening it lies inside the
     clock, unless its handle is kept. An engine without a call for it reads everything, and the columns are selected
     before they are converted."""
@@ -34,8 +37,8 @@ class Project(RepeatedOperation):
     handle: str = word("once", "reopened", "kept")
 
     name: ClassVar[str] = "project"
-    adds_up: ClassVar[bool] = False
     meaning: ClassVar[str] = "read some columns of all rows, chosen by the digest of the data from all types alike"
+    use: ClassVar[str] = "read {columns:K} columns"
 
     @property
     def title(self) -> str:
@@ -43,41 +46,39 @@ class Project(RepeatedOperation):
         told = f"project {self.columns} column{'s' * (self.columns != 1)}"
         return told + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
 
-    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many columns."""
-        if self.columns <= len(schema):
-            return None
-        return f"{self.columns} columns are asked for, the table has {len(schema)}"
-
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
-        """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.project else READ_ALL
-
-    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
-        """A handle can be kept where the call has one."""
-        if self.handle != "kept" or not isinstance(adapter, TabularFormat) or self.fallback(adapter):
-            return None
-        if adapter.offers.keeps_columns:
-            return None
-        return "its call opens the file anew each time: measure it with handle=reopened"
+    @property
+    def target_kinds(self) -> tuple[str, ...]:
+        """A DataFrame too, where it is called once."""
+        return ("pandas", "arrow") if self.handle == "once" else ("arrow",)
 
     @property
-    def repeats(self) -> bool:
+    def sampling(self) -> Sampling:
         """By `handle`."""
-        return self.handle != "once"
+        return "once" if self.handle == "once" else "calls"
 
     @property
-    def asks_for_open(self) -> bool:
+    def keeps_open(self) -> bool:
         """By `handle`."""
         return self.handle == "kept"
 
-    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
-        """Not where everything is read: opening would read all of it, outside the clock."""
-        return self.asks_for_open and not self.fallback(adapter)
+    @property
+    def shorter(self) -> str:
+        """Opening can lie in each call."""
+        return REOPEN
 
-    def take_input(self, stage: Stage, rows: int) -> tuple[str, ...]:
-        """The names of the columns of the first repetition."""
-        return self.inputs(stage, rows, 1)[0]
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """There must be as many columns."""
+        return too_few_columns(self.columns, schema)
+
+    def fallback(self, adapter: Any) -> str:
+        """What stands for the engine's own call where it has none."""
+        return "" if adapter.offers.project else READ_ALL
+
+    def unfit(self, adapter: Any) -> str | None:
+        """A handle can be kept where the call has one."""
+        if not self.keeps_open or self.fallback(adapter) or adapter.offers.keeps_columns:
+            return None
+        return f"its call opens the file anew each time: {REOPEN}"
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[tuple[str, ...]]:
         """The names of the columns of each repetition, which are no other's while there are enough."""
@@ -96,7 +97,7 @@ class Project(RepeatedOperation):
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
-        return adapter.open_columns(location) if self.asks_for_open else adapter.open(location)
+        return adapter.open_columns(location) if self.keeps_open else adapter.open(location)
 
     def run(self, stage: Stage, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
         """Open, call once, close."""
@@ -115,13 +116,13 @@ class Project(RepeatedOperation):
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """Those that were asked for, in that order."""
-        return chosen_columns(stage.schema, stage.digest, self.columns)
+    def refused_by_asv(self) -> str | None:
+        """With its handle kept."""
+        return no_kept_handle(self)
 
-    def columns_of(self, stage: Stage, held: tuple[str, ...]) -> list[str]:
-        """Those that the call was asked for."""
-        return list(held)
+    def expected_columns(self, stage: Stage, held: tuple[str, ...] | None = None) -> list[str]:
+        """Those that were asked for, in that order; of the first call where no input is named."""
+        return list(held or self.take_input(stage, stage.rows))
 
 
 def _columns(
@@ -134,6 +135,30 @@ def _columns(
     if closing:
         handle.close()
     return native
+
+
+def no_kept_handle(operation: Calls) -> str | None:
+    """Why asv cannot measure an operation with a parameter `handle`."""
+    reason = Calls.refused_by_asv(operation)
+    return reason and f"{reason}; name {operation.name}[handle=reopened]"
+
+
+def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:
+    """Why a table cannot give so many columns, or `all`; None when it can."""
+    if asked == ALL or int(asked) <= len(schema):
+        return None
+    return f"{asked} columns are asked for, the table has {len(schema)}"
+
+
+def asked_columns(stage: Stage, asked: int | str) -> list[str]:
+    """The names of all columns, or of so many of them, in the order asked."""
+    return list(stage.schema.names if asked == ALL else _chosen(stage.schema, stage.digest, int(asked)))
+
+
+@lru_cache(maxsize=1)
+def _chosen(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
+    # Chosen while the operation is primed: inside the clock it is only looked up.
+    return tuple(chosen_columns(schema, digest, count))
 
 
 def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations.operation import Operation, Stage
 from bench_runner.operations.parameters import count
@@ -24,8 +24,6 @@ class Metadata(Operation):
     files: int = count(640, spelled=True)
 
     name: ClassVar[str] = "metadata"
-    arrow_only: ClassVar[bool] = True
-    of_services: ClassVar[bool] = False
     meaning: ClassVar[str] = "hold what is known of many stored files before one of them is read"
 
     @property
@@ -33,11 +31,13 @@ class Metadata(Operation):
         """'metadata of 640 files'."""
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
-    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
+    def concerns(self, dataset: str, network: str = "") -> bool:
+        """Its reader holds the metadata of files of its own machine."""
+        return not network
+
+    def unfit(self, adapter: Any) -> str | None:
         """It must have metadata of its own to hold."""
-        if isinstance(adapter, TabularFormat) and adapter.offers.metadata:
-            return None
-        return "nothing says in which form its reader holds metadata"
+        return None if adapter.offers.metadata else "nothing says in which form its reader holds metadata"
 
     def take_input(self, stage: Stage, rows: int) -> int:
         """How many files; one for the first call."""
@@ -53,7 +53,7 @@ class Metadata(Operation):
         laps.lap("engine_ns")
         return result
 
-    def expected_columns(self, stage: Stage) -> list[str]:
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """How many rows the groups have."""
         return ["rows"]
 

@@ -1,12 +1,10 @@
 """Adding rows behind those that are stored.
 
-It is done to a copy of its own, so that the other operations of its chain find what was saved. What lies there
-afterwards is read and compared whole, after the clock.
+What lies there afterwards is read and compared whole, after the clock.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,28 +12,27 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Operation, Stage
+from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count
-from bench_runner.operations.read import Read
+from bench_runner.operations.whole import Changes
 
 REWRITE = "rewrite"
 """What stands for a call that the engine does not have: everything is read, the rows are added, all is saved anew."""
 
 
 @dataclass(frozen=True)
-class Append(Operation):
+class Append(Changes):
     """From rows in hand until the call has returned and every handle is closed. A format that cannot grow is read and
     saved again, into another file, as its users must."""
 
     rows: int = count(1_000, spelled=True)
 
     name: ClassVar[str] = "append"
-    changes: ClassVar[bool] = True
-    arrow_only: ClassVar[bool] = True
     meaning: ClassVar[str] = "add rows behind those that are stored, the first ones of the data once more"
+    use: ClassVar[str] = "append {rows:N} rows"
 
     @property
     def title(self) -> str:
@@ -46,27 +43,17 @@ class Append(Operation):
         """There must be as many rows."""
         return f"{self.rows:,} rows are to be added, the table has {rows:,}" if self.rows > rows else None
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.append else REWRITE
+        return "" if adapter.offers.append else REWRITE
 
     def take_input(self, stage: Stage, rows: int) -> Any:
         """The rows, as the target has them."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
-    def works_at(self, location: Path) -> Path:
-        """Where the copy lies that is changed: beside the folder of the stored one, which no reader looks into."""
-        return location.parent.with_name(f"{location.parent.name}-appended") / location.name
-
-    def prepare(self, location: Path) -> None:
-        """Before the clock: a copy of what is stored."""
-        place = self.works_at(location)
-        shutil.rmtree(place.parent, ignore_errors=True)
-        place.parent.mkdir()
-        if location.is_dir():
-            shutil.copytree(location, place)
-        else:
-            shutil.copyfile(location, place)
+    def adds_to(self, location: Path) -> Path:
+        """What was saved."""
+        return location
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Path:
         """Convert to what the engine takes, and add it. Returns where the larger copy lies."""
@@ -84,14 +71,6 @@ class Append(Operation):
         adapter.append(native, place)
         laps.lap("engine_ns")
         return place
-
-    def answer(self, stage: Stage, result: Path, location: Path) -> Any:
-        """All that lies there now."""
-        return Read().run(stage, None, result, Laps())
-
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """All, as they are stored."""
-        return list(stage.schema.names)
 
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
         """What was there, and the rows."""

@@ -1,4 +1,4 @@
-"""Reading a table that need not fit into memory: each batch is used up before the next one comes."""
+"""Saving and reading a table that need not fit into memory: each batch is used up before the next one comes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,78 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import Native, TabularFormat
 from bench_runner.clock import Laps
-from bench_runner.operations import streaming, targets
+from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, Operation, OtherAnswer, Stage
 from bench_runner.operations.parameters import count
-from bench_runner.operations.stream_save import BATCH_ROWS
+from bench_runner.operations.streams import pieces
+from bench_runner.operations.whole import Changes
+from bench_runner.refusing import REFUSING, refusal
+
+SAVE_ALL = "save-all"
+"""What stands for a call that the engine does not have: all batches are gathered in memory, and saved as one table."""
+BATCH_ROWS = 8_192
+"""A batch has so many rows where nobody says how many: about 1 MB of most tables, less than any writer's unit."""
+
+
+@dataclass(frozen=True)
+class StreamSave(Changes):
+    """From the first batch until the call has returned and every handle is closed. Reading the batches is not the
+    format's work: the clocks stand still meanwhile. They are fresh memory each, which counts while it is held."""
+
+    rows: int = count(BATCH_ROWS, spelled=True)
+
+    name: ClassVar[str] = "stream-save"
+    meaning: ClassVar[str] = "store all of the data as it comes, batch by batch, without ever holding it"
+
+    @property
+    def title(self) -> str:
+        """'stream-save by 8,192 rows'."""
+        return f"stream-save by {self.rows:,} row{'s' * (self.rows != 1)}"
+
+    def fallback(self, adapter: Any) -> str:
+        """What stands for the engine's own call where it has none."""
+        return "" if adapter.offers.save_stream else SAVE_ALL
+
+    def take_input(self, stage: Stage, rows: int) -> int:
+        """How many rows there are. They are read once, so that none comes from the device while the clock runs."""
+        for _ in pieces.source(stage, rows, self.rows, Laps()):
+            pass
+        return rows
+
+    def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Path:
+        """Convert each batch to what the engine takes, as it asks for it, and store it. Returns where they lie."""
+        adapter = cast(TabularFormat, stage.adapter)
+        place = self.works_at(location)
+        schema = stage.schema.remove_metadata()
+        batches = pieces.source(stage, held, self.rows, laps)
+        try:
+            if self.fallback(adapter):
+                table = pa.Table.from_batches(list(batches), schema)
+                native = targets.to_native(table, stage.target, adapter.native)
+                laps.lap("convert_ns")
+                adapter.save(native, place)
+            else:
+                adapter.save_stream(schema, _native(batches, stage, adapter.native, laps), place)
+        except REFUSING as error:
+            raise refusal(error, adapter) from error
+        laps.lap("engine_ns")
+        return place
+
+
+def _native(batches: Iterator[pa.RecordBatch], stage: Stage, native: Native, laps: Laps) -> Iterator[Any]:
+    """Each batch as the engine takes it; Arrow's are taken as they are."""
+    if native in (Native.ARROW, Native.BUFFERS):
+        yield from batches
+        return
+    for batch in batches:
+        laps.lap("engine_ns")
+        converted = targets.to_native(pa.Table.from_batches([batch]), stage.target, native)
+        del batch
+        laps.lap("convert_ns")
+        yield converted
+        del converted
 
 
 @dataclass(frozen=True)
@@ -26,8 +92,6 @@ class StreamRead(Operation):
     rows: int = count(BATCH_ROWS, spelled=True)
 
     name: ClassVar[str] = "stream-read"
-    arrow_only: ClassVar[bool] = True
-    pauses: ClassVar[bool] = True
     meaning: ClassVar[str] = "read all of the data batch by batch, without ever holding it"
 
     @property
@@ -35,17 +99,18 @@ class StreamRead(Operation):
         """'stream-read by 8,192 rows'."""
         return f"stream-read by {self.rows:,} row{'s' * (self.rows != 1)}"
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.batches else READ_ALL
+        return "" if adapter.offers.batches else READ_ALL
 
-    def take_input(self, stage: Stage, rows: int) -> None:
-        """It has no input but the stored copy."""
+    def refused_by_asv(self) -> str:
+        """Its clock would count the digests too."""
+        return f"our clock stands still in {self.name}, not asv's"
 
     def run(self, stage: Stage, held: None, location: Path, laps: Laps) -> str:
         """Open, and for each batch: read it, convert it to the target, touch one byte in each of its pages. Returns the
         digest of what came."""
-        digest = streaming.StreamDigest()
+        digest = pieces.StreamDigest()
         batches = size_bytes = 0
         for batch in self._batches(stage, location, laps):
             with laps.paused():
@@ -53,7 +118,7 @@ class StreamRead(Operation):
                 batches, size_bytes = batches + 1, size_bytes + batch.nbytes
                 # Not to be held while the next one is made.
                 del batch
-        streaming.note(laps, batches, size_bytes)
+        pieces.note(laps, batches, size_bytes)
         return digest.hexdigest()
 
     def _batches(self, stage: Stage, location: Path, laps: Laps) -> Iterator[pa.Table]:
@@ -68,7 +133,7 @@ class StreamRead(Operation):
             laps.lap("convert_ns")
             for start in range(0, table.num_rows, self.rows):
                 piece = table.slice(start, self.rows)
-                streaming.touch(piece)
+                pieces.touch(piece)
                 laps.lap("touch_ns")
                 yield piece
             return
@@ -81,7 +146,7 @@ class StreamRead(Operation):
             if not 0 < batch.num_rows <= self.rows:
                 raise OtherAnswer(f"a batch has {batch.num_rows:,} rows, not 1 to {self.rows:,}")
             laps.lap("convert_ns")
-            streaming.touch(batch)
+            pieces.touch(batch)
             laps.lap("touch_ns")
             yield batch
             del batch
@@ -91,7 +156,7 @@ class StreamRead(Operation):
     def answer(self, stage: Stage, result: str, location: Path) -> Any:
         """All batches of another reading, one behind the other. Raises OtherAnswer where they are not what came inside
         the clock."""
-        digest = streaming.StreamDigest()
+        digest = pieces.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):
             digest.update(batch)
@@ -101,10 +166,6 @@ class StreamRead(Operation):
         if not batches:
             return stage.schema.empty_table()
         try:
-            return streaming.joined(batches)
+            return pieces.joined(batches)
         except pa.ArrowException as error:
             raise OtherAnswer(f"batches have types that no column can have together: {error}") from error
-
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """All, as they are stored."""
-        return list(stage.schema.names)

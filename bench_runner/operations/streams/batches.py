@@ -17,13 +17,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Images, ImageStorage, TabularFormat
+from adapters.contract import Images, ImageStorage
 from bench_runner.clock import Laps, now_ns
-from bench_runner.data_kinds import IMAGES, TABLES, DataKind
-from bench_runner.operations import orders, streaming, targets, torch_loader
-from bench_runner.operations.operation import READ_ALL, Operation, Stage
+from bench_runner.operations import targets
+from bench_runner.operations.operation import READ_ALL, Operation, Sampling, Stage
 from bench_runner.operations.parameters import count, word
-from bench_runner.operations.take import generator
+from bench_runner.operations.streams import orders, pieces, torch_loader
+from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
@@ -92,14 +92,22 @@ class Batches(Operation):
     workers: str = word("0", "2")
 
     name: ClassVar[str] = "batches"
-    arrow_only: ClassVar[bool] = True
-    kinds: ClassVar[tuple[DataKind, ...]] = (TABLES, IMAGES)
     meaning: ClassVar[str] = "read all of the data twice in mini-batches, in an order chosen by the digest of the data"
 
     @property
     def title(self) -> str:
         """'batches of 64, shuffled', 'batches of 64, stored, 2 workers'."""
         return f"batches of {self.rows:,}, {self.order}" + f", {self.workers} workers" * (self.workers != "0")
+
+    @property
+    def target_kinds(self) -> tuple[str, ...]:
+        """Rows of tables, and images."""
+        return ("arrow", "images")
+
+    @property
+    def sampling(self) -> Sampling:
+        """In two passes through all rows."""
+        return "epochs"
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -120,7 +128,7 @@ class Batches(Operation):
             return "order=buffer draws images one by one; of a table take order=blocks"
         return None
 
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
+    def fallback(self, adapter: Any) -> str:
         """What stands for the engine's own call where it has none."""
         in_turn = self.order in (STORED, BUFFER)
         own = adapter.offers.batches if in_turn else adapter.offers.take is not None
@@ -172,7 +180,7 @@ class Batches(Operation):
             if self.order == STORED:
                 return Source(lambda numbers: _there(images.batches)(self.rows), images.close)
             return Source(lambda numbers: map(_there(images.take), self._requests(numbers)), images.close)
-        columns = self.expected_columns(stage)
+        columns = stage.schema.names
         if self.order == STORED:
             table = adapter.open(location)
             return Source(lambda numbers: _there(table.batches)(columns, self.rows), table.close)
@@ -280,10 +288,6 @@ class Batches(Operation):
         source.close()
         return found
 
-    def expected_columns(self, stage: Stage) -> list[str]:
-        """All, as they are stored."""
-        return list(stage.schema.names)
-
     def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
         """Those of these numbers."""
         return cast(np.ndarray, held)
@@ -294,7 +298,7 @@ def _touch(result: Any) -> None:
     if isinstance(result, Images):
         targets.touch(result)
     else:
-        streaming.touch(result)
+        pieces.touch(result)
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:

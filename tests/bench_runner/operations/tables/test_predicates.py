@@ -15,8 +15,8 @@ import pytest
 from adapters.contract import Native, Records
 from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
-from bench_runner.operations import predicates, selection
-from bench_runner.operations.predicates import choose, mask
+from bench_runner.operations.tables import predicates, selection
+from bench_runner.operations.tables.predicates import choose, mask
 
 FLOATS = [math.nan, -0.0, 0.0, 1.5, None, -math.inf, math.inf]
 WORDS = ["", "ab", "abc", "b", None, "Größe"]

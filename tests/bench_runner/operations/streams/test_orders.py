@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bench_runner.operations import orders
+from bench_runner.operations.streams import orders
 
 ROWS, BATCH = 50_000, 64
 

@@ -13,8 +13,8 @@ import pytest
 from adapters.errors import RefusedData
 from adapters.offers import Offers, Sifts
 from adapters.predicate import Kind, Predicate
-from bench_runner.operations import operation_of, predicates
-from bench_runner.operations.groups.blocks import (
+from bench_runner.operations import operation_of
+from bench_runner.operations.row_groups.blocks import (
     CLUSTERED,
     SCATTERED,
     Blocks,
@@ -26,6 +26,7 @@ from bench_runner.operations.groups.blocks import (
     met_by,
     of_values,
 )
+from bench_runner.operations.tables import predicates
 
 BLOCK = 100
 ROWS = 2_050

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.offers import Offers, Reach
 from bench_runner.operations import Stage, operation_of
-from bench_runner.operations.take import RUN_ROWS, Take
+from bench_runner.operations.tables.take import RUN_ROWS, Take
 from formats.registry import FORMATS
 
 ROWS = 10_000
@@ -104,11 +104,11 @@ def test_a_fallback_is_never_kept_open() -> None:
     """Opening would read everything outside the clock."""
     operation = cast(Take, operation_of("take[handle=kept]"))
     lance, csv = FORMATS.build("lance"), FORMATS.build("csv")
-    assert operation.keeps_handle(lance)
-    assert not operation.keeps_handle(csv)
+    assert operation.handles(lance)
+    assert not operation.handles(csv)
     assert operation.fallback(csv) == "read-all"
     reopened = cast(Take, operation_of("take[handle=reopened]"))
-    assert not reopened.keeps_handle(lance)
+    assert not reopened.handles(lance)
 
 
 @pytest.mark.parametrize(

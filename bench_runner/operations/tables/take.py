@@ -9,20 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import ImageStorage, TabularFormat
+from adapters.contract import TabularFormat
 from adapters.offers import Handle, Sharing
 from bench_runner.clock import Laps
-from bench_runner.operations import selection, targets
-from bench_runner.operations.operation import READ_ALL, RepeatedOperation, Stage
+from bench_runner.conditions import Conditions
+from bench_runner.operations import targets
+from bench_runner.operations.operation import READ_ALL, Calls, Stage
 from bench_runner.operations.parameters import ALL, count, word
-from bench_runner.operations.project import chosen_columns
+from bench_runner.operations.tables import selection
+from bench_runner.operations.tables.project import REOPEN, asked_columns, no_kept_handle, too_few_columns
 
 RUN_ROWS = 10
 """In the pattern `clustered` so many neighbours are taken together."""
@@ -34,7 +35,7 @@ MOST_STREAMS = 256
 
 
 @dataclass(frozen=True)
-class Take(RepeatedOperation):
+class Take(Calls):
     """From an open stored copy, or a closed one, to some rows in private memory, in the order asked."""
 
     rows: int = count(100, spelled=True)
@@ -45,8 +46,8 @@ class Take(RepeatedOperation):
     streams: int = count(1)
 
     name: ClassVar[str] = "take"
-    arrow_only: ClassVar[bool] = True
     meaning: ClassVar[str] = "read some rows by their numbers, chosen by the digest of the data"
+    use: ClassVar[str] = "take {rows:N} rows [of {columns:K} columns] [{handle:reopened}]"
 
     @property
     def title(self) -> str:
@@ -62,20 +63,29 @@ class Take(RepeatedOperation):
         """There must be as many rows and columns."""
         if self.rows > rows:
             return f"{self.rows:,} rows are asked for, the table has {rows:,}"
-        if isinstance(self.columns, int) and self.columns > len(schema):
-            return f"{self.columns} columns are asked for, the table has {len(schema)}"
         if self.streams > MOST_STREAMS:
             return f"{self.streams} streams are asked for, at most {MOST_STREAMS} are possible"
-        if self.streams > 1 and not self.asks_for_open:
+        if self.streams > 1 and not self.keeps_open:
             return "streams call on a copy that stays open: say handle=kept"
-        return None
+        return too_few_columns(self.columns, schema)
 
-    def unfit(self, adapter: TabularFormat | ImageStorage) -> str | None:
+    def refused_under(self, conditions: Conditions) -> str | None:
+        """Streams are threads."""
+        reason = super().refused_under(conditions)
+        if reason is None and self.streams > 1 and conditions.threads == "1":
+            reason = f"{self.streams} streams are as many threads: measure it with --threads default"
+        return reason
+
+    def refused_by_asv(self) -> str | None:
+        """With its handle kept."""
+        return no_kept_handle(self)
+
+    def unfit(self, adapter: Any) -> str | None:
         """Streams need a library that answers several threads. Rows that are taken again and again ask for its cache:
         without one they measure the page cache."""
         if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
             return "zipf takes the same rows again, and library_cache=off keeps none of them: take uniform ones"
-        if self.streams == 1 or not isinstance(adapter, TabularFormat):
+        if self.streams == 1:
             return None
         if self.fallback(adapter):
             return "streams call on a copy that stays open, and there is no call for some rows of it"
@@ -88,27 +98,23 @@ class Take(RepeatedOperation):
         """One for each stream."""
         return self.streams
 
-    def handles(self, adapter: TabularFormat | ImageStorage) -> int:
-        """One for all streams where the library can share it, else one for each."""
-        each = isinstance(adapter, TabularFormat) and adapter.offers.sharing is Sharing.EACH
-        return super().handles(adapter) * (self.streams if each else 1)
-
-    def fallback(self, adapter: TabularFormat | ImageStorage) -> str:
-        """What stands for the engine's own call where it has none."""
-        return "" if isinstance(adapter, TabularFormat) and adapter.offers.take is not None else READ_ALL
-
     @property
-    def asks_for_open(self) -> bool:
+    def keeps_open(self) -> bool:
         """By `handle`."""
         return self.handle == "kept"
 
-    def keeps_handle(self, adapter: TabularFormat | ImageStorage) -> bool:
-        """Not where everything is read: opening would read all of it, outside the clock."""
-        return self.asks_for_open and not self.fallback(adapter)
+    @property
+    def shorter(self) -> str:
+        """Opening can lie in each call, but for streams."""
+        return REOPEN if self.streams == 1 else "take fewer rows, or by fewer streams"
 
-    def take_input(self, stage: Stage, rows: int) -> np.ndarray:
-        """The numbers of the first repetition, among the first `rows` rows."""
-        return self.inputs(stage, rows, 1)[0]
+    def handles(self, adapter: Any) -> int:
+        """One for all streams where the library can share it, else one for each."""
+        return super().handles(adapter) * (self.streams if adapter.offers.sharing is Sharing.EACH else 1)
+
+    def fallback(self, adapter: Any) -> str:
+        """What stands for the engine's own call where it has none."""
+        return "" if adapter.offers.take is not None else READ_ALL
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[np.ndarray]:
         """The numbers of each repetition: int64 among the first `rows` rows, disjoint while there are enough, but in
@@ -137,30 +143,13 @@ class Take(RepeatedOperation):
         everything = targets.select(adapter.read(location), adapter.native_read, columns)
         return selection.rows_of(everything, adapter.native_read, numbers)
 
-    def run(self, stage: Stage, held: np.ndarray, location: Path, laps: Laps) -> Any:
-        """Open, call once, close."""
-        handle = self.open(stage, location)
-        result = self.call(stage, handle, held, location, laps)
-        if handle is not None:
-            handle.close()
-            laps.lap("engine_ns")
-        return result
-
-    def expected_columns(self, stage: Stage) -> list[str]:
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """Those that were asked for."""
-        if self.columns == ALL:
-            return list(stage.schema.names)
-        return list(_columns(stage.schema, stage.digest, int(self.columns)))
+        return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
         """Those of these numbers."""
         return cast(np.ndarray, held)
-
-
-@lru_cache(maxsize=1)
-def _columns(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # Chosen while the operation is primed: inside the clock it is only looked up.
-    return tuple(chosen_columns(schema, digest, count))
 
 
 def generator(digest: str, spelled: str) -> np.random.Generator:

@@ -17,10 +17,11 @@ from adapters.errors import RefusedData
 from adapters.offers import Handle
 from adapters.predicate import Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations import selection, targets
-from bench_runner.operations.groups import blocks
-from bench_runner.operations.groups.query import AsksForBlocks
+from bench_runner.operations import targets
 from bench_runner.operations.operation import Stage
+from bench_runner.operations.row_groups import blocks
+from bench_runner.operations.row_groups.query import AsksForBlocks
+from bench_runner.operations.tables import selection
 from data_generator.cache import read_table
 
 COLUMNS = ("count", "min", "max", "sum")
@@ -80,14 +81,13 @@ class Aggregate(AsksForBlocks):
         laps.lap("engine_ns")
         return answer
 
-    def expected_columns(self, stage: Stage) -> list[str]:
+    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """Those of the answer."""
         return list(COLUMNS)
 
     def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
         """The answers of all repetitions, a row each."""
-        # As many as a worker asks for at most: the first call, and those of the block.
-        asked = self.inputs(stage, stage.rows, 64)
+        asked = self.held(stage)
         (named,) = {each.column for each in asked}
         offers = cast(TabularFormat, stage.adapter).offers
         table = stage.table(stage.rows, list(dict.fromkeys([asked[0].condition.column, named])))
@@ -95,9 +95,9 @@ class Aggregate(AsksForBlocks):
         rows = (blocks.given_rows(tested, each.condition, offers) for each in asked)
         return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
 
-    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+    def expected_rows(self, stage: Stage, held: Asked) -> np.ndarray:
         """Which of them a repetition asks for."""
-        return held if isinstance(held, np.ndarray) else np.array([held.number])
+        return np.array([held.number])
 
     def _column(self, stage: Stage) -> str:
         return _chosen(stage.dataset, stage.rows, self._blocks(stage).column)

@@ -1,0 +1,162 @@
+"""Saving all of the data, which makes the stored copy that a chain reads; and reading all of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from adapters.document_store import DocumentLoss, DocumentStoreAdapter, first_difference
+from bench_runner.clock import Laps
+from bench_runner.conditions import Conditions
+from bench_runner.operations import targets
+from bench_runner.operations.documents.source import documents
+from bench_runner.operations.operation import Operation, Stage, Writes
+from bench_runner.operations.targets import Documents, Text
+from bench_runner.refusing import REFUSING, refusal
+from bench_runner.variants import is_raw_io
+from data_generator.documents import key_of
+
+
+@dataclass(frozen=True)
+class Save(Writes):
+    """From the user's object in hand until the call has returned and every handle is closed."""
+
+    name: ClassVar[str] = "save"
+    meaning: ClassVar[str] = "store all of the data in a fresh place"
+    use: ClassVar[str] = "save [all]"
+
+    @property
+    def target_kinds(self) -> None:
+        """Whatever a kind of data has."""
+        return None
+
+    @property
+    def use_title(self) -> str:
+        """'save all'."""
+        return "save all"
+
+    def take_input(self, stage: Stage, rows: int) -> Any:
+        """Return the target, made from the cached table. Raises RefusedData for values that pandas cannot hold."""
+        table = stage.table(rows)
+        if stage.target.kind != "pandas":
+            return targets.make(table, stage.target)
+        try:
+            return targets.make(table, stage.target)
+        except REFUSING as error:
+            raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
+
+    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Path:
+        """Convert to what the engine takes, and store it. Returns where.
+
+        Raises RefusedData where the library reports that it does not take this data: only here is such an error a
+        refusal, in a read or in our own code it is a fault.
+        """
+        if isinstance(stage.adapter, DocumentStoreAdapter):
+            _ingest(stage, held, location, laps)
+            return location
+        try:
+            native = targets.to_native(held, stage.target, stage.adapter.native)
+            laps.lap("convert_ns")
+            stage.adapter.save(native, location)
+        except REFUSING as error:
+            raise refusal(error, stage.adapter) from error
+        laps.lap("engine_ns")
+        return location
+
+    def answer(self, stage: Stage, result: Path, location: Path) -> None:
+        """Nothing: the read of its chain verifies it."""
+        return None
+
+
+def _ingest(stage: Stage, held: Sequence[bytes], location: Path, laps: Laps) -> None:
+    """Store documents. The clock ends when the merges that are due are done; `accepted_ns` is when all were taken."""
+    store = cast(DocumentStoreAdapter, stage.adapter)
+    store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
+    laps.lap("settled_ns")
+    settled_ns = laps.parts.pop("settled_ns")
+    laps.note("engine_ns", laps.parts.get("accepted_ns", 0) + settled_ns)
+    laps.note("input_bytes", sum(map(len, held)))
+
+
+@dataclass(frozen=True)
+class Read(Operation):
+    """Until every byte of the target lies in private memory."""
+
+    name: ClassVar[str] = "read"
+    meaning: ClassVar[str] = "read all of the data back into what the user holds"
+    use: ClassVar[str] = "read [all [rows]]"
+
+    @property
+    def target_kinds(self) -> None:
+        """Whatever a kind of data has."""
+        return None
+
+    @property
+    def use_title(self) -> str:
+        """'read all'."""
+        return "read all"
+
+    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+        """Read, convert to the target, touch one byte in each page of the result."""
+        if isinstance(stage.adapter, DocumentStoreAdapter):
+            return _all_documents(stage, location, laps)
+        return stage.answer(lambda: stage.adapter.read(location), laps)
+
+    def difference(self, stage: Stage, held: None, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """How documents that came back differ from those that were stored, but for these losses."""
+        return first_difference(documents(stage, stage.rows), result.rows, losses, key_of(stage.schema))
+
+
+def _all_documents(stage: Stage, location: Path, laps: Laps) -> Documents | Text:
+    """Open the store, take all of its documents, close it; of raw I/O the text alone."""
+    store = cast(DocumentStoreAdapter, stage.adapter)
+    if is_raw_io(store.format):
+        text = Text(cast(Any, store).text(location))
+        laps.lap("engine_ns")
+        targets.touch(text)
+        laps.lap("touch_ns")
+        return text
+    handle = store.open(location, key_of(stage.schema))
+    try:
+        found = [document for batch in handle.scan() for document in batch]
+    finally:
+        handle.close()
+    laps.lap("engine_ns")
+    return Documents(found)
+
+
+class Changes(Writes):
+    """One that stores data next to the stored copy, in a folder that no reader looks into: the other operations of its
+    chain find what was saved."""
+
+    def refused_under(self, conditions: Conditions) -> str | None:
+        """What it works on was written a moment ago."""
+        reason = super().refused_under(conditions)
+        if reason is None and conditions.cache != "warm":
+            reason = f"{self.name} changes a copy made for it, which lies in the page cache: measure it warm"
+        return reason
+
+    def refused_by_asv(self) -> str | None:
+        """A second call would find what the first has left."""
+        return f"{self.name} changes its copy, and asv repeats calls"
+
+    def works_at(self, location: Path) -> Path:
+        """In a folder next to that of the stored copy."""
+        return location.parent.with_name(f"{location.parent.name}-{self.name}") / location.name
+
+    def prepare(self, location: Path) -> None:
+        """An empty folder, or one with a copy of what is to be added to."""
+        place, before = self.works_at(location), self.adds_to(location)
+        shutil.rmtree(place.parent, ignore_errors=True)
+        place.parent.mkdir()
+        if before is not None and before.is_dir():
+            shutil.copytree(before, place)
+        elif before is not None:
+            shutil.copyfile(before, place)
+
+    def answer(self, stage: Stage, result: Path, location: Path) -> Any:
+        """All that lies there now."""
+        return Read().run(stage, None, result, Laps())
