@@ -1,8 +1,8 @@
 """The kinds of data that formats store: tables, images, documents.
 
 To add a kind, make a `DataKind` here and register under its name: the formats that store it
-(`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), the function that
-compares an answer (`worker.verification.COMPARISONS`), and the variants of its suites (`plan.candidates.CHOICES`). An
+(`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), and the function
+that compares an answer (`worker.verification.COMPARISONS`). The rule of a suite says which formats take part. An
 operation lists the targets that it can be done with in its `target_kinds`.
 """
 

@@ -20,7 +20,7 @@ from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure, PlanError
 from bench_runner.operations import OPERATIONS, SAVE, operation_of
 from bench_runner.operations.targets import Target
-from bench_runner.plan import codecs, patterns
+from bench_runner.plan import patterns
 from bench_runner.plan.candidates import Candidate, candidates, is_chosen, names_left_out, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.datasets import check_data_is_used, check_datasets, chosen_datasets
@@ -28,7 +28,7 @@ from bench_runner.plan.quick import quickly
 from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
 from bench_runner.registries import REGISTRIES, all_engines, registry_of
-from bench_runner.suites import Suite
+from bench_runner.suites import CODECS, Suite, codecs
 from bench_runner.variants import is_raw_io, variant_of
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
@@ -182,12 +182,12 @@ def _check_patterns(request: Request) -> None:
 
 def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
     """Codecs can be chosen where codecs are the question, and tracks where they are not."""
-    if (request.codecs or request.levels) and not any(suite.codecs for suite in suites):
+    if (request.codecs or request.levels) and not any(CODECS in suite.tracks for suite in suites):
         raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
-    if request.tracks and any(suite.codecs for suite in suites):
+    if request.tracks and any(CODECS in suite.tracks for suite in suites):
         raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
     for suite in suites:
-        if suite.variants and set(request.tracks) - set(suite.tracks):
+        if suite.variants.spelled and set(request.tracks) - set(suite.tracks):
             raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
     possible = codecs.known(FORMATS) if request.codecs else ()
     for name in request.codecs:
@@ -250,18 +250,19 @@ def _chains(
 
 def _over_networks(suite: Suite, candidate: Candidate) -> bool:
     """Whether a suite measures it through networks where nobody asks for them."""
-    settings = parse(candidate.variant)[1].keys()
-    return _has_services(candidate.adapter) and settings.isdisjoint(suite.one_process)
+    settings = parse(candidate.variant)[1]
+    return _has_services(candidate.adapter) and suite.variants.over_networks(settings)
 
 
 def _is_changed(suite: Suite, variant: str, operation: str, request: Request) -> bool:
     """Whether what the variant spells can change this operation; the save that a chain needs is in its service then."""
-    name, settings = parse(operation)[0], parse(variant)[1]
-    for setting, names in suite.settings_of.items():
-        is_spelled = any(f"{setting}=" in text for text in request.formats)
-        if setting in settings and name not in names and not is_spelled:
-            return False
-    return True
+    return suite.variants.concerns(_not_spelled(variant, request), parse(operation)[0])
+
+
+def _not_spelled(variant: str, request: Request) -> dict[str, str]:
+    """The settings of a variant that the user does not ask for by name."""
+    settings = parse(variant)[1]
+    return {key: value for key, value in settings.items() if not any(f"{key}=" in text for text in request.formats)}
 
 
 def _has_services(adapter: Adapter) -> bool:
@@ -358,11 +359,8 @@ def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Requ
     whole = CATALOGUE[parse(dataset.name)[0]].default_rows
     if whole is None or dataset.rows >= whole:
         return None
-    settings = {f"{name}={value}" for name, value in parse(candidate.variant)[1].items()}
-    for setting, reason in suite.of_whole_data.items():
-        if setting in settings and not any(setting in text for text in request.formats):
-            return f"{reason}: measure it with all {whole:,} documents"
-    return None
+    reason = suite.variants.too_few(_not_spelled(candidate.variant, request))
+    return reason and f"{reason}: measure it with all {whole:,} {suite.kind.counted}"
 
 
 def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str | None:

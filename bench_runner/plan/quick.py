@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from bench_runner.plan.request import Request
-from bench_runner.suites import Suite
+from bench_runner.suites import Rule, Suite
 
 
 def quickly(suite: Suite, request: Request) -> Suite:
@@ -20,5 +21,9 @@ def quickly(suite: Suite, request: Request) -> Suite:
         operations=suite.operations if request.operations else quick.operations or suite.operations,
         networks=quick.networks or suite.networks,
         threads=quick.threads or suite.threads,
-        variants=tuple(each for each in suite.variants if request.formats or each not in quick.without),
+        variants=suite.variants if request.formats else _without(suite.variants, quick.without),
     )
+
+
+def _without(rule: Rule, variants: Collection[str]) -> Rule:
+    return replace(rule, spelled=tuple(each for each in rule.spelled if each not in variants))

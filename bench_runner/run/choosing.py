@@ -98,9 +98,11 @@ def _of_tables(request: Request) -> tuple[Suite, Request]:
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
     dear = names_left_out(access)
-    cheap = [variant for variant in (*choice.variants, *access.variants) if variant_of(variant).format_name not in dear]
-    variants, left_out = tuple(dict.fromkeys(cheap)), {**choice.left_out, **access.left_out}
-    return replace(choice, variants=variants, left_out=left_out), request
+    both = (*choice.variants.spelled, *access.variants.spelled)
+    cheap = [variant for variant in both if variant_of(variant).format_name not in dear]
+    left_out = {**choice.variants.left_out, **access.variants.left_out}
+    rule = replace(choice.variants, spelled=tuple(dict.fromkeys(cheap)), left_out=left_out)
+    return replace(choice, variants=rule), request
 
 
 def _of_images(request: Request) -> tuple[Suite, Request]:
@@ -114,8 +116,8 @@ def _of_documents(request: Request) -> tuple[Suite, Request]:
     """All stores, ours in each layout; questions are no part of a choice, so their ways are not either."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
-    stored = tuple(variant for variant in suite.variants if "way=" not in variant)
-    return replace(suite, variants=(*stored, *packed)), request
+    stored = tuple(variant for variant in suite.variants.spelled if "way=" not in variant)
+    return replace(suite, variants=replace(suite.variants, spelled=(*stored, *packed))), request
 
 
 CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {

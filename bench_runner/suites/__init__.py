@@ -22,9 +22,10 @@ from bench_runner.suites import (
     wide,
     writing,
 )
-from bench_runner.suites.suite import ACCESS, CHOICE, CODECS, Quick, Suite
+from bench_runner.suites.rules import CHOICE, CODECS, Asked, Choice, Rule
+from bench_runner.suites.suite import Quick, Suite
 
-__all__ = ["ACCESS", "CHOICE", "CODECS", "SUITES", "Quick", "Suite"]
+__all__ = ["CHOICE", "CODECS", "SUITES", "Asked", "Choice", "Quick", "Rule", "Suite"]
 
 SUITES: Mapping[str, Suite] = {
     suite.name: suite

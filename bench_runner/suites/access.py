@@ -1,6 +1,7 @@
 """Some columns, some rows, a filter, one more row: which format for which use."""
 
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="access",
@@ -35,37 +36,38 @@ SUITE = Suite(
         *("vectors", "texts", "blobs", "core", "eq"),
         *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
     ),
-    tracks=(ACCESS,),
     target="arrow",
-    fallbacks_once=True,
     roofline=True,
-    variants=(
-        "avro[engine=fastavro,codec=none]",
-        "csv[engine=pyarrow]",
-        "csv[engine=duckdb]",
-        "duckdb-table[engine=duckdb]",
-        "f3[codec=none]",
-        "f3[codec=none,rows_per_unit=4096]",
-        "feather[engine=pyarrow,codec=none]",
-        "feather[engine=pyarrow,codec=none,batch_rows=1024]",
-        "hdf5-pytables[engine=pytables]",
-        "json[engine=polars]",
-        "lance[engine=pylance]",
-        "lance[engine=pylance,index=btree]",
-        "orc[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=8192]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=1024]",
-        "parquet[engine=polars,codec=none]",
-        "parquet[engine=duckdb,codec=none]",
-        "parquet[engine=datafusion,codec=none,page_rows=1024,dictionary=false]",
-        "sqlite-table[engine=sqlite3]",
-        "vortex[engine=vortex-data]",
-        "vortex[engine=vortex-data,library_cache=off]",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "avro[engine=fastavro,codec=none]",
+            "csv[engine=pyarrow]",
+            "csv[engine=duckdb]",
+            "duckdb-table[engine=duckdb]",
+            "f3[codec=none]",
+            "f3[codec=none,rows_per_unit=4096]",
+            "feather[engine=pyarrow,codec=none]",
+            "feather[engine=pyarrow,codec=none,batch_rows=1024]",
+            "hdf5-pytables[engine=pytables]",
+            "json[engine=polars]",
+            "lance[engine=pylance]",
+            "lance[engine=pylance,index=btree]",
+            "orc[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=8192]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=1024]",
+            "parquet[engine=polars,codec=none]",
+            "parquet[engine=duckdb,codec=none]",
+            "parquet[engine=datafusion,codec=none,page_rows=1024,dictionary=false]",
+            "sqlite-table[engine=sqlite3]",
+            "vortex[engine=vortex-data]",
+            "vortex[engine=vortex-data,library_cache=off]",
+        ),
+        left_out={
+            "excel, xml": "take minutes to be read whole, which each use would ask for anew",
+        },
     ),
-    left_out={
-        "excel, xml": "take minutes to be read whole, which each use would ask for anew",
-    },
     quick=Quick(
         rows=50_000,
         operations=(

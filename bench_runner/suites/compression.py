@@ -1,6 +1,7 @@
 """Codecs beside each other."""
 
-from bench_runner.suites.suite import CODECS, QUICK_TABLE_ROWS, Quick, Suite
+from bench_runner.suites.rules import WithCodecs
+from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="compression",
@@ -8,14 +9,15 @@ SUITE = Suite(
     operations=("save", "read"),
     datasets=("eq", "core", "tpch-lineitem[scale=1]", "webface"),
     on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "table"),
-    tracks=(CODECS,),
     rows=1_000_000,
-    codecs=("lz4", "zstd"),
-    left_out={
-        "avro, csv, json, pickle": "have one of the two alone, around the whole file; --codecs asks them too",
-        "hdf5-fixed": "stores as hdf5-table does, which takes its place",
-        "lance": "chooses encodings by itself, so that no file without any is there to set against",
-    },
+    variants=WithCodecs(
+        codecs=("lz4", "zstd"),
+        left_out={
+            "avro, csv, json, pickle": "have one of the two alone, around the whole file; --codecs asks them too",
+            "hdf5-fixed": "stores as hdf5-table does, which takes its place",
+            "lance": "chooses encodings by itself, so that no file without any is there to set against",
+        },
+    ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
         datasets=("eq", "core", "tpch-lineitem[scale=1]"),

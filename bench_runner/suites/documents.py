@@ -9,13 +9,40 @@ How it fits the words of the house, decided once:
 - Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
 """
 
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
 from bench_runner import data_kinds
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Asked, Choice, Spelled, raw_io
+from bench_runner.suites.suite import Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 """Of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
 COUNTED = (1, 5, 10)
 """Fields, as there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores(Spelled):
+    """Stores of documents, those that the suite does not spell first."""
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """Raw I/O, the others, the spelled variants."""
+        (track,) = self.tracks
+        yield from raw_io(track, asked)
+        yield from self.others(track, asked)
+        yield from self.of_suite(track, asked)
+
+    def concerns(self, settings: Collection[str], operation: str) -> bool:
+        """How answers are computed shows in questions alone."""
+        return "way" not in settings or operation in ("ask", "range")
+
+    def too_few(self, settings: Mapping[str, str]) -> str | None:
+        """Late merges need components that wait."""
+        if settings.get("merges") == "late":
+            return "so few documents may be one component, and nothing waits to become one"
+        return None
+
 
 SUITE = Suite(
     name="documents",
@@ -46,22 +73,21 @@ SUITE = Suite(
     ),
     datasets=("cell", "sensors", "tweets", "wos", "tweets-2016", "bluesky-events"),
     on_request=("sensors[readings=random]", "documents"),
-    tracks=(ACCESS,),
     kind=data_kinds.DOCUMENTS,
-    fallbacks_once=True,
-    variants=(
-        *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open")),
-        "document-store[layout=amax,way=columns]",
-        *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
-        *(f"document-store[layout={layout},merges=late]" for layout in ("amax", "vector")),
-        "parquet-nested[engine=pyarrow,codec=zstd]",
-        "parquet-nested[engine=duckdb,codec=zstd]",
-        "parquet-variant[engine=duckdb,codec=zstd]",
-        "json-lines[engine=msgspec]",
-        "json-lines[engine=msgspec,codec=zstd]",
+    variants=Stores(
+        tracks=(ACCESS,),
+        spelled=(
+            *(f"document-store[layout={layout}]" for layout in ("amax", "vector", "open")),
+            "document-store[layout=amax,way=columns]",
+            *(f"document-store[layout={layout},way=rows]" for layout in ("vector", "open")),
+            *(f"document-store[layout={layout},merges=late]" for layout in ("amax", "vector")),
+            "parquet-nested[engine=pyarrow,codec=zstd]",
+            "parquet-nested[engine=duckdb,codec=zstd]",
+            "parquet-variant[engine=duckdb,codec=zstd]",
+            "json-lines[engine=msgspec]",
+            "json-lines[engine=msgspec,codec=zstd]",
+        ),
     ),
-    of_whole_data={"merges=late": "so few documents may be one component, and nothing waits to become one"},
-    settings_of={"way": ("ask", "range")},
     quick=Quick(
         rows=5_000,
         datasets=("bluesky-events",),

@@ -1,6 +1,7 @@
 """Where a value lies in its file: Lance's two structural encodings, Parquet's pages, Vortex and F3, by its size."""
 
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="encodings",
@@ -30,30 +31,31 @@ SUITE = Suite(
         "values[bytes=4096,kind=fixed]",
     ),
     on_request=("vectors", "texts", "blobs", "events", "table"),
-    tracks=(ACCESS,),
     target="arrow",
     roofline=True,
-    fallbacks_once=True,
-    variants=(
-        "f3[codec=none]",
-        "f3[codec=none,rows_per_unit=4096]",
-        "lance[engine=pylance]",
-        "lance[engine=pylance,library_cache=off]",
-        "lance[engine=pylance,version=2.0]",
-        "lance[engine=pylance,version=2.1]",
-        "lance[engine=pylance,structural=miniblock]",
-        "lance[engine=pylance,structural=fullzip]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none,page_rows=512,page_index=true,dictionary=false,statistics=false]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=1024,dictionary=false,statistics=false]",
-        "vortex[engine=vortex-data]",
-        "vortex[engine=vortex-data,library_cache=off]",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "f3[codec=none]",
+            "f3[codec=none,rows_per_unit=4096]",
+            "lance[engine=pylance]",
+            "lance[engine=pylance,library_cache=off]",
+            "lance[engine=pylance,version=2.0]",
+            "lance[engine=pylance,version=2.1]",
+            "lance[engine=pylance,structural=miniblock]",
+            "lance[engine=pylance,structural=fullzip]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none,page_rows=512,page_index=true,dictionary=false,statistics=false]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=1024,dictionary=false,statistics=false]",
+            "vortex[engine=vortex-data]",
+            "vortex[engine=vortex-data,library_cache=off]",
+        ),
+        left_out={
+            "avro, csv, duckdb-table, excel, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, orc, pickle, "
+            "sqlite-table, xml": "the question is of formats that lay values out for random access, and of Parquet; "
+            "the suite access has the others",
+        },
     ),
-    left_out={
-        "avro, csv, duckdb-table, excel, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, orc, pickle, "
-        "sqlite-table, xml": "the question is of formats that lay values out for random access, and of Parquet; the "
-        "suite access has the others",
-    },
     quick=Quick(
         rows=10_000,
         datasets=("values[bytes=64]", "values[bytes=4096]"),

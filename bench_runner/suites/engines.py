@@ -1,6 +1,35 @@
 """The calls of each format beside each other."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.contract import Adapter
+from adapters.registry import Registry
+from adapters.spelling import parse
+from bench_runner.suites.rules import Spelled
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
+from bench_runner.variants import is_raw_io
+
+FEWEST_CALLS = 2
+"""A format with fewer engines has nothing to be compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EveryCall(Spelled):
+    """Calls of each format that has several."""
+
+    def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
+        """Formats of too few calls need not be named."""
+        spelled = {parse(text)[0] for text in self.spelled}
+        others = (name for name in registry if name not in spelled and not is_raw_io(name))
+        few = (name for name in others if len(registry.engines(name)) < FEWEST_CALLS)
+        return {**dict.fromkeys(few, f"have fewer than {FEWEST_CALLS} calls"), **super().names_left_out(registry)}
+
+    def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
+        """With all of them."""
+        return engines
+
 
 SUITE = Suite(
     name="engines",
@@ -9,37 +38,38 @@ SUITE = Suite(
     operations_on_request=("project[columns=4]",),
     datasets=("eq", "core"),
     on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "tpch-lineitem"),
-    tracks=("plain",),
     threads=("default", "1"),
-    fewest_engines=2,
-    variants=(
-        "avro[engine=fastavro,codec=none]",
-        "avro[engine=polars,codec=none]",
-        "csv[engine=pandas]",
-        "csv[engine=pandas,parser=pyarrow]",
-        "csv[engine=pyarrow]",
-        "csv[engine=polars]",
-        "csv[engine=duckdb]",
-        "excel[save=openpyxl,read=openpyxl]",
-        "excel[save=xlsxwriter,read=calamine]",
-        "excel[save=xlsxwriter,read=polars]",
-        "feather[engine=pyarrow,codec=none]",
-        "feather[engine=pandas,codec=none]",
-        "feather[engine=polars,codec=none]",
-        "json[engine=pandas]",
-        "json[engine=pandas,parser=pyarrow]",
-        "json[engine=polars]",
-        "json[engine=duckdb]",
-        "orc[engine=pyarrow,codec=none]",
-        "orc[engine=pandas,codec=none]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pandas,codec=none]",
-        "parquet[engine=polars,codec=none]",
-        "parquet[engine=duckdb,codec=none]",
-        "parquet[engine=datafusion,codec=none]",
-        "parquet[engine=fastparquet,codec=none]",
-        "xml[engine=pandas]",
-        "xml[engine=pandas,parser=etree]",
+    variants=EveryCall(
+        tracks=("plain",),
+        spelled=(
+            "avro[engine=fastavro,codec=none]",
+            "avro[engine=polars,codec=none]",
+            "csv[engine=pandas]",
+            "csv[engine=pandas,parser=pyarrow]",
+            "csv[engine=pyarrow]",
+            "csv[engine=polars]",
+            "csv[engine=duckdb]",
+            "excel[save=openpyxl,read=openpyxl]",
+            "excel[save=xlsxwriter,read=calamine]",
+            "excel[save=xlsxwriter,read=polars]",
+            "feather[engine=pyarrow,codec=none]",
+            "feather[engine=pandas,codec=none]",
+            "feather[engine=polars,codec=none]",
+            "json[engine=pandas]",
+            "json[engine=pandas,parser=pyarrow]",
+            "json[engine=polars]",
+            "json[engine=duckdb]",
+            "orc[engine=pyarrow,codec=none]",
+            "orc[engine=pandas,codec=none]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=pandas,codec=none]",
+            "parquet[engine=polars,codec=none]",
+            "parquet[engine=duckdb,codec=none]",
+            "parquet[engine=datafusion,codec=none]",
+            "parquet[engine=fastparquet,codec=none]",
+            "xml[engine=pandas]",
+            "xml[engine=pandas,parser=etree]",
+        ),
     ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,

@@ -1,6 +1,7 @@
 """Images in every storage."""
 
 from bench_runner import data_kinds
+from bench_runner.suites.rules import Storages
 from bench_runner.suites.suite import QUICK_IMAGES, Quick, Suite
 
 SUITE = Suite(
@@ -9,8 +10,10 @@ SUITE = Suite(
     operations=("save", "read"),
     datasets=("cifar-like",),
     on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
-    tracks=("plain",),
-    formats=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
+    variants=Storages(
+        tracks=("plain",),
+        names=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
+    ),
     kind=data_kinds.IMAGES,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={

@@ -13,11 +13,25 @@ How it fits the words of the house, decided once:
 - Throughput is no figure of a sample: the bytes of the stored copy over the time of a query, computed by reports.
 """
 
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 _ENGINE = "parquet[engine=near-storage,codec=snappy,reader="
 SHARES = ("1.0", "0.5", "0.25", "0.1", "0.01", "0.0")
 """Of the row groups, as in Weigand, TU Munich 2025, table 8.1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Readers(Spelled):
+    """Ways to read files near the storage."""
+
+    def over_networks(self, settings: Collection[str]) -> bool:
+        """Not with settings that show in one process what they are for."""
+        return {"technique", "footers", "row_group_rows"}.isdisjoint(settings)
+
 
 SUITE = Suite(
     name="near-storage",
@@ -40,28 +54,28 @@ SUITE = Suite(
     ),
     datasets=("snowset",),
     on_request=("snowset[block_rows=550]", "snowset[block_rows=100000]", "tpch-lineitem", "core", "table"),
-    tracks=(ACCESS,),
     target="arrow",
     networks=("", "loopback", "1000mbit"),
-    one_process=("technique", "footers", "row_group_rows"),
-    fallbacks_once=True,
-    variants=(
-        f"{_ENGINE}ranges]",
-        f"{_ENGINE}ranges,technique=groups]",
-        f"{_ENGINE}parquet]",
-        f"{_ENGINE}parquet,footers=parsed]",
-        f"{_ENGINE}parquet,technique=groups]",
-        f"{_ENGINE}parquet,technique=none]",
-        f"{_ENGINE}parquet,footers=parsed,row_group_rows=550]",
-        f"{_ENGINE}ranges,row_group_rows=550]",
-        f"{_ENGINE}fetch]",
-        f"{_ENGINE}pyarrow]",
-        f"{_ENGINE}duckdb]",
+    variants=Readers(
+        tracks=(ACCESS,),
+        spelled=(
+            f"{_ENGINE}ranges]",
+            f"{_ENGINE}ranges,technique=groups]",
+            f"{_ENGINE}parquet]",
+            f"{_ENGINE}parquet,footers=parsed]",
+            f"{_ENGINE}parquet,technique=groups]",
+            f"{_ENGINE}parquet,technique=none]",
+            f"{_ENGINE}parquet,footers=parsed,row_group_rows=550]",
+            f"{_ENGINE}ranges,row_group_rows=550]",
+            f"{_ENGINE}fetch]",
+            f"{_ENGINE}pyarrow]",
+            f"{_ENGINE}duckdb]",
+        ),
+        left_out={
+            "avro, csv, duckdb-table, excel, f3, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, lance, orc, "
+            "pickle, sqlite-table, vortex, xml": "no service here prunes them where they lie; 'run access' filters them",
+        },
     ),
-    left_out={
-        "avro, csv, duckdb-table, excel, f3, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, lance, orc, pickle, "
-        "sqlite-table, vortex, xml": "no service here prunes them where they lie; 'run access' filters them",
-    },
     quick=Quick(
         rows=40_000,
         operations=(

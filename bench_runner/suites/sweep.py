@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench_runner.suites.suite import CHOICE, Quick, Suite
+from bench_runner.suites.rules import CHOICE, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 BASE = "traits"
 """The data set of which every trait is a parameter."""
@@ -70,7 +71,15 @@ TRAITS: Mapping[str, Trait] = {
     ),
 }
 
-SUITE = Suite(
+
+class Sweep(Suite):
+    """One whose operations and data are points of lines."""
+
+    operations_over_data = ("save", "read", "project[columns=2]", "take[rows=100,handle=kept]")
+    fallbacks_once = False
+
+
+SUITE = Sweep(
     name="sweep",
     question="At which value of one trait of the data or the use does the winner change?",
     operations=(
@@ -80,28 +89,29 @@ SUITE = Suite(
         *(TRAITS["rows_taken"].operation.format(point) for point in TRAITS["rows_taken"].points),
         *(TRAITS["selectivity"].operation.format(point) for point in TRAITS["selectivity"].points),
     ),
-    operations_over_data=("save", "read", "project[columns=2]", "take[rows=100,handle=kept]"),
     datasets=(BASE,),
     on_request=("events", "core", "eq", "vectors", "texts", "blobs", "synthetic", "table"),
-    tracks=(CHOICE,),
     target="arrow",
-    variants=(
-        "f3[codec=none]",
-        "f3[codec=none,rows_per_unit=4096]",
-        "feather[engine=pyarrow,codec=none]",
-        "feather[engine=pyarrow,codec=lz4]",
-        "lance[engine=pylance]",
-        "orc[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=8192]",
-        "parquet[engine=pyarrow,codec=zstd,level=1]",
-        "vortex[engine=vortex-data]",
+    variants=Spelled(
+        tracks=(CHOICE,),
+        spelled=(
+            "f3[codec=none]",
+            "f3[codec=none,rows_per_unit=4096]",
+            "feather[engine=pyarrow,codec=none]",
+            "feather[engine=pyarrow,codec=lz4]",
+            "lance[engine=pylance]",
+            "orc[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=8192]",
+            "parquet[engine=pyarrow,codec=zstd,level=1]",
+            "vortex[engine=vortex-data]",
+        ),
+        left_out={
+            "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "are read whole for every part of a table; "
+            "'run tabular --over' has them",
+            "hdf5-pytables, sqlite-table": "hold rows: 'run access' has them",
+        },
     ),
-    left_out={
-        "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "are read whole for every part of a table; "
-        "'run tabular --over' has them",
-        "hdf5-pytables, sqlite-table": "hold rows: 'run access' has them",
-    },
     quick=Quick(rows=50_000, reason="50,000 rows"),
     reasons={
         "traits": "a table of which one trait can be varied while all others stay",

@@ -1,5 +1,6 @@
 """Whole tables in every format."""
 
+from bench_runner.suites.rules import EveryFormat
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
@@ -9,11 +10,13 @@ SUITE = Suite(
     operations_on_request=("project[columns=4]",),
     datasets=("eq", "int", "float", "bool", "str", "core"),
     on_request=("webface", "tpch-lineitem", "bi", "classic", "geo", "log", "ml", "table"),
-    tracks=("plain", "default"),
-    left_out={
-        "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which nobody opens to read all: the suite "
-        "access has them; spelled in full they can be measured here too",
-    },
+    variants=EveryFormat(
+        tracks=("plain", "default"),
+        left_out={
+            "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which nobody opens to read all: the "
+            "suite access has them; spelled in full they can be measured here too",
+        },
+    ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
         datasets=("eq", "core"),

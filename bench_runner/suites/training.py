@@ -3,8 +3,13 @@
 Two suites, because one is about formats and the other about storages; who runs the first runs both.
 """
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from adapters.contract import Adapter
 from bench_runner import data_kinds
-from bench_runner.suites.suite import ACCESS, QUICK_IMAGES, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Spelled, Storages
+from bench_runner.suites.suite import QUICK_IMAGES, Quick, Suite
 
 BATCHES = (
     "batches[rows=64,order=shuffled]",
@@ -13,7 +18,23 @@ BATCHES = (
 )
 ON_REQUEST = ("batches[rows=64,order=shuffled,workers=2]", "batches[rows=1024,order=shuffled]")
 
-TABLES = Suite(
+
+class WithImages(Suite):
+    """One that puts its question to images too."""
+
+    together = ("training-images",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnArrays(Storages):
+    """Storages that give arrays of their own: a batch that is handed on must not lie over the next one's memory."""
+
+    def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
+        """The plain ones alone."""
+        return (engine.plain,)
+
+
+TABLES = WithImages(
     name="training",
     question="Which format hands out rows in shuffled mini-batches fastest, and how shuffled are they?",
     operations=("save", "read", *BATCHES),
@@ -21,26 +42,26 @@ TABLES = Suite(
     datasets=("vectors",),
     on_request=("texts", "blobs", "events", "core", "eq", "table"),
     rows=25_000,
-    tracks=(ACCESS,),
     target="arrow",
-    fallbacks_once=True,
-    together=("training-images",),
-    variants=(
-        "feather[engine=pyarrow,codec=none]",
-        "feather[engine=pyarrow,codec=none,batch_rows=64]",
-        "lance[engine=pylance]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=1024]",
-        "parquet[engine=pyarrow,codec=none,row_group_rows=64]",
-        "vortex[engine=vortex-data]",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "feather[engine=pyarrow,codec=none]",
+            "feather[engine=pyarrow,codec=none,batch_rows=64]",
+            "lance[engine=pylance]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=1024]",
+            "parquet[engine=pyarrow,codec=none,row_group_rows=64]",
+            "vortex[engine=vortex-data]",
+        ),
+        left_out={
+            "avro, f3": "have no type for lists of one length",
+            "orc": "gives vectors back as lists of any length",
+            "csv, excel, json, xml": "hold no vectors but as text",
+            "hdf5-fixed, hdf5-table": "hold no vectors in pandas' layout",
+            "pickle": "is read whole for each row",
+        },
     ),
-    left_out={
-        "avro, f3": "have no type for lists of one length",
-        "orc": "gives vectors back as lists of any length",
-        "csv, excel, json, xml": "hold no vectors but as text",
-        "hdf5-fixed, hdf5-table": "hold no vectors in pandas' layout",
-        "pickle": "is read whole for each row",
-    },
     quick=Quick(rows=3_500, reason="3,500 vectors, and 5,000 images: as many as have no pilot round"),
     reasons={
         "25,000 vectors": "102 MB, which is handed out twice and kept until every batch is verified",
@@ -59,11 +80,11 @@ IMAGES = Suite(
     operations_on_request=ON_REQUEST,
     datasets=("cifar-like",),
     on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
-    tracks=("plain",),
-    formats=("jpeg", "png", "image-hdf5", "image-lance", "image-parquet", "lmdb", "sqlite", "webdataset"),
+    variants=OwnArrays(
+        tracks=("plain",),
+        names=("jpeg", "png", "image-hdf5", "image-lance", "image-parquet", "lmdb", "sqlite", "webdataset"),
+    ),
     kind=data_kinds.IMAGES,
-    beside=False,
-    fallbacks_once=True,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={
         "the storages": "all that training loops read from; Base64 and WebP by --formats",

@@ -1,6 +1,7 @@
 """Ten columns of very many: what the metadata of all the others costs."""
 
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="wide",
@@ -24,23 +25,24 @@ SUITE = Suite(
         "wide[columns=1000,rows=65536]",
     ),
     on_request=("table",),
-    tracks=(ACCESS,),
     target="arrow",
-    fallbacks_once=True,
-    variants=(
-        "f3[codec=none]",
-        "feather[engine=pyarrow,codec=none]",
-        "lance[engine=pylance]",
-        "orc[engine=pyarrow,codec=none]",
-        "parquet[engine=pyarrow,codec=none]",
-        "parquet[engine=polars,codec=none]",
-        "parquet[engine=duckdb,codec=none]",
-        "vortex[engine=vortex-data]",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "f3[codec=none]",
+            "feather[engine=pyarrow,codec=none]",
+            "lance[engine=pylance]",
+            "orc[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=polars,codec=none]",
+            "parquet[engine=duckdb,codec=none]",
+            "vortex[engine=vortex-data]",
+        ),
+        left_out={
+            "avro, csv, excel, hdf5-fixed, hdf5-pytables, hdf5-table, json, pickle, sqlite-table, xml": "hold rows or "
+            "one block: all is read for a column, and the other suites say what that costs",
+        },
     ),
-    left_out={
-        "avro, csv, excel, hdf5-fixed, hdf5-pytables, hdf5-table, json, pickle, sqlite-table, xml": "hold rows or one "
-        "block: all is read for a column, and the other suites say what that costs",
-    },
     quick=Quick(
         datasets=("wide[columns=10,rows=8]", "wide[columns=1000,rows=8]", "wide[columns=5000,rows=8]"),
         reason="three points of 8 rows; without 65,536 rows, of which 1,000 columns are 524 MB",

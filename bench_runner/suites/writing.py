@@ -1,6 +1,7 @@
 """What a writer and a reader hold in memory, against the size of the unit in which they work."""
 
-from bench_runner.suites.suite import ACCESS, Quick, Suite
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="writing",
@@ -22,32 +23,33 @@ SUITE = Suite(
         *("texts", "blobs", "core", "eq"),
         *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
     ),
-    tracks=(ACCESS,),
     target="arrow",
-    fallbacks_once=True,
-    variants=(
-        "parquet[engine=pyarrow,codec=none]",
-        *(f"parquet[engine=pyarrow,codec=none,row_group_rows={rows}]" for rows in (131_072, 16_384, 2_048)),
-        "parquet[engine=polars,codec=none]",
-        "parquet[engine=duckdb,codec=none]",
-        "f3[codec=none]",
-        *(f"f3[codec=none,row_group_rows={rows}]" for rows in (131_072, 16_384, 2_048)),
-        "f3[codec=none,rows_per_unit=16384]",
-        "f3[codec=none,unit_bytes=1048576]",
-        "lance[engine=pylance]",
-        "vortex[engine=vortex-data]",
-        "orc[engine=pyarrow,codec=none]",
-        *(f"orc[engine=pyarrow,codec=none,stripe_bytes={size}]" for size in (8 << 20, 1 << 20, 128 << 10)),
-        "feather[engine=pyarrow,codec=none]",
-        *(f"feather[engine=pyarrow,codec=none,batch_rows={rows}]" for rows in (32_768, 8_192, 1_024)),
-        "feather[engine=pandas,codec=none]",
-        "avro[engine=fastavro,codec=none]",
-        "csv[engine=pyarrow]",
-        "json[engine=polars]",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "parquet[engine=pyarrow,codec=none]",
+            *(f"parquet[engine=pyarrow,codec=none,row_group_rows={rows}]" for rows in (131_072, 16_384, 2_048)),
+            "parquet[engine=polars,codec=none]",
+            "parquet[engine=duckdb,codec=none]",
+            "f3[codec=none]",
+            *(f"f3[codec=none,row_group_rows={rows}]" for rows in (131_072, 16_384, 2_048)),
+            "f3[codec=none,rows_per_unit=16384]",
+            "f3[codec=none,unit_bytes=1048576]",
+            "lance[engine=pylance]",
+            "vortex[engine=vortex-data]",
+            "orc[engine=pyarrow,codec=none]",
+            *(f"orc[engine=pyarrow,codec=none,stripe_bytes={size}]" for size in (8 << 20, 1 << 20, 128 << 10)),
+            "feather[engine=pyarrow,codec=none]",
+            *(f"feather[engine=pyarrow,codec=none,batch_rows={rows}]" for rows in (32_768, 8_192, 1_024)),
+            "feather[engine=pandas,codec=none]",
+            "avro[engine=fastavro,codec=none]",
+            "csv[engine=pyarrow]",
+            "json[engine=polars]",
+        ),
+        left_out={
+            "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold all of a table while they write it",
+        },
     ),
-    left_out={
-        "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold all of a table while they write it",
-    },
     quick=Quick(
         rows=50_000,
         datasets=("events",),

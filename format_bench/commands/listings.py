@@ -31,7 +31,7 @@ def _suites() -> Iterator[str]:
         yield from _paragraph("data sets", ", ".join(suite.datasets))
         yield from _paragraph("on request", ", ".join(suite.on_request))
         yield from _paragraph("tracks", ", ".join(suite.tracks))
-        yield from _paragraph("calls", ", ".join(suite.variants)) if suite.variants else ()
+        yield from _paragraph("calls", ", ".join(suite.variants.spelled)) if suite.variants.spelled else ()
         yield from _paragraph("threads", ", ".join(suite.threads)) if len(suite.threads) > 1 else ()
         for choice, reason in suite.reasons.items():
             yield from _paragraph(choice, reason)

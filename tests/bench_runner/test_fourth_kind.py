@@ -12,7 +12,6 @@ import pytest
 from bench_runner import data_kinds, registries
 from bench_runner.errors import PlanError
 from bench_runner.operations import targets
-from bench_runner.plan import candidates
 from bench_runner.results.records import read_run
 from bench_runner.suites import SUITES
 from bench_runner.worker import verification
@@ -26,7 +25,6 @@ REGISTRATIONS = (
     targets.MAKERS,
     verification.COMPARISONS,
     registries.REGISTRIES,
-    candidates.CHOICES,
     CATALOGUE,
     SUITES,
 )

@@ -23,7 +23,6 @@ import msgspec
 from adapters.contract import Adapter
 from bench_runner import registries
 from bench_runner.clock import now_ns
-from bench_runner.plan import codecs
 from bench_runner.plan.chain import Chain
 from bench_runner.results.information import KnownAnswer, ProbeInfo
 from bench_runner.results.records import Fidelity
@@ -31,6 +30,7 @@ from bench_runner.run import probe_check
 from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept, noted, today
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
+from bench_runner.suites import codecs
 from bench_runner.worker.fidelity import ERROR
 from bench_runner.worker.messages import FidelityFound, FidelityTask, Imported, ImportTask
 

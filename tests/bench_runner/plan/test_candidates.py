@@ -16,6 +16,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.plan.request import Request
 from bench_runner.suites import SUITES
+from bench_runner.suites.rules import WithCodecs
 from bench_runner.variants import variant_of
 from format_bench.commands import listings
 from format_bench.commands.listings import LISTINGS
@@ -125,14 +126,15 @@ def test_every_format_takes_part_or_is_left_out_with_a_reason(suite: str) -> Non
     assert present & set(reasons) == set()
     without = set(FORMATS) - present - set(reasons)
     # A format joins a suite of codecs by having one of them.
-    wanted = set(SUITES[suite].codecs)
+    rule = SUITES[suite].variants
+    wanted = set(rule.codecs) if isinstance(rule, WithCodecs) else set()
     assert all(
         wanted.isdisjoint({*map(str, engine.settings["codec"].allowed), *engine.codec_names})
         for name in without
         for engine in FORMATS.engines(name)[:1]
         if "codec" in engine.settings
     )
-    assert without == set() or SUITES[suite].codecs
+    assert without == set() or wanted
 
 
 @pytest.mark.parametrize("suite", OF_TABLES)
@@ -167,7 +169,7 @@ def test_a_format_that_has_none_of_the_codecs_is_not_told_as_being_there() -> No
 def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
     shown = " ".join(" ".join(LISTINGS["suites"]()).split())
     for suite in SUITES.values():
-        for names, reason in suite.left_out.items():
+        for names, reason in suite.variants.left_out.items():
             assert f"without {names}: {reason}" in shown
     few = [name for name, reason in candidates.names_left_out(SUITES["engines"]).items() if "calls" in reason]
     assert {"f3", "lance", "vortex"} <= set(few)

@@ -27,6 +27,7 @@ from bench_runner.run.device_probe import AFTER, BEFORE
 from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Options, Session
 from bench_runner.suites import Suite
+from bench_runner.suites.rules import EveryFormat
 from data_generator.cache import StoredDataset
 from tests.bench_runner.conftest import chain_of
 from tests.bench_runner.run.test_session import Told
@@ -35,8 +36,8 @@ KINDS = (RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL)
 
 
 def suite(**told: Any) -> Suite:
-    fields = {"question": "?", "operations": ("save",), "datasets": ("test",), "on_request": (), "tracks": ("plain",)}
-    return Suite(name="test", reasons={}, **{**fields, **told})
+    fields = {"question": "?", "operations": ("save",), "datasets": ("test",), "on_request": ()}
+    return Suite(name="test", reasons={}, variants=EveryFormat(tracks=("plain",)), **{**fields, **told})
 
 
 @pytest.fixture

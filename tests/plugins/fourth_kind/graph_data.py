@@ -16,8 +16,7 @@ from adapters.registry import Registry
 from bench_runner import data_kinds, registries
 from bench_runner.data_kinds import DataKind
 from bench_runner.operations import Operation, Stage, targets
-from bench_runner.plan import candidates
-from bench_runner.suites import Suite
+from bench_runner.suites import Asked, Choice, Rule, Suite
 from bench_runner.worker import verification
 from bench_runner.worker.verify import Mismatch
 from data_generator import catalogue
@@ -33,17 +32,6 @@ GRAPHS = DataKind(
     asv_rows=1_000,
     choice=None,
     not_recommended="nobody has compared stores of graphs yet",
-)
-SUITE = Suite(
-    name="graphs",
-    question="Which format saves and reads graphs fastest?",
-    operations=("save", "read"),
-    datasets=("ring",),
-    on_request=(),
-    tracks=("plain",),
-    reasons={},
-    kind=GRAPHS,
-    target="edges",
 )
 SCHEMA = pa.schema([("start", pa.int64()), ("end", pa.int64())])
 
@@ -70,6 +58,24 @@ class GraphNpz(Adapter):
             return pa.table({name: found[name] for name in SCHEMA.names})
 
 
+class NumpyAlone(Rule):
+    """The only format of graphs."""
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        yield "plain", GraphNpz, {}
+
+
+SUITE = Suite(
+    name="graphs",
+    question="Which format saves and reads graphs fastest?",
+    operations=("save", "read"),
+    datasets=("ring",),
+    on_request=(),
+    variants=NumpyAlone(tracks=("plain",)),
+    reasons={},
+    kind=GRAPHS,
+    target="edges",
+)
 ENGINES = (GraphNpz,)
 
 
@@ -93,7 +99,6 @@ data_kinds.KINDS[GRAPHS.name] = GRAPHS
 targets.MAKERS[GRAPHS.name] = lambda table, target: table
 verification.COMPARISONS[GRAPHS.name] = _compare
 registries.REGISTRIES[GRAPHS.name] = Registry({}, "format_bench.graphs", "graph format")
-candidates.CHOICES[GRAPHS.name] = lambda suite, request, names: iter([("plain", GraphNpz, {})])
 catalogue.CATALOGUE["ring"] = catalogue.Entry(  # type: ignore[index]
     "a ring", "the fourth kind of data", "graph_data:ring", 5_000, kind=GRAPHS.name
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench_runner.plan import codecs
+from bench_runner.suites import codecs
 from formats.registry import FORMATS
 
 

@@ -1,0 +1,189 @@
+"""Rules that say which variants take part in a suite. `bench_runner.plan.candidates` asks them.
+
+A suite with a special case has a subclass in its own module.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.contract import Adapter, TabularFormat
+from adapters.registry import Registry
+from adapters.spelling import parse
+from bench_runner.suites import codecs
+from bench_runner.variants import is_raw_io
+
+CODECS = "codecs"
+"""The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
+CHOICE = "choice"
+"""The track on which everything is set against everything: whoever chooses for their own data chooses the codec too."""
+ACCESS = "access"
+"""The track on which formats are set against each other by what is read of them, each with the settings that decide
+that."""
+
+Choice = tuple[str, type[Adapter], Mapping[str, str]]
+"""Track, engine and settings, which may still be refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a rule chooses from, and what the user says of formats, tracks and codecs; empty where nothing is said."""
+
+    registry: Registry[Any]
+    names: Sequence[str]
+    """The formats that the request can match. The modules of others are not loaded."""
+    formats: Sequence[str] = ()
+    tracks: Sequence[str] = ()
+    codecs: Sequence[str] = ()
+    levels: Sequence[int] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(ABC):
+    """Which variants take part, and with what each is measured. Raw I/O always takes part."""
+
+    tracks: tuple[str, ...]
+    """Variants of different tracks are never ranked together."""
+    spelled: tuple[str, ...] = ()
+    """Variants that a suite names in full."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Formats that do not take part, 'a, b', with the reason."""
+
+    @abstractmethod
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """All that takes part, in the order of the plan."""
+
+    def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
+        """Each format that does not take part, with the reason."""
+        return {name.strip(): reason for names, reason in self.left_out.items() for name in names.split(",")}
+
+    def over_networks(self, settings: Collection[str]) -> bool:
+        """Whether a variant with these settings is measured through networks that the user does not name."""
+        return True
+
+    def concerns(self, settings: Collection[str], operation: str) -> bool:
+        """Whether these settings, which the user does not spell, can change an operation of this name. Else a variant
+        that has them is neither measured nor ranked in it."""
+        return True
+
+    def too_few(self, settings: Mapping[str, str]) -> str | None:
+        """Why a variant with these settings, which the user does not spell, shows nothing on fewer rows than a data set
+        has by itself; None where it does."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EveryFormat(Rule):
+    """Every format, with the settings of each track.
+
+    With a plain call come the settings that its engine names for that, and with a call that loses values its lossless
+    sibling, where one exists (rule 12).
+    """
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """Track by track; raw I/O, which has no track, comes with the first."""
+        left_out = self.names_left_out(asked.registry)
+        for position, track in enumerate(asked.tracks or self.tracks):
+            for name in asked.names:
+                engine = asked.registry.engines(name)[0]
+                if is_raw_io(name):
+                    if position == 0:
+                        yield track, engine, {}
+                elif name not in left_out and _takes_part(engine, track):
+                    settings = _track_settings(engine, track)
+                    yield track, engine, settings
+                    if track == "plain":
+                        yield from ((track, engine, beside) for beside in engine.beside)
+                    for sibling in dict.fromkeys(loss.lossless for loss in engine(settings).losses if loss.lossless):
+                        yield track, *asked.registry.engine(sibling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithCodecs(Rule):
+    """Every format that has one of these codecs, with each of them and with none."""
+
+    tracks: tuple[str, ...] = (CODECS,)
+    codecs: tuple[str, ...]
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """Codecs that the user names take in what is left out otherwise."""
+        (track,) = self.tracks
+        left_out = () if asked.codecs else self.names_left_out(asked.registry)
+        yield from raw_io(track, asked)
+        for name in asked.names:
+            if name not in left_out:
+                engine = asked.registry.engines(name)[0]
+                for settings in codecs.choices(engine, asked.codecs or self.codecs, asked.levels or None):
+                    yield track, engine, settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelled(Rule):
+    """These variants, and every format that is neither among them nor left out, with its plain settings."""
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """Raw I/O, the spelled variants, the others."""
+        (track,) = self.tracks
+        yield from raw_io(track, asked)
+        yield from self.of_suite(track, asked)
+        yield from self.others(track, asked)
+
+    def of_suite(self, track: str, asked: Asked) -> Iterator[Choice]:
+        """The spelled variants."""
+        for text in self.spelled:
+            if parse(text)[0] in asked.names:
+                yield track, *asked.registry.engine(text)
+
+    def others(self, track: str, asked: Asked) -> Iterator[Choice]:
+        """Formats that are neither spelled nor left out."""
+        known = {parse(text)[0] for text in self.spelled} | set(self.names_left_out(asked.registry))
+        for name in asked.names:
+            if name not in known and not is_raw_io(name):
+                for engine in self.joining(asked.registry.engines(name)):
+                    yield track, engine, engine.plain
+
+    def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
+        """With which of its engines a format takes part that is not spelled."""
+        return engines[:1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storages(Rule):
+    """Image storages of these names, or all of them where the user chooses by --formats."""
+
+    names: tuple[str, ...]
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """In the order of the registry."""
+        (track,) = self.tracks
+        for name in asked.names:
+            if is_raw_io(name) or asked.formats or name in self.names:
+                engine = asked.registry.engines(name)[0]
+                for settings in dict.fromkeys(tuple(each.items()) for each in self.settings(engine)):
+                    yield track, engine, dict(settings)
+
+    def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
+        """With which settings a storage takes part: its plain ones, and those that it names next to them."""
+        return (engine.plain, *engine.beside)
+
+
+def raw_io(track: str, asked: Asked) -> Iterator[Choice]:
+    """Raw I/O of the kind of data."""
+    for name in asked.names:
+        if is_raw_io(name):
+            yield track, asked.registry.engines(name)[0], {}
+
+
+def _takes_part(engine: type[TabularFormat], track: str) -> bool:
+    if track == "plain":
+        return True
+    if track == "default":
+        return dict(engine.library_default) != dict(engine.plain)
+    return bool(engine.equal)
+
+
+def _track_settings(engine: type[TabularFormat], track: str) -> Mapping[str, str]:
+    return {"plain": engine.plain, "default": engine.library_default, "equal": engine.equal}[track]
