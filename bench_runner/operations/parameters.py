@@ -1,6 +1,6 @@
 """The parameters of operations: how they are spelled, what they may be, and what they are where nobody says.
 
-A parameter is a field of the operation's dataclass. It knows text and values, and no operation.
+A parameter is a field of the operation's dataclass.
 """
 
 from __future__ import annotations

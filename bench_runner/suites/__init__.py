@@ -1,7 +1,4 @@
-"""Suites are data: what is measured, and why. One module a question; a new suite is one module and one name here.
-
-Nothing here runs anything, or knows which formats there are.
-"""
+"""Suites are data: what is measured, and why. One module a question; a new suite is one module and one name here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which settings of an engine a choice of codecs and levels stands for.
 
 Every codec is measured beside the same engine without one, in the same rounds. A level that an engine does not take is
-refused, never ignored. This module knows settings, and no data.
+refused, never ignored.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from bench_runner.suites.rules import Spelled
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 from bench_runner.variants import is_raw_io
 
-FEWEST_CALLS = 2
+FEWEST_ENGINES = 2
 """A format with fewer engines has nothing to be compared."""
 
 
@@ -23,8 +23,8 @@ class EveryCall(Spelled):
         """Formats of too few calls need not be named."""
         spelled = {parse(text)[0] for text in self.spelled}
         others = (name for name in registry if name not in spelled and not is_raw_io(name))
-        few = (name for name in others if len(registry.engines(name)) < FEWEST_CALLS)
-        return {**dict.fromkeys(few, f"have fewer than {FEWEST_CALLS} calls"), **super().names_left_out(registry)}
+        few = (name for name in others if len(registry.engines(name)) < FEWEST_ENGINES)
+        return {**dict.fromkeys(few, f"have fewer than {FEWEST_ENGINES} calls"), **super().names_left_out(registry)}
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
         """With all of them."""

@@ -1,6 +1,6 @@
 """Whether documents, or rows of an answer, are what they should be: by type and bits, or but for declared losses.
 
-What is right is computed by the operation, from the cached data set and in memory. This module knows no store.
+What is right is computed by the operation, from the cached data set and in memory.
 """
 
 from __future__ import annotations

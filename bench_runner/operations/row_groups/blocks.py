@@ -1,8 +1,7 @@
 """Filters that meet a known share of the blocks of a table, and their answers.
 
 A filter follows from the data alone: from a column of which each block has values of its own. Where these ascend from
-block to block, what is asked lies beside each other, *clustered*; where they do not, it lies *scattered*. It knows
-Arrow's columns, and no engine.
+block to block, what is asked lies beside each other, *clustered*; where they do not, it lies *scattered*.
 """
 
 from __future__ import annotations

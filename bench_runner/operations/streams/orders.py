@@ -1,6 +1,6 @@
 """The orders in which a training loop asks for rows, and how shuffled an order is.
 
-It knows numbers of rows alone. An order is an array of int64, in which each number of a table stands once; a batch is
+An order is an array of int64, in which each number of a table stands once; a batch is
 so many neighbours in it. docs/method.md says the same to the reader.
 """
 

@@ -1,6 +1,6 @@
 """Tables that come and go in pieces: where they come from, that they have come, and what has come.
 
-For the operations that never hold the whole; it knows no adapter, and nothing of files but the cached data set.
+The operations that never hold the whole table are made of these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Batches that two processes load, as torch's DataLoader has them made: its users' way to use more than one core.
 
 Processes are spawned: where a library has threads, as Lance has, a fork of its process may hang. Each of them opens the
-stored copy for itself, and sends what the user holds through a pipe. It knows neither clocks nor what is right.
+stored copy for itself, and sends what the user holds through a pipe.
 """
 
 from __future__ import annotations

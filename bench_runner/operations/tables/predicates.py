@@ -1,7 +1,7 @@
 """Conditions that filter a data set, and their answers computed in memory.
 
 A condition follows from the data alone, so that all variants, rounds and machines are asked the same: the column that
-gives the share of rows asked for most nearly, ties decided by the digest. It knows Arrow's columns, and no engine.
+gives the share of rows asked for most nearly, ties decided by the digest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A block of short calls in one process, each clocked alone (method rule 19).
 
 What is kept open is opened before the first call, whose time is a figure of its own; the calls after it make one value
-of the sample, their median. It knows clocks and calls; rest, probes and verification come around it.
+of the sample, their median.
 """
 
 from __future__ import annotations

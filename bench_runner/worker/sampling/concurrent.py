@@ -2,7 +2,7 @@
 
 One request at a time leaves a device, and a library, idle while the other works. What a call takes then says little:
 it waits for the others. So a block of streams has two figures, the time of all its calls over their number, and what
-one of them took (method rule 19). It knows calls and threads; what is asked for, and what must come back, others do.
+one of them took (method rule 19).
 """
 
 from __future__ import annotations

@@ -5,20 +5,26 @@ from __future__ import annotations
 import gc
 import mmap
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
 from adapters.contract import Native, Records, Stored, TabularFormat
+from adapters.offers import Offers
 from bench_runner.clock import Laps
 from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
-from bench_runner.operations import READ_ALL, Operation, Stage, operation_of, targets
+from bench_runner.operations import OPERATIONS, READ_ALL, Operation, Stage, operation_of, targets
 from bench_runner.operations.tables.project import chosen_columns
 from bench_runner.operations.targets import Target
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.request import Request
+from bench_runner.suites import SUITES
 from bench_runner.worker import clean_slate, prepared, verification, verify
 from bench_runner.worker import sample as worker
 from bench_runner.worker.messages import ImportTask, MeasureTask
@@ -60,6 +66,7 @@ class SpyAdapter:
 
     native = native_read = Native.ARROW
     losses = ()
+    offers = Offers()
     server_cache_bytes = 0
     reads_unseen = False
     format = "spy"
@@ -270,6 +277,41 @@ def test_without_a_call_of_its_own_columns_are_selected_from_everything(
     assert list(result.columns if kind == "pandas" else result.column_names) == asked
     assert len(result) == ROWS
     assert (answer.fallback, answer.fidelity, answer.saw_all) == (READ_ALL, "exact", False)
+
+
+@dataclass(frozen=True)
+class Count(Operation):
+    """How many rows there are: all that a new operation that reads needs to say."""
+
+    name: ClassVar[str] = "count"
+    meaning: ClassVar[str] = "count the rows"
+    right: ClassVar[int] = 0
+
+    def run(self, stage: Stage, held: None, location: Path, laps: Laps) -> pa.Table:
+        rows = stage.adapter.read(location).num_rows
+        laps.lap("engine_ns")
+        return pa.table({"rows": [rows]})
+
+    def expected_columns(self, stage: Stage, held: None = None) -> list[str]:
+        return ["rows"]
+
+    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+        return pa.table({"rows": [stage.rows + self.right]})
+
+
+@pytest.mark.parametrize("off", [0, 1])
+def test_a_new_operation_is_a_class_and_a_row(
+    off: int, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is planned, measured and verified without being named anywhere else."""
+    monkeypatch.setitem(OPERATIONS, "count", Count)  # type: ignore[arg-type]
+    monkeypatch.setattr(Count, "right", off)
+    chain, *_ = make_plan([SUITES["tabular"]], Request(rows=10, target="arrow", operations=("count",))).chains
+    assert chain.operations == ("save", "count")
+    list(worker.measure(task, phase))
+    counting = worker.measure(replace(task, operation="count"), phase)
+    with pytest.raises(verify.Mismatch) if off else nullcontext():
+        assert next(counting).fidelity == "exact"
 
 
 @pytest.mark.rule(11)
