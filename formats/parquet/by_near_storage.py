@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 GROUP_ROWS, FILE_GROUPS = 10_000, 10
 """Rows of a row group, and row groups of a file, where nobody says how many."""
 _MODULE = ("-m", "formats.parquet.near_storage_process")
+_LIBRARIES = (
+    *("pyarrow.dataset", "pyarrow.parquet", "formats.parquet.near_storage_filters"),
+    *("libraries.near_storage.client.connection", "libraries.near_storage.local"),
+    "libraries.near_storage.storing.filling",
+)
 
 
 class ParquetNearStorage(Parquet):
@@ -109,17 +115,12 @@ class ParquetNearStorage(Parquet):
     @property
     def is_served(self) -> bool:  # type: ignore[override]
         """Whether services can do the reading: pyarrow and DuckDB read files here."""
-        return self._reader.is_served
+        return self._reader.way is not None
 
     def load_library(self) -> None:
-        """Import what stores a copy, and the libraries of the reader."""
-        import pyarrow.parquet
-
-        from libraries.near_storage.client import connection
-        from libraries.near_storage.storing import catalog, filling
-
-        self._parquet, self._connection, self._catalog, self._filling = pyarrow.parquet, connection, catalog, filling
-        self._reader.load()
+        """Import what stores and reads."""
+        for name in (*_LIBRARIES, *self._reader.libraries):
+            import_module(name)
 
     # --- storing -----------------------------------------------------------------------------------------------
 
@@ -128,7 +129,11 @@ class ParquetNearStorage(Parquet):
 
         Raises RefusedData for tables that near storage does not take.
         """
+        import pyarrow.parquet as pq
+
         from libraries.near_storage.errors import NearStorageError
+        from libraries.near_storage.storing.catalog import Catalog
+        from libraries.near_storage.storing.filling import fill
 
         written = location / "written"
         written.mkdir(parents=True)
@@ -136,7 +141,7 @@ class ParquetNearStorage(Parquet):
         paths = []
         for start in range(0, max(table.num_rows, 1), rows):
             paths.append(written / f"part-{start // rows:05}.parquet")
-            self._parquet.write_table(
+            pq.write_table(
                 table.slice(start, rows),
                 paths[-1],
                 row_group_size=self.values["row_group_rows"],
@@ -144,8 +149,8 @@ class ParquetNearStorage(Parquet):
                 compression_level=self.values["level"],
             )
         try:
-            self._filling.fill(location, TABLE, paths)
-            catalog = self._catalog.Catalog(location / CATALOG, 1)
+            fill(location, TABLE, paths)
+            catalog = Catalog(location / CATALOG, 1)
             try:
                 order = [partition.digest for partition in catalog.current(TABLE).partitions]
             finally:
@@ -157,7 +162,9 @@ class ParquetNearStorage(Parquet):
 
     def stored(self, location: Path) -> Stored:
         """Codec and encodings of the first file, whose row groups must be as large as asked for."""
-        footer = self._parquet.read_metadata(Copy(location).paths[0])
+        import pyarrow.parquet as pq
+
+        footer = pq.read_metadata(Copy(location).paths[0])
         parquet_codecs.check_layout(
             footer,
             row_group_rows=self.values["row_group_rows"],
@@ -189,10 +196,13 @@ class ParquetNearStorage(Parquet):
     def warm_up(self, location: Path) -> None:
         """One column in the way that is measured: by V1 of all files, of which the node then holds parsed footers; by
         others one row, because they hold none at the node."""
+        from libraries.near_storage.query import Query
+
         client = self._client(location)
         assert client is not None
         with client:
-            self._reader.warm_up(client)
+            columns = tuple(client.schema(TABLE).names[:1])
+            client.query(Query(TABLE, columns, limit=self._reader.warm_up_rows), self._reader.way)
 
     # --- reading -----------------------------------------------------------------------------------------------
 
@@ -214,5 +224,7 @@ class ParquetNearStorage(Parquet):
         """Connect to the services of this copy; None where none serve it."""
         if self._reached is None or self._reached[0] != location:
             return None
+        from libraries.near_storage.client.connection import connect
+
         served = self._reached[1]
-        return self._connection.connect(f"grpc://{served.addresses['catalog']}", served.token)
+        return connect(f"grpc://{served.addresses['catalog']}", served.token)

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -37,29 +38,27 @@ class Copy:
     """The files of a stored copy, in the order of their rows."""
 
     def __init__(self, location: Path) -> None:
-        from libraries.near_storage.storing import partitions
+        from libraries.near_storage.storing.partitions import PARTITION
 
-        self._partitions, self._node = partitions, location / NODE
+        self.node = location / NODE
         self.digests: list[str] = json.loads((location / ORDER).read_text())
-        self.paths = [self._node / f"{digest}{partitions.PARTITION}" for digest in self.digests]
+        self.paths = [self.node / f"{digest}{PARTITION}" for digest in self.digests]
 
     def schema(self) -> pa.Schema:
         """Return the schema of the first file."""
-        import pyarrow.parquet
+        import pyarrow.parquet as pq
 
-        return pyarrow.parquet.read_schema(self.paths[0])
+        return pq.read_schema(self.paths[0])
 
     def infos(self) -> list[PartitionInfo]:
         """Return what the node knows of each file."""
-        store = self._partitions.PartitionStore(self._node)
+        from libraries.near_storage.storing.partitions import PartitionStore
+
+        store = PartitionStore(self.node)
         try:
             return [store.info(digest) for digest in self.digests]
         finally:
             store.close()
-
-    def description(self, number: int) -> bytes:
-        """Read the description of one file, which `PartitionInfo` decodes."""
-        return (self._node / f"{self.digests[number]}{self._partitions.INFO}").read_bytes()
 
 
 class Reader(ABC):
@@ -70,8 +69,12 @@ class Reader(ABC):
         shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
         SECONDS_AS_MS,
     )
-    is_served: ClassVar[bool] = False
-    """Whether services can do the reading."""
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Modules that it needs besides near storage and pyarrow."""
+    way: ClassVar[Way | None] = None
+    """Name of the reader in near storage; None where another library reads the files, and services cannot."""
+    warm_up_rows: ClassVar[int | None] = 1
+    """How many rows of one column warm the services up; None for all."""
     has_techniques: ClassVar[bool] = False
     """Whether row groups and rows can be left out separately. These readers hold metadata in a form of their own."""
 
@@ -83,14 +86,6 @@ class Reader(ABC):
         return None
 
     @abstractmethod
-    def load(self) -> None:
-        """Import the libraries of this reader."""
-
-    def warm_up(self, client: Client) -> None:
-        """Query the services once for little, where `is_served`."""
-        raise NotImplementedError
-
-    @abstractmethod
     def open(self, copy: Copy, client: Client | None) -> Handle:
         """Open a copy; `client` is connected to the services of a served one."""
 
@@ -98,76 +93,57 @@ class Reader(ABC):
 class _ByNearStorage(Reader):
     """near_storage: by its client, or without services by the same way of reading in this process."""
 
-    is_served = True
-    way: ClassVar[Way]
-    """Name of this reader in the library."""
-    warm_up_rows: ClassVar[int | None] = 1
-    """How many rows of one column warm the services up; None for all."""
-
-    def load(self) -> None:
-        """Import near_storage."""
-        import pyarrow
-        import pyarrow.parquet
-
-        from formats.parquet import near_storage_filters
-        from libraries.near_storage import local, query
-        from libraries.near_storage.parquet import compact
-        from libraries.near_storage.storing import describing
-
-        self._arrow, self._parquet, self._filters = pyarrow, pyarrow.parquet, near_storage_filters
-        self._local, self._query, self._compact, self._describing = local, query, compact, describing
-        self._kept: Any = None
-
-    def warm_up(self, client: Client) -> None:
-        """Query the services once for little."""
-        columns = tuple(client.schema(TABLE).names[:1])
-        client.query(self._query.Query(TABLE, columns, limit=self.warm_up_rows), self.way)
-
     def open(self, copy: Copy, client: Client | None) -> Handle:
         """Open without values. Footers are read unless each query parses them."""
+        import pyarrow as pa
+
+        from formats.parquet.near_storage_filters import tree_of
+        from libraries.near_storage.local import LocalFiles
+        from libraries.near_storage.query import Aggregate, Query
+
         schema = copy.schema()
         technique = self.values["technique"]
         footers = "parsed" if self.values["footers"] == "parsed" else "cached"
         options: dict[str, Any] = {"way": self.way, "footers": footers, "refilter": technique == "rows"}
         if client is None:
-            files = self._local.LocalFiles.of(zip(copy.paths, copy.infos(), strict=True))
+            files = LocalFiles.of(zip(copy.paths, copy.infos(), strict=True))
             if footers == "cached":
                 # As pyarrow and DuckDB do. Otherwise the first call to meet a file would take longer than others.
                 files.keep_footers()
 
-        def ask(query: Any) -> pa.Table:
+        def ask(query: Query) -> pa.Table:
             return files.query(query, **options)[0] if client is None else client.query(query, **options)
 
         def met(asked: Predicate) -> Any:
-            return self._filters.tree_of(asked, schema.field(asked.column).type)
+            return tree_of(asked, schema.field(asked.column).type)
 
         def rows(asked: Predicate | None, columns: Sequence[str]) -> pa.Table:
             where = None if asked is None or technique == "none" else met(asked)
-            return ask(self._query.Query(TABLE, tuple(columns), where))
+            return ask(Query(TABLE, tuple(columns), where))
 
         def aggregate(asked: Predicate, column: str) -> pa.Table:
-            made = self._query.Aggregate
-            functions = (made("count", None, "count"), *(made(name, column, name) for name in ("min", "max", "sum")))
-            found = ask(self._query.Query(TABLE, (), met(asked), functions))
-            return found.cast(self._arrow.schema([(name, self._arrow.int64()) for name in found.column_names]))
+            functions = (
+                Aggregate("count", None, "count"),
+                *(Aggregate(name, column, name) for name in ("min", "max", "sum")),
+            )
+            found = ask(Query(TABLE, (), met(asked), functions))
+            return found.cast(pa.schema([(name, pa.int64()) for name in found.column_names]))
+
+        def metadata(files: int) -> pa.Table:
+            held = [number % len(copy.paths) for number in range(files)]
+            self._kept, counts = self._metadata(copy, held)
+            return pa.table({"rows": pa.array([count for number in held for count in counts[number]], pa.int64())})
 
         return Handle(
             project=partial(rows, None),
             scan=rows,
             aggregate=aggregate if technique == "rows" else None,
-            metadata=partial(self._metadata, copy) if self.has_techniques else None,
-            close=_nothing if client is None else client.close,
+            metadata=metadata if self.has_techniques else None,
+            close=(lambda: None) if client is None else client.close,
         )
 
-    def _metadata(self, copy: Copy, files: int) -> pa.Table:
-        """Hold the metadata of `files` files, those of the copy again and again."""
-        held = [number % len(copy.paths) for number in range(files)]
-        self._kept, counts = self._taken(copy, held)
-        rows = [count for number in held for count in counts[number]]
-        return self._arrow.table({"rows": self._arrow.array(rows, self._arrow.int64())})
-
-    def _taken(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
-        """Return the metadata of the files of these numbers, and the rows of each row group of each file."""
+    def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
+        """Take in the metadata of the files of these numbers, with the rows of each row group of each file."""
         raise NotImplementedError
 
 
@@ -177,35 +153,36 @@ class Ranges(_ByNearStorage):
     way = "v2"
     has_techniques = True
 
-    def _taken(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
-        def compact(number: int) -> Any:
-            return self._describing.PartitionInfo.decode(copy.description(number)).compact
+    def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
+        from libraries.near_storage.parquet.compact import together
+        from libraries.near_storage.storing.describing import PartitionInfo
+        from libraries.near_storage.storing.partitions import INFO
 
-        first = held[: len(copy.paths)]
-        taken = [compact(number) for number in first]
-        for number in held[len(first) :]:
-            # Decoded anew each time. An equal one takes no memory of its own until all are put together.
-            taken[number] = compact(number)
-        return self._compact.together([taken[number] for number in held]), [each.rows.tolist() for each in taken]
+        taken: dict[int, Any] = {}
+        for number in held:
+            # A file that comes again is decoded anew. It takes no memory of its own until all are put together.
+            described = (copy.node / f"{copy.digests[number]}{INFO}").read_bytes()
+            taken[number] = PartitionInfo.decode(described).compact
+        return together([taken[number] for number in held]), [each.rows.tolist() for each in taken.values()]
 
 
 class NodeRows(_ByNearStorage):
     """Rows, which the node decodes and filters. It holds parsed footers, or their bytes if each query parses them."""
 
     way = "v1"
-    has_techniques = True
     warm_up_rows = None
+    has_techniques = True
 
-    def _taken(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
+    def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
+        import pyarrow.parquet as pq
+
         if self.values["footers"] == "parsed":
             infos = copy.infos()
             footers = [_end(copy.paths[number], infos[number].footer_bytes) for number in held]
             return footers, [info.compact.rows.tolist() for info in infos]
-        parsed = [self._parquet.read_metadata(copy.paths[number]) for number in held]
-        return parsed, [
-            [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
-            for footer in parsed[: len(copy.paths)]
-        ]
+        parsed = [pq.read_metadata(copy.paths[number]) for number in held]
+        groups = ([footer.row_group(group) for group in range(footer.num_row_groups)] for footer in parsed)
+        return parsed, [[group.num_rows for group in each] for each in islice(groups, len(copy.paths))]
 
 
 class Fetch(_ByNearStorage):
@@ -217,20 +194,16 @@ class Fetch(_ByNearStorage):
 class ByPyarrow(Reader):
     """pyarrow's data sets."""
 
-    def load(self) -> None:
-        """Import pyarrow."""
-        import pyarrow.dataset
-
-        self._datasets = pyarrow.dataset
-
     def open(self, copy: Copy, client: Client | None) -> Handle:
         """Open a data set of all files."""
-        dataset = self._datasets.dataset([str(path) for path in copy.paths], format="parquet")
+        from pyarrow.dataset import dataset
+
+        files = dataset([str(path) for path in copy.paths], format="parquet")
         threads = self.threads is None
 
         def rows(asked: Predicate | None, columns: Sequence[str]) -> pa.Table:
             met = None if asked is None else arrow_expression(asked)
-            return dataset.to_table(columns=list(columns), filter=met, use_threads=threads)
+            return files.to_table(columns=list(columns), filter=met, use_threads=threads)
 
         return Handle(project=partial(rows, None), scan=rows)
 
@@ -238,6 +211,7 @@ class ByPyarrow(Reader):
 class ByDuckdb(Reader):
     """DuckDB's read_parquet, which changes and refuses more than pyarrow's writer."""
 
+    libraries = ("duckdb",)
     losses = (
         shared.CATEGORIES_OF_NULLS,
         DICTIONARY_AS_VALUES,
@@ -257,16 +231,12 @@ class ByDuckdb(Reader):
                 return f"DuckDB does not give the name {field.name!r} of a column back"
         return refusals.of_names_alike(schema)
 
-    def load(self) -> None:
-        """Import DuckDB."""
-        import duckdb
-
-        self._duckdb = duckdb
-
     def open(self, copy: Copy, client: Client | None) -> Handle:
         """Open a connection, which keeps parsed footers."""
+        import duckdb
+
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
-        connection = self._duckdb.connect(":memory:", config=config)
+        connection = duckdb.connect(":memory:", config=config)
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET parquet_metadata_cache = true")
         relation = connection.read_parquet([str(path) for path in copy.paths])
@@ -300,7 +270,3 @@ def _end(path: Path, size_bytes: int) -> bytes:
     with path.open("rb") as file:
         file.seek(-size_bytes, 2)
         return file.read()
-
-
-def _nothing() -> None:
-    pass
