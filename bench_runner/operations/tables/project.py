@@ -80,6 +80,10 @@ class Project(Calls):
             return None
         return f"its call opens the file anew each time: {REOPEN}"
 
+    def held(self, stage: Stage) -> Any:
+        """The names of one call, or of each."""
+        return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
+
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[tuple[str, ...]]:
         """The names of the columns of each repetition, which are no other's while there are enough."""
         hands: list[tuple[str, ...]] = []
