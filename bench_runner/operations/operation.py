@@ -130,11 +130,8 @@ class Operation(ABC):
     @property
     def kinds(self) -> tuple[DataKind, ...] | None:
         """The kinds of data that it can be done with; None for all."""
-        return (
-            self.target_kinds
-            if self.target_kinds is None
-            else tuple(dict.fromkeys(map(kind_of_target, self.target_kinds)))
-        )
+        kinds = self.target_kinds
+        return None if kinds is None else tuple(dict.fromkeys(map(kind_of_target, kinds)))
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ How it fits the words of the house, decided once:
 - Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from bench_runner import data_kinds
-from bench_runner.suites.rules import ACCESS, Asked, Choice, Spelled, raw_io
+from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
@@ -24,14 +24,7 @@ COUNTED = (1, 5, 10)
 
 @dataclass(frozen=True, kw_only=True)
 class Stores(Spelled):
-    """Stores of documents, those that the suite does not spell first."""
-
-    def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Raw I/O, the others, the spelled variants."""
-        (track,) = self.tracks
-        yield from raw_io(track, asked)
-        yield from self.others(track, asked)
-        yield from self.of_suite(track, asked)
+    """Stores of documents."""
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
         """How answers are computed shows in questions alone."""

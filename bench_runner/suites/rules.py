@@ -112,7 +112,7 @@ class WithCodecs(Rule):
         """Codecs that the user names take in what is left out otherwise."""
         (track,) = self.tracks
         left_out = () if asked.codecs else self.names_left_out(asked.registry)
-        yield from raw_io(track, asked)
+        yield from _raw_io(track, asked)
         for name in asked.names:
             if name not in left_out:
                 engine = asked.registry.engines(name)[0]
@@ -125,25 +125,16 @@ class Spelled(Rule):
     """These variants, and every format that is neither among them nor left out, with its plain settings."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Raw I/O, the spelled variants, the others."""
+        """Raw I/O, the other formats, the spelled variants."""
         (track,) = self.tracks
-        yield from raw_io(track, asked)
-        yield from self.of_suite(track, asked)
-        yield from self.others(track, asked)
-
-    def of_suite(self, track: str, asked: Asked) -> Iterator[Choice]:
-        """The spelled variants."""
-        for text in self.spelled:
-            if parse(text)[0] in asked.names:
-                yield track, *asked.registry.engine(text)
-
-    def others(self, track: str, asked: Asked) -> Iterator[Choice]:
-        """Formats that are neither spelled nor left out."""
+        yield from _raw_io(track, asked)
         known = {parse(text)[0] for text in self.spelled} | set(self.names_left_out(asked.registry))
         for name in asked.names:
             if name not in known and not is_raw_io(name):
-                for engine in self.joining(asked.registry.engines(name)):
-                    yield track, engine, engine.plain
+                yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
+        for text in self.spelled:
+            if parse(text)[0] in asked.names:
+                yield track, *asked.registry.engine(text)
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
         """With which of its engines a format takes part that is not spelled."""
@@ -170,8 +161,7 @@ class Storages(Rule):
         return (engine.plain, *engine.beside)
 
 
-def raw_io(track: str, asked: Asked) -> Iterator[Choice]:
-    """Raw I/O of the kind of data."""
+def _raw_io(track: str, asked: Asked) -> Iterator[Choice]:
     for name in asked.names:
         if is_raw_io(name):
             yield track, asked.registry.engines(name)[0], {}

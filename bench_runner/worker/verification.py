@@ -14,7 +14,6 @@ from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
 from bench_runner import data_kinds
 from bench_runner.machine import linux
 from bench_runner.operations import Operation, Stage, targets
-from bench_runner.operations.documents.operation import GivesDocuments
 from bench_runner.worker import document_verify, image_verify, verify
 from bench_runner.worker.names import columns_differ
 from bench_runner.worker.prepared import Prepared, copy_at
@@ -121,10 +120,6 @@ def _compare_images(stage: Stage, operation: Operation, answer: Part) -> tuple[s
     return tuple(losses)
 
 
-def _compare_documents(stage: Stage, operation: GivesDocuments, answer: Part) -> tuple[str, ...]:
-    return document_verify.compare(stage, operation, answer.asked, answer.given)
-
-
 def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
     size = max(1, int(len(names) * COMPARE_GROUP_BYTES / max(table_bytes, 1)))
     for start in range(0, len(names), size):
@@ -137,7 +132,9 @@ Comparison = Callable[[Stage, Any, Part], tuple[str, ...]]
 COMPARISONS: dict[str, Comparison] = {
     data_kinds.TABLES.name: _compare_tables,
     data_kinds.IMAGES.name: _compare_images,
-    data_kinds.DOCUMENTS.name: _compare_documents,
+    data_kinds.DOCUMENTS.name: lambda stage, operation, answer: document_verify.compare(
+        stage, operation, answer.asked, answer.given
+    ),
 }
 """What compares answers with what is right, by the name of the kind of data."""
 

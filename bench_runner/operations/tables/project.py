@@ -21,14 +21,32 @@ from bench_runner.operations import targets
 from bench_runner.operations.operation import READ_ALL, Calls, Sampling, Stage
 from bench_runner.operations.parameters import ALL, count, word
 
-REOPEN = "measure it with handle=reopened"
-"""What a user can do where calls on a kept handle cannot be measured."""
 DEFAULT_COLUMNS = 4
 """`project` reads so many columns where nobody says how many: one of each type of the data set `eq`."""
 
 
+class OnHandle(Calls):
+    """One whose parameter `handle` says whether the copy stays open."""
+
+    handle: str
+
+    @property
+    def keeps_open(self) -> bool:
+        """By `handle`."""
+        return self.handle == "kept"
+
+    @property
+    def shorter(self) -> str:
+        """Opening can lie in each call."""
+        return "measure it with handle=reopened"
+
+    def refused_by_asv(self) -> str | None:
+        """With its handle kept."""
+        return f"asv clocks opening too; name {self.name}[handle=reopened]" if self.keeps_open else None
+
+
 @dataclass(frozen=True)
-class Project(Calls):
+class Project(OnHandle):
     """From the stored copy to some of its columns in private memory, in the order asked. Opening it lies inside the
     clock, unless its handle is kept. An engine without a call for it reads everything, and the columns are selected
     before they are converted."""
@@ -56,16 +74,6 @@ class Project(Calls):
         """By `handle`."""
         return "once" if self.handle == "once" else "calls"
 
-    @property
-    def keeps_open(self) -> bool:
-        """By `handle`."""
-        return self.handle == "kept"
-
-    @property
-    def shorter(self) -> str:
-        """Opening can lie in each call."""
-        return REOPEN
-
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """There must be as many columns."""
         return too_few_columns(self.columns, schema)
@@ -78,7 +86,11 @@ class Project(Calls):
         """A handle can be kept where the call has one."""
         if not self.keeps_open or self.fallback(adapter) or adapter.offers.keeps_columns:
             return None
-        return f"its call opens the file anew each time: {REOPEN}"
+        return f"its call opens the file anew each time: {self.shorter}"
+
+    def held(self, stage: Stage) -> Any:
+        """The names of one call, or of each."""
+        return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[tuple[str, ...]]:
         """The names of the columns of each repetition, which are no other's while there are enough."""
@@ -116,10 +128,6 @@ class Project(Calls):
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
-    def refused_by_asv(self) -> str | None:
-        """With its handle kept."""
-        return no_kept_handle(self)
-
     def expected_columns(self, stage: Stage, held: tuple[str, ...] | None = None) -> list[str]:
         """Those that were asked for, in that order; of the first call where no input is named."""
         return list(held or self.take_input(stage, stage.rows))
@@ -135,12 +143,6 @@ def _columns(
     if closing:
         handle.close()
     return native
-
-
-def no_kept_handle(operation: Calls) -> str | None:
-    """Why asv cannot measure an operation with a parameter `handle`."""
-    reason = Calls.refused_by_asv(operation)
-    return reason and f"{reason}; name {operation.name}[handle=reopened]"
 
 
 def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:

@@ -20,10 +20,10 @@ from adapters.offers import Handle, Sharing
 from bench_runner.clock import Laps
 from bench_runner.conditions import Conditions
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Calls, Stage
+from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import ALL, count, word
 from bench_runner.operations.tables import selection
-from bench_runner.operations.tables.project import REOPEN, asked_columns, no_kept_handle, too_few_columns
+from bench_runner.operations.tables.project import OnHandle, asked_columns, too_few_columns
 
 RUN_ROWS = 10
 """In the pattern `clustered` so many neighbours are taken together."""
@@ -35,7 +35,7 @@ MOST_STREAMS = 256
 
 
 @dataclass(frozen=True)
-class Take(Calls):
+class Take(OnHandle):
     """From an open stored copy, or a closed one, to some rows in private memory, in the order asked."""
 
     rows: int = count(100, spelled=True)
@@ -76,10 +76,6 @@ class Take(Calls):
             reason = f"{self.streams} streams are as many threads: measure it with --threads default"
         return reason
 
-    def refused_by_asv(self) -> str | None:
-        """With its handle kept."""
-        return no_kept_handle(self)
-
     def unfit(self, adapter: Any) -> str | None:
         """Streams need a library that answers several threads. Rows that are taken again and again ask for its cache:
         without one they measure the page cache."""
@@ -99,14 +95,9 @@ class Take(Calls):
         return self.streams
 
     @property
-    def keeps_open(self) -> bool:
-        """By `handle`."""
-        return self.handle == "kept"
-
-    @property
     def shorter(self) -> str:
-        """Opening can lie in each call, but for streams."""
-        return REOPEN if self.streams == 1 else "take fewer rows, or by fewer streams"
+        """Streams need a copy that stays open."""
+        return super().shorter if self.streams == 1 else "take fewer rows, or by fewer streams"
 
     def handles(self, adapter: Any) -> int:
         """One for all streams where the library can share it, else one for each."""
