@@ -26,7 +26,7 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import device_probe, preparation, rounds
+from bench_runner.run import device_probe, pilot, preparation, rounds
 from bench_runner.run.chains import Bench
 from bench_runner.run.known import costs, facts
 from bench_runner.run.launcher import Launcher
@@ -100,7 +100,7 @@ def measure(
                 preparation.calibrate_networks(session)
                 known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
-                predictions = rounds.pilot_round(session)
+                predictions = pilot.pilot_round(session)
                 device_probe.look(session, device_probe.BEFORE)
                 rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
                 device_probe.look(session, device_probe.AFTER)

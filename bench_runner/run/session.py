@@ -1,6 +1,6 @@
 """What the parts of one run share: its plan, its folder, what is measured already, and how samples are kept.
 
-This module decides neither what is measured nor when: bench_runner.run.preparation and bench_runner.run.rounds do.
+What is measured, and when, is decided by bench_runner.run.preparation, pilot and rounds.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
-from bench_runner.run.chains import Bench
+from bench_runner.run.chains import Bench, execute
 from bench_runner.run.known.costs import KnownCosts
-from bench_runner.run.resume import Earlier
+from bench_runner.run.resume import Earlier, whole
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset, columns_of
 
@@ -161,6 +161,42 @@ class Session:
         self.watcher.planned(cells, self.info)
         if self.earlier.run is not None:
             self.watcher.measured(self.earlier.run.samples)
+
+    def execution(
+        self,
+        chain: Chain,
+        *,
+        rows: int,
+        round_number: int,
+        need_bytes: int,
+        wanted: Sequence[str] | None = None,
+    ) -> list[Sample]:
+        """One execution of the chain, or of the operations of it that are wanted: what the earlier part of the run has,
+        and the rest, which is measured now and kept."""
+        known = self.earlier_execution(chain, round_number, rows)
+        there = whole(known)
+        asked = chain.operations if wanted is None else wanted
+        missing = [operation for operation in asked if operation not in there]
+        if not missing:
+            return known
+        samples = execute(
+            self.bench(chain),
+            chain,
+            self.datasets[chain.dataset],
+            rows=rows,
+            round_number=round_number,
+            position=self.position,
+            need_bytes=need_bytes,
+            wanted=missing,
+        )
+        self.keep(samples)
+        again = {sample.operation for sample in samples if not sample.in_service}
+        return [*(sample for sample in known if sample.operation in there - again), *samples]
+
+    def earlier_execution(self, chain: Chain, round_number: int, rows: int | None = None) -> list[Sample]:
+        """What the earlier part of the run has of one execution of a chain, on all rows if no number is given."""
+        rows = self.datasets[chain.dataset].rows if rows is None else rows
+        return self.earlier.execution(chain, self.public(chain.conditions), round_number, rows)
 
     def keep(self, samples: Sequence[Sample]) -> None:
         """Write one execution, whole."""
