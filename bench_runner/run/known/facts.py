@@ -12,10 +12,7 @@ import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -30,9 +27,10 @@ from bench_runner.run import probe_check
 from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept, noted, today
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
+from bench_runner.run.tasks import fidelity_task, import_task, scratch_folder
 from bench_runner.suites import codecs
 from bench_runner.worker.fidelity import ERROR
-from bench_runner.worker.messages import FidelityFound, FidelityTask, Imported, ImportTask
+from bench_runner.worker.messages import FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
 """Facts take no longer, so that the rounds of a long budget leave no more for them."""
@@ -203,9 +201,8 @@ def _time_imports(facts: Facts) -> None:
             break
         session.watcher.step(chain.variant, None)
         bench = session.bench(chain)
-        with _scratch(bench.folder) as scratch:
-            task = ImportTask(variant=chain.spelled, scratch=scratch, confine=scratch, printed=_printed(scratch))
-            outcome = bench.launcher.run(task, bench.limits(), spawn=True)
+        with scratch_folder(bench.folder) as folder:
+            outcome = bench.launcher.run(import_task(chain, folder), bench.limits(), spawn=True)
         if outcome.failure is not None:
             session.warn(f"{chain.variant}: {outcome.failure.reason}", "see what 'python -c \"import ...\"' says")
             continue
@@ -213,19 +210,6 @@ def _time_imports(facts: Facts) -> None:
         cost = ImportCost(imported.import_ns, imported.import_rss_bytes)
         _keep(facts, IMPORTS, _import_name(chain), cost, chain)
         _tell_import(session, chain, cost)
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for a job that measures nothing; gone afterwards, with what was printed beside it."""
-    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as own:
-        scratch = Path(own, "scratch")
-        scratch.mkdir()
-        yield scratch
-
-
-def _printed(scratch: Path) -> Path:
-    return scratch.with_name("printed")
 
 
 # --- losses ----------------------------------------------------------------------------------------------------
@@ -363,16 +347,8 @@ class _Lanes:
 
     def _ask(self, chain: Chain) -> Outcome:
         bench = self._session.bench(chain)
-        with _scratch(bench.folder) as scratch:
-            task = FidelityTask(
-                variant=chain.spelled,
-                target=chain.target,
-                location=scratch,
-                scratch=scratch,
-                confine=scratch,
-                printed=_printed(scratch),
-            )
-            return self._launcher(bench.launcher).run(task, bench.limits())
+        with scratch_folder(bench.folder) as folder:
+            return self._launcher(bench.launcher).run(fidelity_task(chain, folder), bench.limits())
 
     def _launcher(self, like: Launcher) -> Launcher:
         own: dict[Launcher, Launcher] = self._own.__dict__.setdefault("launchers", {})

@@ -17,10 +17,10 @@ import pytest
 
 from bench_runner.machine import linux
 from bench_runner.results.records import Sample
-from bench_runner.run.chains import Bench, ChainFailed, _added_bytes, execute, refuse_more_than_one_core
+from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
 from bench_runner.worker.messages import Measured, MeasureTask
-from bench_runner.worker.settle import Control, Readiness, Rest, Settler
+from bench_runner.worker.settle import Control, Readiness, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import Executor, Spawning, chain_of
@@ -438,38 +438,6 @@ def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, sing
     save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
     assert save.failure is None
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
-
-
-@pytest.mark.rule(9)
-def test_more_than_one_core_is_refused() -> None:
-    refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
-    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
-        refuse_more_than_one_core({"cpu_ns": 106, "wall_ns": 100})
-
-
-def test_calls_are_held_to_one_core_by_their_mean() -> None:
-    """One call of three took as long as 2.5 others, with as much CPU time."""
-    calls = {"wall_ns": 100, "repetitions": 3, "calls_ns": 450}
-    refuse_more_than_one_core({**calls, "cpu_ns": 150})
-    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
-        refuse_more_than_one_core({**calls, "cpu_ns": 159})
-
-
-def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
-    """A short call ends between two looks from outside."""
-    measured = Measured(
-        started_ns=0,
-        private_before_bytes=10,
-        private_end_bytes=50,
-        resident_before_bytes=0,
-        rest=Rest(Control(1, 1), settled=True, settle_ns=0),
-        collected=False,
-        figures={},
-    )
-    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 40
-    assert _added_bytes(Outcome(peak_private_bytes=70), measured) == 60
-    measured.private_end_bytes = 5
-    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 0
 
 
 @pytest.mark.rule(13)
