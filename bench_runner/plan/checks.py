@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace as changed
 
 from bench_runner.errors import PlanError
 from bench_runner.plan import patterns
 from bench_runner.plan.candidates import candidates, is_chosen, names_left_out
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.datasets import check_datasets
-from bench_runner.plan.request import Request
 from bench_runner.plan.selection import Selection
 from bench_runner.registries import REGISTRIES, all_engines
+from bench_runner.request import Request
 from bench_runner.suites import CODECS, Suite, codecs
 from bench_runner.variants import is_raw_io, variant_of
 from data_generator.catalogue import CATALOGUE
@@ -99,7 +100,7 @@ def _check_formats(selection: Selection) -> None:
     if not lost and not request.formats_not:
         return
     # For the error message only: this loads the modules of all formats.
-    whole = replace(request, formats=())
+    whole = changed(request, formats=())
     offered = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)] + found
     for text in lost:
         if not _finds(text, offered):

@@ -22,9 +22,9 @@ from bench_runner.plan.candidates import Candidate, wanted
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.plan.checks import check_selection, check_something_is_chosen
 from bench_runner.plan.datasets import check_data_is_used, chosen_datasets
-from bench_runner.plan.request import Request
 from bench_runner.plan.selection import Selection, chosen_operations
 from bench_runner.registries import registry_of
+from bench_runner.request import Request
 from bench_runner.suites import Suite
 from bench_runner.variants import is_raw_io
 from data_generator.catalogue import CATALOGUE

@@ -11,8 +11,8 @@ from bench_runner.operations import OPERATIONS, SAVE, operation_of
 from bench_runner.plan import patterns
 from bench_runner.plan.candidates import Candidate, candidates
 from bench_runner.plan.quick import quickly
-from bench_runner.plan.request import Request
 from bench_runner.plan.sweeping import swept
+from bench_runner.request import Request
 from bench_runner.suites import Suite
 
 

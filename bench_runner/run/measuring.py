@@ -12,7 +12,6 @@ import random
 import signal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -23,8 +22,8 @@ from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
 from bench_runner.operations import SAVE, Operation, operation_of
 from bench_runner.plan.chain import Plan
-from bench_runner.plan.request import Request
-from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
+from bench_runner.request import Request
+from bench_runner.results.information import MachineInfo, OperationInfo, SettlingInfo, information
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
 from bench_runner.run import device_probe, pilot, preparation, rounds
 from bench_runner.run.chains import Bench
@@ -148,10 +147,9 @@ def new_folder(results: Path, machine: str) -> Path:
 def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
-    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request).items()}
     if request.data_title is not None:
         # The path is that of a file which is gone after the run.
-        asked["data"] = None
+        request = changed(request, data=None)
     # Those that nothing could do are told with their reason, under their title.
     planned = (*plan.chains, *(each.chain for each in plan.excluded))
     operations = dict.fromkeys(name for chain in planned for name in chain.operations)
@@ -166,7 +164,7 @@ def _begin(
         budget_s=options.budget_s,
         timeout_s=options.timeout_s,
         isolate=options.isolate,
-        request=msgspec.convert(asked, RequestInfo),
+        request=request,
         machine=msgspec.convert(environment.machine_facts(options.machine), MachineInfo),
         libraries=environment.library_versions(),
         load_before=environment.load(),

@@ -32,9 +32,9 @@ from bench_runner.operations import SAVE, VERIFYING, operation_of
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
 from bench_runner.plan.selection import chosen_operations
 from bench_runner.registries import engine_of
+from bench_runner.request import Request
 from bench_runner.results.statistics import PROBE_ERRORS
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher

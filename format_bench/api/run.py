@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -18,9 +18,9 @@ from bench_runner.clock import now_ns
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import MachineInfo
-from bench_runner.results.records import Run
+from bench_runner.results.records import Run, changed
 from bench_runner.run.known import costs
 from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.measuring import machine_name, measure, new_folder
@@ -128,7 +128,7 @@ def run(
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns
     watcher = watcher or Silent()
-    request = replace(requested(**wanted), quick=quick)
+    request = changed(requested(**wanted), quick=quick)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
     how = Options(

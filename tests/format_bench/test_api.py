@@ -15,7 +15,7 @@ import pytest
 
 import format_bench
 from bench_runner.clock import now_ns
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import RecordError, changed, read_run
 from bench_runner.run.session import QUICK_BUDGET_S, Options
 from format_bench import cli, compare, recommend, report, run

@@ -19,7 +19,7 @@ import click
 
 from bench_runner.errors import BenchError
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Cell, Run, Sample, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.measuring import measure

@@ -8,7 +8,7 @@ import pytest
 
 from bench_runner.operations import operation_of
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
 from format_bench.api.run import planned

@@ -16,7 +16,7 @@ import pytest
 from bench_runner.errors import RunError
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
 from bench_runner.results.records import (
     Conditions,
