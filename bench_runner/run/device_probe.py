@@ -32,7 +32,7 @@ def look(session: Session, when: str) -> None:
         if when == BEFORE and known:
             continue
         session.stage("device probe")
-        session.watcher.step(f"what the device gives: {chain.dataset}", None)
+        session.step(f"what the device gives: {chain.dataset}", None)
         found = _probed(session, chain)
         found.dataset, found.work_dir, found.when = chain.dataset, work_dir, when
         found.measured = utc_now().isoformat(timespec="seconds")

@@ -35,7 +35,7 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
             if is_small(dataset.rows, dataset.size_bytes, quick=session.options.quick):
                 predictions[chain] = without_pilot(_known_ns(session, chain, dataset.rows), dataset.size_bytes)
                 continue
-            session.watcher.step(chain.label(), None)
+            session.step(chain.label(), None)
             prediction = _predicted(session, chain)
             if prediction is None:
                 continue

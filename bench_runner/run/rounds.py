@@ -28,7 +28,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
         for index, chain in enumerate(due):
             if not rounds.fits(chain):
                 continue
-            session.watcher.step(chain.label(), spending.seconds_left(due[index:]))
+            session.step(chain.label(), spending.seconds_left(due[index:]))
             began_ns = now_ns()
             dataset, predicted = session.datasets[chain.dataset], predictions[chain]
             # Memory and page cache: the peak of the call, and the file that it writes.

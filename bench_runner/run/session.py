@@ -20,6 +20,7 @@ from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
 from bench_runner.run.chains import Bench, execute
+from bench_runner.run.interruption import StopRequest
 from bench_runner.run.known.costs import KnownCosts
 from bench_runner.run.resume import Earlier, whole
 from data_generator.catalogue import CATALOGUE
@@ -109,6 +110,7 @@ class Session:
     earlier: Earlier
     position: int
     race: Race | None = None
+    stop: StopRequest = field(default_factory=StopRequest)
     costs: KnownCosts = field(default_factory=KnownCosts)
     """How long things took before, here or elsewhere."""
     began_ns: int = field(default_factory=now_ns)
@@ -148,6 +150,11 @@ class Session:
             cache="cold (guest)" if conditions.cache == "cold" and guest else conditions.cache,
             work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
         )
+
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """Tell the watcher that one thing is about to be done. Raises Stopped when it is not to be."""
+        self.stop.check()
+        self.watcher.step(text, seconds_left)
 
     def tell_plan(self) -> None:
         """Tell the watcher what is to be measured, and what of it is there already."""

@@ -117,7 +117,7 @@ def _check_probe(facts: Facts) -> None:
     bench = next(iter(session.benches.values()), None)
     if session.options.brief or session.info.probe is not None or bench is None:
         return
-    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step, probe_check.SHORT))
+    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.step, probe_check.SHORT))
     known = facts.kept.get(_probe_name(session), tuple[KnownAnswer, ...])
     if known is not None:
         noted(session.info, PROBE, known.measured, facts.kept.digest, new=False)
@@ -135,7 +135,7 @@ def _test_probe(facts: Facts) -> None:
     session.stage(PROBE)
     assert session.info.probe is not None
     bench = next(iter(session.benches.values()))
-    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step, probe_check.LONG))
+    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.step, probe_check.LONG))
     _keep(facts, PROBE, _probe_name(session), answers)
     _tell_probe(session, [*answers, *session.info.probe.known_answers])
 
@@ -199,7 +199,7 @@ def _time_imports(facts: Facts) -> None:
         if _is_spent(session):
             _warn_of_left_out(session, IMPORTS, {each.variant for each in facts.imports[number:]})
             break
-        session.watcher.step(chain.variant, None)
+        session.step(chain.variant, None)
         bench = session.bench(chain)
         with scratch_folder(bench.folder) as folder:
             outcome = bench.launcher.run(import_task(chain, folder), bench.limits(), spawn=True)
@@ -342,7 +342,7 @@ class _Lanes:
         """Each chain with what its probe said, in their order."""
         running = [self._pool.submit(self._ask, chain) for chain in chains]
         for chain, future in zip(chains, running, strict=True):
-            self._session.watcher.step(f"{chain.variant}, {chain.target.kind}", None)
+            self._session.step(f"{chain.variant}, {chain.target.kind}", None)
             yield chain, future.result()
 
     def _ask(self, chain: Chain) -> Outcome:

@@ -263,7 +263,7 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
         options=SimpleNamespace(quick=False),
         datasets={"eq": SimpleNamespace(name="eq", rows=10**6, size_bytes=10**8)},
         stage=lambda text: None,
-        watcher=SimpleNamespace(step=lambda text, seconds_left: None),
+        step=lambda text, seconds_left: None,
         keep_reason=lambda chain, failure: kept.append((chain, failure)),
     )
     assert pilot_round(run) == {small: prediction}
