@@ -11,7 +11,7 @@ from bench_runner.machine import environment
 from bench_runner.plan.chain import Plan
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 

@@ -21,7 +21,9 @@ from bench_runner.request import Request
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run, changed
 from bench_runner.run.measuring import measure
-from bench_runner.run.session import Options, Race, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.session import Race
+from bench_runner.run.watcher import Watcher
 from bench_runner.suites import SUITES, Suite
 from bench_runner.variants import variant_of
 from data_generator.catalogue import CATALOGUE

@@ -27,8 +27,10 @@ from bench_runner.run import device_probe, pilot, preparation, rounds
 from bench_runner.run.benches import made_benches, opened_launchers
 from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.known import costs, facts
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
-from bench_runner.run.session import Options, Race, Session, Watcher
+from bench_runner.run.session import Race, Session
+from bench_runner.run.watcher import Watcher
 from bench_runner.run.work_folder import open_locked, work_folders
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]

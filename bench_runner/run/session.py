@@ -5,10 +5,9 @@ What is measured, and when, is decided by bench_runner.run.preparation, pilot an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import data_generator.cache as data_cache
 from adapters.spelling import parse
@@ -22,40 +21,11 @@ from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWrite
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.interruption import StopRequest
 from bench_runner.run.known.costs import KnownCosts
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier, whole
+from bench_runner.run.watcher import Watcher
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset, columns_of
-
-QUICK_BUDGET_S = 150.0
-"""Of a quick run for which no budget is named. One round of everything comes first; what is left of it is for cells
-that were not counted, and for what is kept for later runs. With start and reports it ends within three minutes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to measure; the defaults are those of the command line."""
-
-    rounds: int | None = None
-    quick: bool = False
-    budget_s: float | None = None
-    """For everything from `began_ns` on; each chain gets one round, however long what comes before it takes."""
-    began_ns: int | None = None
-    """When the command began, by bench_runner.clock; None: when measuring does."""
-    timeout_s: float = 600.0
-    seed: int | None = None
-    isolate: str = "forkserver"
-    resume: bool = False
-    machine: str | None = None
-    fidelity: bool = True
-    fresh: bool = False
-    """What is kept from earlier runs (bench_runner.run.known.kept_facts) is measured again."""
-    brief: bool = False
-    """A run that only sifts: its memory probe is not tested, imports are not timed."""
-
-    @property
-    def rounds_asked(self) -> int | None:
-        """The number of rounds that the user fixed, or None."""
-        return 1 if self.quick else self.rounds
 
 
 @dataclass(frozen=True)
@@ -68,30 +38,6 @@ class Race:
     named again when what is measured meanwhile makes it one of them."""
     sifting: Run | None
     """What was measured on few rows before: its samples stand for those of the pilot round."""
-
-
-class Watcher(Protocol):
-    """Whoever shows how the run goes: a table that fills, or nobody. It is told between samples, never while one is
-    taken, and what it does then lies outside every clock."""
-
-    def stage(self, text: str) -> None:
-        """A new part of the run begins."""
-
-    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """What is to be measured, as its samples will name it: the cells of each chain, by the text that steps have
-        for it. `info` is the run's own, and grows with it."""
-
-    def step(self, text: str, seconds_left: float | None) -> None:
-        """One thing is about to be done."""
-
-    def measured(self, samples: Sequence[Sample]) -> None:
-        """These samples are stored: one execution, or all that an earlier part of the run has."""
-
-    def note(self, text: str) -> None:
-        """Something to be said once, before the rounds."""
-
-    def part_done(self, folder: Path) -> None:
-        """All but what was left for the end because it is slow has its rounds: the run's folder can be shown."""
 
 
 @dataclass

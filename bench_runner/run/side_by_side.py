@@ -19,7 +19,7 @@ from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.results.records import read_run
 from bench_runner.run.interruption import stopped_by_signals
-from bench_runner.run.session import Watcher
+from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
 """About how long the rounds of a turn take, if a round is not longer; starting it takes some seconds besides. How long

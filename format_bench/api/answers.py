@@ -26,7 +26,8 @@ from bench_runner.results.information import READ, SAVE, MaturityInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
-from bench_runner.run.session import Options, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant, is_raw_io, variant_of
 from format_bench.api.own_format import PLAIN, PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.errors import Interrupted

@@ -19,7 +19,8 @@ from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run, changed
 from bench_runner.run.choosing import kind_of, limits_of
 from bench_runner.run.measuring import machine_name, new_folder
-from bench_runner.run.session import Options, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from data_generator.imported.tables.in_memory import HeldTable

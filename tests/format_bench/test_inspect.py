@@ -12,8 +12,8 @@ from bench_runner.request import Request
 from data_generator.imported.read_options import ReadOptions
 from format_bench import cli
 from format_bench.api.inspect import inspect
+from format_bench.api.planning import planned
 from format_bench.api.request import requested
-from format_bench.api.run import planned
 from format_bench.progress import Silent
 
 

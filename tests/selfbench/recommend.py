@@ -22,7 +22,8 @@ from bench_runner.data_kinds import TABLES
 from bench_runner.request import Request
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
-from bench_runner.run.session import Options, Race
+from bench_runner.run.options import Options
+from bench_runner.run.session import Race
 from format_bench.progress import watching
 from reports.analysis.recommendation.candidates import questions
 from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights

@@ -31,7 +31,7 @@ from bench_runner.request import Request
 from bench_runner.results.records import Cell
 from bench_runner.results.statistics import CellSummary, Ratio, ratio_interval, summarise
 from bench_runner.run.measuring import measure
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
 from format_bench.progress import watching

@@ -28,10 +28,11 @@ from bench_runner.results.records import (
     write_run_info,
 )
 from bench_runner.run import measuring, session
+from bench_runner.run.options import Options
 from bench_runner.run.prediction import Prediction
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data, whole
 from bench_runner.run.schedule import Schedule
-from bench_runner.run.session import Options, Session
+from bench_runner.run.session import Session
 from bench_runner.run.work_folder import open_locked
 from format_bench import cli
 from format_bench.progress import Silent

@@ -17,10 +17,11 @@ from bench_runner.results.information import RunInfo
 from bench_runner.results.records import Sample, changed
 from bench_runner.run import budget, pilot, rounds
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
+from bench_runner.run.options import Options
 from bench_runner.run.pilot import pilot_round
 from bench_runner.run.prediction import Prediction, used_bytes, without_pilot
 from bench_runner.run.resume import Earlier
-from bench_runner.run.session import Options, Race, Session
+from bench_runner.run.session import Race, Session
 from format_bench.progress import Silent
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
 

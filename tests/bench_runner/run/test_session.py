@@ -17,8 +17,9 @@ from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.results.information import MachineInfo, RunInfo
 from bench_runner.results.records import Cell, Run, Sample, SampleWriter, read_run, write_run_info
 from bench_runner.run.interruption import Stopped
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier
-from bench_runner.run.session import Options, Session
+from bench_runner.run.session import Session
 
 
 class Told:
