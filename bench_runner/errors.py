@@ -43,6 +43,14 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.kind not in ("refused", "not installed")
 
 
+class OperationFailed(Exception):
+    """One operation of a chain went wrong: `failure` says how."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
 def in_one_line(error: BaseException | str) -> str:
     """What an error says, in one line and without the place in a library's source; empty where it says nothing."""
     return " ".join(_SOURCE_PLACE.sub("", str(error)).split())

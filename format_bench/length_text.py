@@ -1,9 +1,8 @@
-"""How long a run will take, in words; it estimates nothing."""
+"""How long a run will take, and how far it is, in words."""
 
 from __future__ import annotations
 
 from bench_runner.run.known.length import Length
-from reports.text.live import clock_text
 
 LARGE_SHARE = 0.15
 """A format that takes so much of a run is named."""
@@ -42,3 +41,20 @@ def _range(low_s: float, high_s: float) -> str:
         return low
     number, _, unit = low.partition(" ")
     return f"{number} to {high}" if high.endswith(unit) else f"{low} to {high}"
+
+
+def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
+    """'round 3, 2:10 min left, now: parquet on core'; without a time left 'data: core'."""
+    if seconds_left is None:
+        return f"{stage}: {step}" if step else stage
+    return f"{stage}, {clock_text(seconds_left)} left, now: {step}"
+
+
+def clock_text(seconds: float) -> str:
+    """'45 s', '3:20 min' or '1:05 h'."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"

@@ -6,7 +6,7 @@ What stands on the screen is made by reports.text.live; this module knows the te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from rich.text import Text
 from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
 from bench_runner.variants import Variant
+from format_bench.length_text import doing_text
+from format_bench.progress import OnPart
 from reports.analysis.so_far import SoFar
-from reports.text.live import Lines, Screen, Screens, doing_text, status_line
+from reports.text.live import Lines, Screen, Screens, status_line
 
-OnPart = Callable[[Path], None]
-"""Shows the run in a folder as far as it is measured."""
 STAYS_NS = 3_000_000_000
 """Where not all tables have room, the one in front stays for so long: a round goes to and fro between them."""
 _LINES_BESIDES = 3

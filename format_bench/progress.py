@@ -7,7 +7,7 @@ It measures nothing and draws nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from rich.console import Console
 
 from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
-from format_bench.live_table import LiveTable, OnPart
-from reports.text.live import doing_text
+from bench_runner.run.watcher import Watcher
+from format_bench.length_text import doing_text
 
+OnPart = Callable[[Path], None]
+"""Shows the run in a folder as far as it is measured."""
 SAID_EVERY_NS = 60_000_000_000
 """A log gets a line this often; a run that is shorter says nothing but its end."""
 
@@ -84,13 +86,16 @@ class EachMinute(Silent):
 
 
 @contextmanager
-def watching(on_part: OnPart | None = None) -> Iterator[LiveTable | Silent]:
+def watching(on_part: OnPart | None = None) -> Iterator[Watcher]:
     """The watcher that fits standard error; what it has drawn is gone when the run ends."""
     console = Console(stderr=True)
     # Colour may be forced into a pipe, and is no terminal. One without cursor or without our signs shows garbage.
     if not (sys.stderr.isatty() and console.is_interactive) or console.options.ascii_only:
         yield EachMinute(on_part)
         return
+    # Reports are loaded for the tables alone.
+    from format_bench.live_table import LiveTable
+
     table = LiveTable(console, on_part)
     try:
         yield table

@@ -13,8 +13,8 @@ from adapters.errors import RefusedSetting
 from adapters.spelling import parse, spell
 from bench_runner.errors import Failure
 from bench_runner.plan.patterns import alternatives, is_spelled, matches, names_in
-from bench_runner.plan.request import Request
 from bench_runner.registries import REGISTRIES
+from bench_runner.request import Request
 from bench_runner.suites import CHOICE, CODECS, Asked, Choice, Suite
 from bench_runner.variants import is_raw_io
 

@@ -12,7 +12,7 @@ from adapters.spelling import parse
 from bench_runner.data_kinds import KINDS
 from bench_runner.errors import PlanError
 from bench_runner.plan.patterns import is_found
-from bench_runner.plan.request import WITH_DATA, Request
+from bench_runner.request import WITH_DATA, Request
 from bench_runner.suites import Suite
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import Rule, Suite
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace as changed
 
 from adapters.errors import SpellingError
 from adapters.spelling import parse, spell
 from bench_runner.errors import PlanError
 from bench_runner.operations import VERIFYING, operation_of
-from bench_runner.plan.request import Over, Request
+from bench_runner.request import Over, Request
 from bench_runner.suites import Suite
 from bench_runner.suites.sweep import BASE, BASE_ROWS, TRAITS, Trait
 from data_generator.catalogue import CATALOGUE, Parameter
@@ -49,7 +50,7 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
     operations = [operation_of(trait.operation.format(point)).spelled for point in points]
     _check_several(over, operations)
     datasets = (spell(BASE, _base(request, trait)),) if ours else request.datasets
-    return replace(request, operations=(VERIFYING, *dict.fromkeys(operations)), datasets=datasets)
+    return changed(request, operations=(VERIFYING, *dict.fromkeys(operations)), datasets=datasets)
 
 
 def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) -> Request:
@@ -60,7 +61,7 @@ def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) 
         raise PlanError("--over rows says how many rows there are\n  leave out --rows")
     datasets = [name for each in request.datasets or (BASE,) for name in _points(each, request, over, trait)]
     _check_several(over, datasets)
-    return replace(request, datasets=tuple(datasets), operations=request.operations or suite.operations_over_data)
+    return changed(request, datasets=tuple(datasets), operations=request.operations or suite.operations_over_data)
 
 
 def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from bench_runner.request import Request
 from bench_runner.variants import operation_name_of
-from data_generator.imported.read_options import AS_FOUND, ReadOptions
 
 SAVE, READ = operation_name_of("save"), operation_name_of("read")
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
@@ -230,50 +230,6 @@ class RooflineInfo(Facts):
     lines: tuple[RooflineLine, ...] = ()
 
 
-class OverInfo(Facts):
-    """What was varied while all else stayed, and the values that were named; none: the usual ones."""
-
-    trait: str = ""
-    points: tuple[str, ...] = ()
-
-
-class RequestInfo(Facts):
-    """What was asked for, as far as it decides what there was to measure."""
-
-    formats: tuple[str, ...] = ()
-    formats_not: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()
-    webface: str | None = None
-    generated_webface: bool = False
-    data: str | None = None
-    data_title: str | None = None
-    """Of data that were in memory what they are called; they have no path."""
-    options: ReadOptions = AS_FOUND
-    """How the user's own table was read."""
-    key: str | None = None
-    rows: int | None = None
-    cache: str = "warm"
-    threads: str | None = None
-    target: str | None = "pandas"
-    """None: each suite's; runs of before have pandas."""
-    tracks: tuple[str, ...] = ()
-    codecs: tuple[str, ...] = ()
-    levels: tuple[int, ...] = ()
-    strings: str = "str"
-    work_dirs: tuple[str, ...] = ()
-    networks: tuple[str, ...] = ()
-    service: str = "warm"
-    baseline: str | None = None
-    quick: bool = False
-    over: OverInfo | None = None
-
-    @property
-    def data_path(self) -> str | None:
-        """What --data takes to measure the same data again: no option names data that were in memory."""
-        return self.data if self.data_title is None else "FILE"
-
-
 def _unfinished() -> bool:
     # A factory, so that it is always written: whoever looks at the file sees it.
     return False
@@ -294,7 +250,7 @@ class RunInfo(Facts):
     budget_s: float | None = None
     timeout_s: float | None = None
     isolate: str | None = None
-    request: RequestInfo = msgspec.field(default_factory=RequestInfo)
+    request: Request = msgspec.field(default_factory=Request)
     machine: MachineInfo = msgspec.field(default_factory=MachineInfo)
     libraries: dict[str, str] = {}
     commit: str | None = None
@@ -335,4 +291,8 @@ class RunInfo(Facts):
 
 def information(shape: Mapping[str, Any]) -> RunInfo:
     """The information that a JSON object holds. Raises msgspec.ValidationError naming the place of what is wrong."""
-    return msgspec.convert(shape, RunInfo, strict=True)
+    asked = shape.get("request")
+    if isinstance(asked, dict):
+        # Before targets were left to the suites, pandas was not written.
+        shape = {**shape, "request": {"target": "pandas", **asked}}
+    return msgspec.convert(shape, RunInfo, strict=True, dec_hook=lambda kind, value: kind(value))

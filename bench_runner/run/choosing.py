@@ -17,11 +17,13 @@ from bench_runner.operations import operation_of
 from bench_runner.plan.candidates import names_left_out
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import READ, SAVE
-from bench_runner.results.records import Run
+from bench_runner.results.records import Run, changed
 from bench_runner.run.measuring import measure
-from bench_runner.run.session import Options, Race, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.session import Race
+from bench_runner.run.watcher import Watcher
 from bench_runner.suites import SUITES, Suite
 from bench_runner.variants import variant_of
 from data_generator.catalogue import CATALOGUE
@@ -108,7 +110,7 @@ def _of_tables(request: Request) -> tuple[Suite, Request]:
 def _of_images(request: Request) -> tuple[Suite, Request]:
     """Every storage, not the suite's alone; views are another thing than arrays of their own."""
     if not request.formats:
-        request = replace(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
+        request = changed(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
     return SUITES["image"], request
 
 
@@ -156,9 +158,9 @@ def measure_for_choice(
     limits = limits_of(kind)
     watcher.stage("plan")
     if request.rows is None:
-        request = replace(request, rows=limits.most_rows)
+        request = changed(request, rows=limits.most_rows)
         (dataset,) = choosing_plan(request, kind, on_rows=told).datasets.values()
-        request = replace(request, rows=_affordable(limits, dataset))
+        request = changed(request, rows=_affordable(limits, dataset))
     plan = choosing_plan(request, kind, on_rows=told)
     (dataset,) = plan.datasets.values()
     _check_enough(dataset, decisive)
@@ -167,20 +169,20 @@ def measure_for_choice(
     sifting = None
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
-        short = replace(request, rows=few)
+        short = changed(request, rows=few)
         first = choosing_plan(short, kind)
         place = folder / SIFTING
         place.mkdir()
         sifting, _ = measure(first, short, brief, place, command, watcher)
-        request = replace(request, formats=tuple(may_win(sifting)) or request.formats)
+        request = changed(request, formats=tuple(may_win(sifting)) or request.formats)
     # Other data of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
     if is_sample(dataset) and kind.has_columns:
-        request = replace(request, datasets=(dataset.name, SMALLER))
+        request = changed(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
     least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
     left_s = max(budget_s - (now - began_ns) / 1e9, least_s)
     if sifting is not None and _took_s(sifting, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
-        request = replace(request, baseline=None)
+        request = changed(request, baseline=None)
     counted = replace(options, budget_s=left_s, began_ns=now)
     return Measured(
         measure_race(request, counted, folder, command, watcher, Race(contending, sifting), kind), sifting

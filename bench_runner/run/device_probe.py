@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench_runner.clock import utc_now
+from bench_runner.errors import OperationFailed
 from bench_runner.machine import environment, folders, linux
 from bench_runner.machine.device.roofline import NoRoofline, roofline
 from bench_runner.plan.chain import Chain
 from bench_runner.results.information import RooflineInfo, RooflineLine
-from bench_runner.run.chains import ChainFailed, stored_copy
+from bench_runner.run.chains import stored_copy
 from bench_runner.run.session import Session
 
 BEFORE, AFTER = "before", "after"
@@ -31,7 +32,7 @@ def look(session: Session, when: str) -> None:
         if when == BEFORE and known:
             continue
         session.stage("device probe")
-        session.watcher.step(f"what the device gives: {chain.dataset}", None)
+        session.step(f"what the device gives: {chain.dataset}", None)
         found = _probed(session, chain)
         found.dataset, found.work_dir, found.when = chain.dataset, work_dir, when
         found.measured = utc_now().isoformat(timespec="seconds")
@@ -60,7 +61,7 @@ def _probed(session: Session, chain: Chain) -> RooflineInfo:
     try:
         with stored_copy(bench, chain, session.datasets[chain.dataset], position=session.position) as location:
             return _lines(location, session.seed)
-    except (ChainFailed, NoRoofline) as none:
+    except (OperationFailed, NoRoofline) as none:
         return RooflineInfo(why_none=str(none))
     except OSError as error:
         return RooflineInfo(why_none=f"{type(error).__name__}: {error.strerror or error}")

@@ -32,8 +32,10 @@ from bench_runner.worker.messages import (
     Done,
     Ended,
     Failed,
+    Measured,
     Preload,
     Preloaded,
+    Probed,
     Started,
     decode,
     encode,
@@ -92,6 +94,11 @@ class Outcome:
     def answers_of(self, kind: type[_Answer]) -> list[_Answer]:
         """All answers of this kind."""
         return [answer for answer in self.answers if isinstance(answer, kind)]
+
+    def added_bytes(self, answer: Measured | Probed) -> int:
+        """Private memory that the worker and all that it started added inside the clock."""
+        highest = max(self.peak_private_bytes, answer.private_end_bytes)
+        return max(highest - answer.private_before_bytes, 0)
 
 
 @dataclass(frozen=True)

@@ -1,48 +1,39 @@
 """One run, from its plan to its result folder: data, pilot round, counted rounds, and what is not known yet.
 
 Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
-and `--resume` measures the rest. The parts are bench_runner.run.preparation and bench_runner.run.rounds; what they
-share is bench_runner.run.session.
+and `--resume` measures the rest. What the parts of a run share is bench_runner.run.session.
 """
 
 from __future__ import annotations
 
 import platform
 import random
-import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
 
 import data_generator.cache as data_cache
-from bench_runner.clock import now_ns, pause, utc_now
+from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
 from bench_runner.operations import SAVE, Operation, operation_of
 from bench_runner.plan.chain import Plan
-from bench_runner.plan.request import Request
-from bench_runner.results.information import MachineInfo, OperationInfo, RequestInfo, SettlingInfo, information
-from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import device_probe, preparation, rounds
-from bench_runner.run.chains import Bench
+from bench_runner.request import Request
+from bench_runner.results.information import MachineInfo, OperationInfo, SettlingInfo, information
+from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
+from bench_runner.run import device_probe, pilot, preparation, rounds
+from bench_runner.run.benches import made_benches, opened_launchers
+from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.known import costs, facts
-from bench_runner.run.launcher import Launcher
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
-from bench_runner.run.session import Options, Race, Session, Watcher
+from bench_runner.run.session import Race, Session
+from bench_runner.run.watcher import Watcher
 from bench_runner.run.work_folder import open_locked, work_folders
-from bench_runner.worker import settle
-from bench_runner.worker.settle import Settler
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-LEFT_ALONE_S = 3.0
-"""After so long a host that takes memory back has done it (rule 1)."""
-
-
-class Stopped(KeyboardInterrupt):
-    """The run was asked to end by a signal other than Ctrl-C."""
 
 
 def measure(
@@ -55,7 +46,7 @@ def measure(
     race: Race | None = None,
 ) -> tuple[Run, bool]:
     """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed. With `race`
-    it goes on for as long as more than one may win.
+    it goes on while more than one variant may win.
 
     Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
     Ctrl-C (with everything measured kept).
@@ -66,23 +57,23 @@ def measure(
     with _alone_in(folder):
         machine = machine_name(options)
         info, earlier = _begin(plan, request, options, folder, command, machine)
-        heeding = Heeding(watcher)
         with (
             _others_named(info),
-            signals_stop(heeding),
+            stopped_by_signals() as stop,
             work_folders(info.id, folder, request.work_dirs) as work,
-            _launchers(plan, options) as launchers,
+            opened_launchers(plan, options) as launchers,
         ):
             session = Session(
                 plan=plan,
                 options=options,
                 folder=folder,
                 writer=SampleWriter(folder),
-                watcher=heeding,
+                watcher=watcher,
+                stop=stop,
                 info=info,
                 machine=machine,
                 datasets={},
-                benches=_benches(plan, options, work, launchers, machine),
+                benches=made_benches(options, work, launchers, machine),
                 earlier=earlier,
                 position=earlier.next_position,
                 race=race,
@@ -100,7 +91,7 @@ def measure(
                 preparation.calibrate_networks(session)
                 known = facts.taken(session)
                 preparation.warn_of_failed_loading(session, launchers)
-                predictions = rounds.pilot_round(session)
+                predictions = pilot.pilot_round(session)
                 device_probe.look(session, device_probe.BEFORE)
                 rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
                 device_probe.look(session, device_probe.AFTER)
@@ -148,10 +139,9 @@ def new_folder(results: Path, machine: str) -> Path:
 def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
-    asked = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(request).items()}
     if request.data_title is not None:
         # The path is that of a file which is gone after the run.
-        asked["data"] = None
+        request = changed(request, data=None)
     # Those that nothing could do are told with their reason, under their title.
     planned = (*plan.chains, *(each.chain for each in plan.excluded))
     operations = dict.fromkeys(name for chain in planned for name in chain.operations)
@@ -166,7 +156,7 @@ def _begin(
         budget_s=options.budget_s,
         timeout_s=options.timeout_s,
         isolate=options.isolate,
-        request=msgspec.convert(asked, RequestInfo),
+        request=request,
         machine=msgspec.convert(environment.machine_facts(options.machine), MachineInfo),
         libraries=environment.library_versions(),
         load_before=environment.load(),
@@ -215,98 +205,3 @@ def _others_named(info: RunInfo) -> Iterator[None]:
         if not alone:
             info.warn("another run of Format Bench was measuring on this machine", "measure again when it has ended")
         yield
-
-
-class Heeding:
-    """A watcher that stops the run at its next step when a signal's exception was lost: Python drops those that are
-    raised in a destructor or a callback."""
-
-    def __init__(self, watcher: Watcher) -> None:
-        self._watcher = watcher
-        self.heard = ""
-
-    def stage(self, text: str) -> None:
-        """A new part of the run begins; also its end, which is not to be stopped."""
-        self._watcher.stage(text)
-
-    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """What is to be measured."""
-        self._watcher.planned(cells, info)
-
-    def measured(self, samples: Sequence[Sample]) -> None:
-        """These samples are stored."""
-        self._watcher.measured(samples)
-
-    def step(self, text: str, seconds_left: float | None) -> None:
-        """One thing is about to be done. Raises Stopped when it is not to be."""
-        if self.heard:
-            raise Stopped(self.heard)
-        self._watcher.step(text, seconds_left)
-
-    def note(self, text: str) -> None:
-        """Something to be said once."""
-        self._watcher.note(text)
-
-    def part_done(self, folder: Path) -> None:
-        """What is measured can be shown."""
-        self._watcher.part_done(folder)
-
-
-@contextmanager
-def signals_stop(watcher: Heeding) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal end the run: orderly."""
-
-    def stop(number: int, frame: object) -> None:
-        watcher.heard = signal.Signals(number).name
-        raise Stopped(watcher.heard)
-
-    # Under nohup SIGHUP is ignored, and stays so.
-    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heard}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
-    conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
-    launchers = {
-        threads: Launcher(
-            isolate=options.isolate,
-            threads=1 if threads == "1" else None,
-            preload=list(plan.variants),
-            strings=strings,
-        )
-        for threads, strings in conditions.items()
-    }
-    try:
-        yield launchers
-    finally:
-        for launcher in launchers.values():
-            launcher.close()
-
-
-def _load_libraries(launchers: Iterable[Launcher]) -> None:
-    """Start the forkservers, and let some seconds pass in all."""
-    started = now_ns()
-    for launcher in launchers:
-        launcher.load()
-    pause(max(LEFT_ALONE_S - (now_ns() - started) / 1e9, 0))
-
-
-def _benches(
-    plan: Plan, options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
-) -> dict[tuple[str, str], Bench]:
-    readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
-    settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
-    for settler in settlers.values():
-        settler.calibrate()
-    return {
-        (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
-        for label in work
-        for threads, launcher in launchers.items()
-    }

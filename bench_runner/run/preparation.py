@@ -49,9 +49,9 @@ def make_datasets(session: Session) -> None:
     for name, dataset in session.plan.datasets.items():
 
         def told(rows: int, name: str = name, total: int = dataset.rows) -> None:
-            session.watcher.step(f"{name}: {rows:,} of {total:,} rows", None)
+            session.step(f"{name}: {rows:,} of {total:,} rows", None)
 
-        session.watcher.step(name, None)
+        session.step(name, None)
         session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
         for remark in dataset.remarks:
             text, _, remedy = remark.partition("\n")
@@ -66,7 +66,7 @@ def calibrate_networks(session: Session) -> None:
     names = dict.fromkeys(chain.conditions.network for chain in session.plan.chains)
     session.info.calibrations = []
     for network in (name for name in names if rate_mbit(name)):
-        session.watcher.step(f"how much {network} lets through", None)
+        session.step(f"how much {network} lets through", None)
         bench = next(iter(session.benches.values()))
         found = calibration.checked(network, bench.folder / f"calibration-{network}")
         session.info.calibrations.append(

@@ -12,8 +12,9 @@ from pathlib import Path
 from bench_runner.errors import RunError
 from bench_runner.results.information import KnownAnswer
 from bench_runner.run.launcher import Launcher, Limits
+from bench_runner.run.tasks import probe_task, scratch_folder
 from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
-from bench_runner.worker.messages import Probed, ProbeTask
+from bench_runner.worker.messages import Probed
 
 SHORT = (("numpy", 10**7), ("numpy", 10**8), ("four threads", 10**8))
 """What a run asks before its rounds; the rest is asked once for a machine."""
@@ -29,23 +30,17 @@ def known_answers(
 ) -> Iterator[KnownAnswer]:
     """Ask the probes about known allocations (by which means, bytes), each in a fresh worker. Raises RunError when a
     worker fails."""
-    scratch = folder / "scratch"
-    scratch.mkdir(exist_ok=True)
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
-        task = ProbeTask(
-            how=how, size_bytes=size_bytes, scratch=scratch, confine=scratch, printed=folder / "printed"
-        )
-        outcome = launcher.run(task, LIMITS)
+        with scratch_folder(folder) as own:
+            outcome = launcher.run(probe_task(how, size_bytes, own), LIMITS)
         if outcome.failure is not None:
             raise RunError(f"the memory probe could not be tested: {outcome.failure.reason}")
         probed = outcome.answer(Probed)
-        highest = max(outcome.peak_private_bytes, probed.private_end_bytes)
-        private = max(highest - probed.private_before_bytes, 0)
         yield KnownAnswer(
             how=how,
             size_bytes=size_bytes,
-            peak_private_bytes=private,
+            peak_private_bytes=outcome.added_bytes(probed),
             peak_rss_bytes=probed.peak_rss_bytes,
         )
 

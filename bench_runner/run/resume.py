@@ -50,11 +50,10 @@ class Earlier:
         }
         return told.issuperset(chain.operations)
 
-    def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample] | None:
-        """The samples of one execution of the chain on `rows` rows, or None where there is none. It may be cut short:
+    def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample]:
+        """The samples of one execution of the chain on `rows` rows; empty where there is none. It may be cut short:
         then an operation is missing."""
-        found = self.by_execution.get((_chain_identity(chain, conditions), round_number, rows))
-        return list(found) if found else None
+        return list(self.by_execution.get((_chain_identity(chain, conditions), round_number, rows), ()))
 
 
 def whole(execution: Sequence[Sample]) -> set[str]:

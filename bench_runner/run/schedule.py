@@ -2,18 +2,16 @@
 
 Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
 dear chains last. A cell leaves when it has its rounds, when its interval is narrow enough, or when it fails again, and
-a chain when none of its cells is left. In a race, which is for one decision, it leaves when whoever decides no longer
-asks for it, and not before. This module executes nothing and reads no clock: it is told what was measured.
+a chain when none of its cells is left. Races and budgets choose among the chains that are due here: see
+bench_runner.run.race and bench_runner.run.budget.
 """
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
 
 from bench_runner.conditions import same_for_raw_io
 from bench_runner.plan.chain import Chain
@@ -30,14 +28,6 @@ EXTRA_ROUNDS = 2
 such a cell takes part in them until both have the rounds of a verdict in common."""
 FAILURES_ALLOWED = 2
 """After so many failed rounds a cell is given up, after the first where it had no pilot round (rule 15)."""
-LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, variants come last that are over this share of it with so many rounds, and take over so many times as
-long as the middle one (rule 15)."""
-RACE_LOOKS = 1.4
-"""A race looks who is shown to be worse after 5 rounds, and each time after so many times as many (rule 15). Looks
-after every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
-MOST_RACE_ROUNDS = 200
-"""A race that neither its budget nor a decision has ended ends after so many rounds."""
 
 
 @dataclass
@@ -75,19 +65,12 @@ class Progress:
 class Schedule:
     """Hands out the rounds."""
 
-    def __init__(
-        self,
-        predictions: Mapping[Chain, Prediction],
-        *,
-        seed: int,
-        rounds: int | None,
-        race: bool = False,
-    ) -> None:
-        """`predictions` holds the chains that may run. `rounds` is the user's number for all of them, or None for the
-        method's own (7, 3 over 10 s, 1 over 60 s, and an early stop), or, in a race, for as many as are let run."""
+    def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
+        """`predictions` holds the chains that may run. `rounds` is the number for all of them, or None for the method's
+        own (7, 3 over 10 s, 1 over 60 s, and an early stop)."""
         self._predictions = dict(predictions)
         self._seed = seed
-        self._asked = MOST_RACE_ROUNDS if race and rounds is None else rounds
+        self._asked = rounds
         self._held_back: frozenset[str] = frozenset()
         self._late: frozenset[str] = frozenset()
         self._released = 0
@@ -206,50 +189,11 @@ class Schedule:
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
         """The other chains that are shown as multiples of this raw I/O, or raw I/O itself where it is alone."""
-        others = [chain for chain in self._predictions if not chain.is_raw_io and _same_data(chain, yardstick)]
+        others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
     def _shared_by(self, yardstick: Chain, chains: Sequence[Chain]) -> bool:
-        return any(_same_data(chain, yardstick) for chain in chains)
-
-
-def looks() -> Iterator[int]:
-    """After how many rounds a race looks who still contends: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
-    yield from range(1, EARLY_STOP_ROUNDS)
-    rounds = EARLY_STOP_ROUNDS
-    while True:
-        yield rounds
-        rounds = int(rounds * RACE_LOOKS)
-
-
-def in_front(
-    ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
-) -> list[str]:
-    """Of the variants of a race, best first, those that take part in its next round. All do where the seconds left
-    reach for `rounds` more rounds of all; else as many as that needs, but at least `least` if one round of them fits,
-    and two. `costs_s` is what a round of each takes, `shared_s` of raw I/O.
-
-    With half of those of the round before as `least` it is successive halving (Karnin, Koren, Somekh: Almost optimal
-    exploration in multi-armed bandits, ICML 2013), of which nothing is seen where the budget is ample.
-    """
-
-    def fitting(times: int) -> int:
-        sums = itertools.accumulate((costs_s[variant] for variant in ranked), initial=shared_s)
-        return sum(times * spent <= left_s for spent in itertools.islice(sums, 1, None))
-
-    return list(ranked[: max(2, min(fitting(1), max(fitting(rounds), least)))])
-
-
-def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Of the chains that are due in a race, what has somebody to race with: variants of which nothing is left out, at
-    least two of them, or one that has too few rounds to be told anything of. Raw I/O come with them."""
-    broken = {chain.variant for chain in left_out if not chain.is_raw_io}
-    kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
-    runners = [chain for chain in kept if not chain.is_raw_io]
-    alone = len({chain.variant for chain in runners}) < 2
-    if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
-        return []
-    return kept
+        return any(same_data(chain, yardstick) for chain in chains)
 
 
 def _are_compared(chain: Chain, other: Chain) -> bool:
@@ -262,41 +206,25 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
     )
 
 
-def _same_data(chain: Chain, yardstick: Chain) -> bool:
+def same_data(chain: Chain, yardstick: Chain) -> bool:
+    """Whether the figures of a chain are shown as multiples of this raw I/O."""
     same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
     return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 
 
-def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
-    """The variants that are too dear for others to wait for them."""
-    by_variant: defaultdict[str, float] = defaultdict(float)
-    for chain, cost_s in costs_s.items():
-        if not chain.is_raw_io:
-            by_variant[chain.variant] += cost_s
-    middle_s = median(by_variant.values()) if by_variant else 0.0
-    least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
-    return [variant for variant, cost_s in by_variant.items() if cost_s > least_s]
+class Rounds:
+    """Rounds of every chain that the schedule wants, without a budget."""
 
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self.number = 0
+        """Of the round that `next_round` has returned last."""
 
-def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """The cheapest of `chains` that fit into the seconds left, in the order given."""
-    spent, chosen = 0.0, set()
-    for chain in sorted(chains, key=lambda chain: costs_s[chain]):
-        spent += costs_s[chain]
-        if spent > left_s:
-            break
-        chosen.add(chain)
-    return [chain for chain in chains if chain in chosen]
+    def next_round(self) -> Sequence[Chain]:
+        """The chains of the next round, in order; empty when the rounds have ended."""
+        self.number += 1
+        return self._schedule.due(self.number)
 
-
-def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, with their raw I/O;
-    all where these are under half of them. `needed_s` is what those rounds take."""
-    asked = [chain for chain in chains if not chain.is_raw_io]
-    left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
-    fitting = within_budget(asked, needed_s, left_s)
-    if not fitting or 2 * len(fitting) < len(asked):
-        return list(chains)
-    kept = set(fitting)
-    kept |= {each for each in chains if each.is_raw_io and any(_same_data(chain, each) for chain in fitting)}
-    return [chain for chain in chains if chain in kept]
+    def fits(self, chain: Chain) -> bool:
+        """Whether there is still time for a chain of this round."""
+        return True

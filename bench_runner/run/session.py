@@ -1,14 +1,13 @@
 """What the parts of one run share: its plan, its folder, what is measured already, and how samples are kept.
 
-This module decides neither what is measured nor when: bench_runner.run.preparation and bench_runner.run.rounds do.
+What is measured, and when, is decided by bench_runner.run.preparation, pilot and rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import data_generator.cache as data_cache
 from adapters.spelling import parse
@@ -19,42 +18,14 @@ from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
-from bench_runner.run.chains import Bench
+from bench_runner.run.chains import Bench, execute
+from bench_runner.run.interruption import StopRequest
 from bench_runner.run.known.costs import KnownCosts
-from bench_runner.run.resume import Earlier
+from bench_runner.run.options import Options
+from bench_runner.run.resume import Earlier, whole
+from bench_runner.run.watcher import Watcher
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset, columns_of
-
-QUICK_BUDGET_S = 150.0
-"""Of a quick run for which no budget is named. One round of everything comes first; what is left of it is for cells
-that were not counted, and for what is kept for later runs. With start and reports it ends within three minutes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to measure; the defaults are those of the command line."""
-
-    rounds: int | None = None
-    quick: bool = False
-    budget_s: float | None = None
-    """For everything from `began_ns` on; each chain gets one round, however long what comes before it takes."""
-    began_ns: int | None = None
-    """When the command began, by bench_runner.clock; None: when measuring does."""
-    timeout_s: float = 600.0
-    seed: int | None = None
-    isolate: str = "forkserver"
-    resume: bool = False
-    machine: str | None = None
-    fidelity: bool = True
-    fresh: bool = False
-    """What is kept from earlier runs (bench_runner.run.known.kept_facts) is measured again."""
-    brief: bool = False
-    """A run that only sifts: its memory probe is not tested, imports are not timed."""
-
-    @property
-    def rounds_asked(self) -> int | None:
-        """The number of rounds that the user fixed, or None."""
-        return 1 if self.quick else self.rounds
 
 
 @dataclass(frozen=True)
@@ -67,30 +38,6 @@ class Race:
     named again when what is measured meanwhile makes it one of them."""
     sifting: Run | None
     """What was measured on few rows before: its samples stand for those of the pilot round."""
-
-
-class Watcher(Protocol):
-    """Whoever shows how the run goes: a table that fills, or nobody. It is told between samples, never while one is
-    taken, and what it does then lies outside every clock."""
-
-    def stage(self, text: str) -> None:
-        """A new part of the run begins."""
-
-    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """What is to be measured, as its samples will name it: the cells of each chain, by the text that steps have
-        for it. `info` is the run's own, and grows with it."""
-
-    def step(self, text: str, seconds_left: float | None) -> None:
-        """One thing is about to be done."""
-
-    def measured(self, samples: Sequence[Sample]) -> None:
-        """These samples are stored: one execution, or all that an earlier part of the run has."""
-
-    def note(self, text: str) -> None:
-        """Something to be said once, before the rounds."""
-
-    def part_done(self, folder: Path) -> None:
-        """All but what was left for the end because it is slow has its rounds: the run's folder can be shown."""
 
 
 @dataclass
@@ -109,6 +56,7 @@ class Session:
     earlier: Earlier
     position: int
     race: Race | None = None
+    stop: StopRequest = field(default_factory=StopRequest)
     costs: KnownCosts = field(default_factory=KnownCosts)
     """How long things took before, here or elsewhere."""
     began_ns: int = field(default_factory=now_ns)
@@ -149,6 +97,11 @@ class Session:
             work_dir=environment.replace_host(conditions.work_dir, self.options.machine),
         )
 
+    def step(self, text: str, seconds_left: float | None) -> None:
+        """Tell the watcher that one thing is about to be done. Raises Stopped when it is not to be."""
+        self.stop.check()
+        self.watcher.step(text, seconds_left)
+
     def tell_plan(self) -> None:
         """Tell the watcher what is to be measured, and what of it is there already."""
         cells: dict[str, list[Cell]] = {}
@@ -161,6 +114,42 @@ class Session:
         self.watcher.planned(cells, self.info)
         if self.earlier.run is not None:
             self.watcher.measured(self.earlier.run.samples)
+
+    def execution(
+        self,
+        chain: Chain,
+        *,
+        rows: int,
+        round_number: int,
+        need_bytes: int,
+        wanted: Sequence[str] | None = None,
+    ) -> list[Sample]:
+        """One execution of the chain, or of the operations of it that are wanted: what the earlier part of the run has,
+        and the rest, which is measured now and kept."""
+        known = self.earlier_execution(chain, round_number, rows)
+        there = whole(known)
+        asked = chain.operations if wanted is None else wanted
+        missing = [operation for operation in asked if operation not in there]
+        if not missing:
+            return known
+        samples = execute(
+            self.bench(chain),
+            chain,
+            self.datasets[chain.dataset],
+            rows=rows,
+            round_number=round_number,
+            position=self.position,
+            need_bytes=need_bytes,
+            wanted=missing,
+        )
+        self.keep(samples)
+        again = {sample.operation for sample in samples if not sample.in_service}
+        return [*(sample for sample in known if sample.operation in there - again), *samples]
+
+    def earlier_execution(self, chain: Chain, round_number: int, rows: int | None = None) -> list[Sample]:
+        """What the earlier part of the run has of one execution of a chain, on all rows if no number is given."""
+        rows = self.datasets[chain.dataset].rows if rows is None else rows
+        return self.earlier.execution(chain, self.public(chain.conditions), round_number, rows)
 
     def keep(self, samples: Sequence[Sample]) -> None:
         """Write one execution, whole."""

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.results.records import read_run
-from bench_runner.run.measuring import Heeding, signals_stop
-from bench_runner.run.session import Watcher
+from bench_runner.run.interruption import stopped_by_signals
+from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
 """About how long the rounds of a turn take, if a round is not longer; starting it takes some seconds besides. How long
@@ -94,9 +94,8 @@ def measure_in_turn(
     Raises RunError when a turn cannot be taken, RecordError when a folder holds something else than a run,
     KeyboardInterrupt after Ctrl-C or SIGTERM (with everything measured kept).
     """
-    heeding = Heeding(watcher)
-    with signals_stop(heeding):
-        heeding.stage("side by side")
+    with stopped_by_signals() as stop:
+        watcher.stage("side by side")
         costs_s: dict[str, float] = {}
         looked = False
         for environment, upto in turns(environments, rounds, lambda: max(map(_rounds_a_turn, environments))):
@@ -107,7 +106,8 @@ def measure_in_turn(
             if already >= upto:
                 continue
             step = f"{environment.name}, up to round {upto} of {rounds}"
-            heeding.step(step, _seconds_left(environments, rounds, costs_s))
+            stop.check()
+            watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
             _take_turn(environment, words, upto)
             # The first turn makes data and tests probes besides: what it took says nothing of the next.

@@ -31,14 +31,17 @@ from bench_runner.machine import folders, linux
 from bench_runner.operations import SAVE, VERIFYING, operation_of
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.nulls import with_null_variants, with_numpy_nulls
-from bench_runner.plan.planning import chosen_operations, make_plan
-from bench_runner.plan.request import Request
+from bench_runner.plan.planning import make_plan
+from bench_runner.plan.selection import chosen_operations
 from bench_runner.registries import engine_of
+from bench_runner.request import Request
 from bench_runner.results.statistics import PROBE_ERRORS
-from bench_runner.run.chains import Bench, bring_into_cache, execute, make_places, stored_at, warm_doubt, worker_task
+from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
+from bench_runner.run.page_cache import bring_into_cache, warm_doubt
 from bench_runner.run.prediction import UNPILOTED_NEED
 from bench_runner.run.probe_check import LONG, error_bytes, known_answers
+from bench_runner.run.tasks import make_places, measure_task, stored_at
 from bench_runner.suites import SUITES
 from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.messages import MeasureTask
@@ -300,7 +303,7 @@ def _marker(what: str, chain: Chain) -> Path:
 
 
 def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, settler: Settler) -> MeasureTask:
-    return worker_task(
+    return measure_task(
         chain,
         operation,
         stored,

@@ -19,14 +19,15 @@ from bench_runner.data_kinds import DataKind, kind_of_target
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
 from bench_runner.plan.patterns import check
-from bench_runner.plan.request import WITH_DATA, Request
 from bench_runner.registries import engine_of
+from bench_runner.request import WITH_DATA, Request
 from bench_runner.results import reference
-from bench_runner.results.information import READ, SAVE, MaturityInfo, RequestInfo
+from bench_runner.results.information import READ, SAVE, MaturityInfo
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.choosing import SIFTING, SMALLER, Measured, measure_for_choice
-from bench_runner.run.session import Options, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant, is_raw_io, variant_of
 from format_bench.api.own_format import PLAIN, PLAIN_CSV, PLAIN_JSON_LINES
 from format_bench.errors import Interrupted
@@ -192,7 +193,7 @@ def _with_all_weighed(run: Run, preferences: Preferences, datasets: Sequence[str
     )
 
 
-def _data_of(request: RequestInfo, datasets: Sequence[str]) -> str:
+def _data_of(request: Request, datasets: Sequence[str]) -> str:
     """The options that measure the same data: the user's own file, or the data set that is asked about."""
     if request.data_path is None:
         return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
@@ -419,7 +420,7 @@ def _again(run: Run, preferences: Preferences, datasets: Sequence[str], more_wor
 def _about(run: Run, question: Question) -> str:
     """What the user calls the data."""
     asked = run.info.request
-    named = asked.data_title or (Path(asked.data).name if asked.data is not None else None)
+    named = asked.data_title or (asked.data.name if asked.data is not None else None)
     return named if named and question.dataset.partition("[")[0] in WITH_DATA else question.dataset
 
 

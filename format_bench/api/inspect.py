@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES
-from bench_runner.run.session import Watcher
+from bench_runner.run.watcher import Watcher
 from data_generator import cache
 from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset

@@ -14,12 +14,13 @@ from typing import Any, Unpack
 from bench_runner.clock import now_ns
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind, kind_of_target
 from bench_runner.operations import operation_of
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import READ, SAVE
-from bench_runner.results.records import Run
+from bench_runner.results.records import Run, changed
 from bench_runner.run.choosing import kind_of, limits_of
 from bench_runner.run.measuring import machine_name, new_folder
-from bench_runner.run.session import Options, Watcher
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from data_generator.imported.tables.in_memory import HeldTable
@@ -159,14 +160,14 @@ def recommend(
     request = _with_parts(request, preferences, kind)
     watcher = watcher or Silent()
     if kind is DOCUMENTS:
-        request = replace(request, baseline=PLAIN[kind.name])
+        request = changed(request, baseline=PLAIN[kind.name])
     elif request.data is not None and request.data_title is None:
         if request.data.is_file() and (seen := document_hint(request.data)):
             watcher.note(
                 f"{request.data.name}: {seen}; the file is taken as a table. --key FIELD takes it as "
                 "documents, and measures stores for these"
             )
-        request = replace(request, baseline=plain_call(request.data, kind))
+        request = changed(request, baseline=plain_call(request.data, kind))
     how = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
@@ -296,13 +297,13 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
     asked = [name for name in preferences.operations if name not in WHOLE]
     arrow = [name for name in (*asked, *measured) if operation_of(name).target_kinds == ("arrow",)]
     if arrow and request.target is None and kind.has_columns:
-        request = replace(request, target="arrow")
+        request = changed(request, target="arrow")
     if any(name in arrow for name in asked) and request.target == "pandas":
         raise RequestError(f"--target pandas: {arrow[0]} gives Arrow tables alone\n  leave --target out")
     if request.target != "arrow":
         measured = [name for name in measured if name not in arrow]
     parts = dict.fromkeys((*asked, *measured))
-    return replace(request, operations=(*WHOLE, *parts)) if parts else request
+    return changed(request, operations=(*WHOLE, *parts)) if parts else request
 
 
 def _needs(given: Sequence[str]) -> tuple[str, ...]:

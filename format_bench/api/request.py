@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from inspect import signature
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
+from typing import Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
 from bench_runner.networks import FRESH, WARM, named
-from bench_runner.plan.request import Over, Request
+from bench_runner.request import Over, Request
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.errors import RequestError
@@ -25,6 +26,7 @@ Varied = str | Mapping[str, Sequence[str | int | float]] | None
 """A trait that is varied, with its values or alone."""
 Item = TypeVar("Item", str, int)
 Number = TypeVar("Number", int, float)
+TRACKS = ("plain", "default", "equal")
 RESULTS = Path("results")
 """Below the current folder: where results go that are given no folder."""
 UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
@@ -32,40 +34,40 @@ UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
 
 
 class SharedFields(TypedDict, total=False):
-    """The keywords that `run` and `recommend` share. The docstring of `run` explains each."""
+    """The keywords that `run` and `recommend` share, each with its check. The docstring of `run` explains them."""
 
-    formats: Texts
-    formats_not: Texts
-    datasets: Texts
-    options: ReadOptions
-    key: str | None
-    rows: int | None
-    cache: str
-    threads: str | None
-    target: str | None
-    strings: str
-    work_dirs: Sequence[Path | str]
+    formats: Annotated[Texts, _texts("--formats")]
+    formats_not: Annotated[Texts, _texts("--formats-not")]
+    datasets: Annotated[Texts, _texts("--datasets")]
+    options: Annotated[ReadOptions, ReadOptions.checked]
+    key: Annotated[str | None, _as_given]
+    rows: Annotated[int | None, lambda given: at_least("--rows", given, 1)]
+    cache: Annotated[str, _one_of("--cache", "warm", "cold")]
+    threads: Annotated[str | None, _one_of_or_none("--threads", "default", "1")]
+    target: Annotated[str | None, _one_of_or_none("--target", "pandas", "arrow")]
+    strings: Annotated[str, _one_of("--strings", "str", "object")]
+    work_dirs: Annotated[Sequence[Path | str], _folders]
 
 
 class RequestFields(SharedFields, total=False):
     """The keywords of `run` that make a Request. Their defaults are those of Request."""
 
-    operations: Texts
-    webface: Path | str | None
-    generated_webface: bool
-    data: Path | str | HeldTable | None
-    tracks: Texts
-    codecs: Sequence[str]
-    levels: Sequence[int]
-    networks: Texts
-    service: str
-    over: Varied
+    operations: Annotated[Texts, _texts("--operations")]
+    webface: Annotated[Path | str | None, _webface]
+    generated_webface: Annotated[bool, bool]
+    data: Annotated[Path | str | HeldTable | None, _data]
+    tracks: Annotated[Texts, lambda given: tuple(map(_one_of("--track", *TRACKS), texts("--track", given)))]
+    codecs: Annotated[Sequence[str], lambda given: several("--codecs", given, str, "('zstd', 'gzip')")]
+    levels: Annotated[Sequence[int], lambda given: several("--levels", given, int, "(1, 3, 9)")]
+    networks: Annotated[Texts, lambda given: tuple(dict.fromkeys(map(_network, texts("--network", given))))]
+    service: Annotated[str, _one_of("--service", WARM, FRESH)]
+    over: Annotated[Varied, _over]
 
 
 def requested(**wanted: Unpack[RequestFields]) -> Request:
     """The checked request. Raises RequestError."""
     refuse_unknown(wanted, RequestFields)
-    checked = {name: _CHECKED[name](value) for name, value in wanted.items()}
+    checked = {name: _fields()[name](value) for name, value in wanted.items()}
     data = wanted.get("data")
     return Request(**checked, data_title=data.title if isinstance(data, HeldTable) else None)
 
@@ -165,7 +167,7 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
 def usual_values(verb: Callable[..., object]) -> dict[str, object]:
     """The default of each keyword: the verb's own, and those of a request."""
     own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
-    return {name: getattr(Request(), name) for name in _CHECKED} | own
+    return {name: getattr(Request(), name) for name in _fields()} | own
 
 
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
@@ -176,7 +178,11 @@ def call_text(verb: Callable[..., object], positional: Sequence[object], given: 
     return f"{verb.__name__}({', '.join([*map(repr, positional), *said])})"
 
 
-# --- checks and conversions, by the name of the field --------------------------------------------------------------
+# --- checks and conversions ----------------------------------------------------------------------------------------
+
+
+def _as_given(given: object) -> object:
+    return given
 
 
 def _texts(option: str) -> Callable[[Any], tuple[str, ...]]:
@@ -205,26 +211,8 @@ def _data(given: Path | str | HeldTable | None) -> Path | None:
     return path
 
 
-_CHECKED: Mapping[str, Callable[[Any], Any]] = {
-    "formats": _texts("--formats"),
-    "formats_not": _texts("--formats-not"),
-    "datasets": _texts("--datasets"),
-    "operations": _texts("--operations"),
-    "webface": _webface,
-    "generated_webface": bool,
-    "data": _data,
-    "options": ReadOptions.checked,
-    "key": lambda given: given,
-    "rows": lambda given: at_least("--rows", given, 1),
-    "tracks": lambda given: tuple(map(_one_of("--track", "plain", "default", "equal"), texts("--track", given))),
-    "codecs": lambda given: several("--codecs", given, str, "('zstd', 'gzip')"),
-    "levels": lambda given: several("--levels", given, int, "(1, 3, 9)"),
-    "cache": _one_of("--cache", "warm", "cold"),
-    "threads": _one_of_or_none("--threads", "default", "1"),
-    "target": _one_of_or_none("--target", "pandas", "arrow"),
-    "strings": _one_of("--strings", "str", "object"),
-    "work_dirs": _folders,
-    "networks": lambda given: tuple(dict.fromkeys(map(_network, texts("--network", given)))),
-    "service": _one_of("--service", WARM, FRESH),
-    "over": _over,
-}
+@cache
+def _fields() -> dict[str, Callable[[Any], Any]]:
+    """Each keyword of a request with its check, in the order of Request."""
+    hints = get_type_hints(RequestFields, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in Request.__struct_fields__ if name in hints}

@@ -6,27 +6,18 @@ what is shown of them is that of reports.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-import msgspec
-
 from bench_runner.clock import now_ns
-from bench_runner.machine import environment
-from bench_runner.plan.chain import Plan
-from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
-from bench_runner.results.information import MachineInfo
-from bench_runner.results.records import Run
-from bench_runner.run.known import costs
-from bench_runner.run.known.length import Length, expected_length
+from bench_runner.results.records import Run, changed
 from bench_runner.run.measuring import machine_name, measure, new_folder
-from bench_runner.run.session import QUICK_BUDGET_S, Options, Watcher
-from bench_runner.suites import SUITES
+from bench_runner.run.options import QUICK_BUDGET_S, Options
+from bench_runner.run.watcher import Watcher
 from format_bench.api.own_table import takes_tables
+from format_bench.api.planning import planned, run_length
 from format_bench.api.report import check_matplotlib, files_of
 from format_bench.api.request import (
     RESULTS,
@@ -42,7 +33,6 @@ from format_bench.api.request import (
 from format_bench.errors import Interrupted, RequestError
 from format_bench.length_text import length_text
 from format_bench.progress import Silent
-from format_bench.understood import understood_lines
 from reports.analysis.frame import frame
 
 if TYPE_CHECKING:
@@ -128,7 +118,7 @@ def run(
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns
     watcher = watcher or Silent()
-    request = replace(requested(**wanted), quick=quick)
+    request = changed(requested(**wanted), quick=quick)
     if quick and rounds is not None:
         raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
     how = Options(
@@ -170,43 +160,3 @@ def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:
     if asked_s is None:
         return QUICK_BUDGET_S if quick else None
     return above_zero("--budget", asked_s, "seconds")
-
-
-def run_length(plan: Plan, options: Options) -> Length:
-    """How long measuring a plan will take here, as far as anything is known."""
-    machine = msgspec.convert(environment.machine_facts(options.machine), MachineInfo)
-    return expected_length(plan, options, costs.known(machine))
-
-
-def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
-    """The suites, each with those that put its question to other data; not where the request is about tables alone, or
-    about data of one's own."""
-    about_tables = request.target or request.tracks or request.webface or request.generated_webface
-    narrow = request.data or about_tables or request.strings != Request().strings
-    for name in suites:
-        yield name
-        if not narrow:
-            yield from SUITES[name].together
-
-
-def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
-    """All that the suites of these names would measure under the request. Your own data are read for it. Raises
-    RequestError, PlanError and DataError."""
-    if not suites:
-        raise RequestError(f"name a suite: {', '.join(SUITES)}\n  'list suites' says what each answers")
-    for name in suites:
-        if name not in SUITES:
-            near = difflib.get_close_matches(name, SUITES, n=1)
-            guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise RequestError(f"no suite is called {name!r}{guess}\n  there are: {', '.join(SUITES)}")
-    heard = watcher or Silent()
-    heard.stage("plan")
-    plan = make_plan(
-        [SUITES[name] for name in dict.fromkeys(_with_others(suites, request))],
-        request,
-        on_rows=lambda name, rows: heard.step(f"{name}: {rows:,} read", None),
-    )
-    for dataset in plan.datasets.values():
-        if dataset.understood:
-            heard.note("\n".join(understood_lines(dataset, title=request.data_title)))
-    return plan

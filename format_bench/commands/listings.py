@@ -87,7 +87,7 @@ def _datasets() -> Iterator[str]:
 
 def _cells() -> Iterator[str]:
     from bench_runner.plan.planning import make_plan
-    from bench_runner.plan.request import Request
+    from bench_runner.request import Request
 
     # One by one, because suites may have other numbers of rows of the same data set.
     for suite in SUITES.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +140,14 @@ def _print_suites() -> None:
 
 
 def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[str, Any]) -> None:
-    from bench_runner.run.session import Options
+    from bench_runner.results.records import changed
+    from bench_runner.run.options import Options
+    from format_bench.api.planning import planned, run_length
     from format_bench.api.request import requested
-    from format_bench.api.run import planned, run_length
     from format_bench.length_text import length_text
     from format_bench.progress import watching
 
-    request = replace(requested(**selection), quick=how["quick"])
+    request = changed(requested(**selection), quick=how["quick"])
     with watching() as watcher:
         plan = planned(suites, request, watcher)
     options = Options(**how)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from bench_runner.conditions import CONDITIONS, Conditions
 from bench_runner.data_kinds import kind_of_target
-from bench_runner.results.information import READ, SAVE, RequestInfo
+from bench_runner.results.information import READ, SAVE, RunInfo
 from bench_runner.results.records import Run
 from bench_runner.variants import Variant
 from reports.analysis.engines import is_about_calls
@@ -35,7 +35,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     if not table.conditions.network and variant.engine == "near-storage":
         # The suite has networks of its own.
         words += ["--network", "one-process"]
-    words += _request(run.info.request, table)
+    words += _request(run.info, table)
     if run.info.isolate == "spawn":
         words += ["--isolate", "spawn"]
     return f"{PROGRAM} {shlex.join(words)}"
@@ -76,14 +76,15 @@ def _conditions(table: Table) -> Iterator[str]:
             yield from () if asked is None else (condition.option, asked)
 
 
-def _request(request: RequestInfo, table: Table) -> Iterator[str]:
+def _request(info: RunInfo, table: Table) -> Iterator[str]:
     """What decided which variants and which data there were to choose from."""
+    request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):
             if values:
                 yield from (f"--{option}", ",".join(map(str, values)))
     if table.dataset == "webface" and request.webface:
-        yield from ("--webface", request.webface)
+        yield from ("--webface", str(request.webface))
     users_own = table.dataset.name in kind_of_target(table.conditions.target).own_datasets
     if users_own and request.data_path:
         yield from ("--data", request.data_path, *request.options.words())

@@ -28,7 +28,8 @@ from reports.analysis.near_storage.curves import has_curves
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
-from reports.analysis.varied.lines import Chart, charts_of
+from reports.analysis.varied.charts import Chart
+from reports.analysis.varied.lines import charts_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.information import SAVE, MaturityInfo
 from bench_runner.results.records import Failure, Run
 from bench_runner.results.statistics import CellSummary
 from bench_runner.variants import OperationName
 from reports.analysis.columns import Column
-from reports.analysis.tables import Row, Table
+from reports.analysis.tables import Row, Table, amount_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
@@ -40,6 +41,13 @@ LONG_NS = 10_000_000_000
 def stage_text(maturity: MaturityInfo) -> str:
     """How far a format has come, in a word or two: 'young', 'experimental, ours'."""
     return f"{maturity.stage}, ours" if maturity.ours else maturity.stage
+
+
+def title_of(run: Run, table: Table) -> str:
+    """What a table is about: its suite, its data and its conditions."""
+    several = len({sample.machine for sample in run.samples}) > 1
+    machine = f", machine {table.machine}" if several else ""
+    return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"
 
 
 def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:

@@ -1,6 +1,6 @@
 """Lines over a parameter as compact grids of text: a row for each variant, a column for each value, and who wins where.
 
-What they say is reports.analysis.varied.lines'; here it is put on a page.
+What they say is reports.analysis.varied's; here it is put on a page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from rich.text import Text
 
 from bench_runner.conditions import conditions_text
 from reports.analysis.sections import TITLES, Contents
-from reports.analysis.varied.lines import Chart, Line, crossover_texts, value_text
+from reports.analysis.varied.charts import Chart, Line
+from reports.analysis.varied.sentences import crossover_texts, value_text
 from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 

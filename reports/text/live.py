@@ -17,9 +17,8 @@ from bench_runner.variants import Variant
 from reports.analysis.columns import Column
 from reports.analysis.so_far import SoFar, was_tried
 from reports.analysis.tables import Row, Table, unit_of
-from reports.analysis.words import NOT_COUNTED, NOTHING, failure_text, rounds_text
+from reports.analysis.words import NOT_COUNTED, NOTHING, failure_text, rounds_text, title_of
 from reports.text.operations import figure_spread, figure_text, header_of, row_style
-from reports.text.terminal import title_of
 
 PENDING = "…"
 """Stands for a figure that is still to be measured."""
@@ -125,23 +124,6 @@ def status_line(doing: str, share: float | None, width: int) -> Text:
         done = round(_BAR * min(max(share or 0.0, 0.0), 1.0))
         line = Text.assemble(("━" * done, "bar.complete"), ("─" * (_BAR - done), "bar.back"), " ")
     return _cut(line.append(doing), width)
-
-
-def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
-    """'round 3, 2:10 min left, now: parquet on core'; without a time left 'data: core'."""
-    if seconds_left is None:
-        return f"{stage}: {step}" if step else stage
-    return f"{stage}, {clock_text(seconds_left)} left, now: {step}"
-
-
-def clock_text(seconds: float) -> str:
-    """'45 s', '3:20 min' or '1:05 h'."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
 
 
 def _told(so_far: SoFar, place: Cell) -> Text:

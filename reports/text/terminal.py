@@ -36,9 +36,9 @@ from reports.analysis.means import Means
 from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
-from reports.analysis.tables import Table, amount_text, unit_for
+from reports.analysis.tables import Table, unit_for
 from reports.analysis.units import Unit
-from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, titles
+from reports.analysis.words import NOTHING, WHOSE_CHOICES, notes, title_of, titles
 from reports.text.figures import show_figures
 from reports.text.lines import show_lines, show_throughput
 from reports.text.operations import further_grids, initials, main_grid
@@ -94,13 +94,6 @@ def _tables(page: Console, contents: Contents, table: Table) -> None:
     page.print(main_grid(contents.run, table))
     if not table.columns.further:
         print_lines(page, notes(contents.run, table))
-
-
-def title_of(run: Run, table: Table) -> str:
-    """What a table is about: its suite, its data and its conditions."""
-    several = len({sample.machine for sample in run.samples}) > 1
-    machine = f", machine {table.machine}" if several else ""
-    return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"
 
 
 def _further_operations(page: Console, contents: Contents, table: Table) -> None:

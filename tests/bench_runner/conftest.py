@@ -15,7 +15,7 @@ from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.registries import REGISTRIES
 from bench_runner.results.records import Conditions, Sample
-from bench_runner.run import chains
+from bench_runner.run import page_cache
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.worker.messages import AnyTask, Measured
@@ -136,7 +136,7 @@ def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(Outcome, "answer", settled)
-    monkeypatch.setattr(chains, "DEVICE_SLACK_BYTES", 10**8)
+    monkeypatch.setattr(page_cache, "DEVICE_SLACK_BYTES", 10**8)
 
 
 Executor = Callable[..., list[Sample]]

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from bench_runner.errors import PlanError, RunError
-from bench_runner.results.information import RequestInfo
+from bench_runner.request import Request
 from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER
 from bench_runner.variants import variant_of
@@ -33,7 +33,7 @@ CSV, PICKLE, XML = "csv[engine=pandas]", "pickle[engine=pandas]", "xml[engine=pa
 def made(**request: Any) -> Run:
     """Of one table, asked for like this."""
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=7)
-    return replace(run, info=changed(run.info, request=RequestInfo(**request)))
+    return replace(run, info=changed(run.info, request=Request(**request)))
 
 
 def of_variants(run: Run, *variants: str) -> Run:
@@ -258,7 +258,7 @@ def test_what_a_stored_run_lacks_is_named_with_what_measures_it(capsys: pytest.C
     assert "has no figure of: scan 1% by range, append 1,000 rows" in first
     assert "run access --datasets eq --operations 'read|take[rows=100,handle=kept]|scan[" in second
     own = takes()
-    request = changed(own.info.request, data="my file.csv", key="id")
+    request = changed(own.info.request, data=Path("my file.csv"), key="id")
     with pytest.raises(RunError, match=r"run access --data 'my file\.csv' --key id --operations"):
         recommend(stored=replace(own, info=changed(own.info, request=request)), uses={"scan": 1})
     other = make_run(datasets=("int",), tracks=("plain",), rounds=5)

@@ -15,9 +15,9 @@ import pytest
 
 import format_bench
 from bench_runner.clock import now_ns
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import RecordError, changed, read_run
-from bench_runner.run.session import QUICK_BUDGET_S, Options
+from bench_runner.run.options import QUICK_BUDGET_S, Options
 from format_bench import cli, compare, recommend, report, run
 from format_bench.api import run as running
 from format_bench.api.request import UNSAID, SharedFields, call_text, requested, result_folder, usual_values

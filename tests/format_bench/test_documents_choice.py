@@ -10,7 +10,7 @@ import pytest
 
 from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import changed
 from bench_runner.run import choosing
 from bench_runner.variants import is_raw_io

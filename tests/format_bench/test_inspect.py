@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench_runner.results.information import RequestInfo
+from bench_runner.request import Request
 from data_generator.imported.read_options import ReadOptions
 from format_bench import cli
 from format_bench.api.inspect import inspect
+from format_bench.api.planning import planned
 from format_bench.api.request import requested
-from format_bench.api.run import planned
 from format_bench.progress import Silent
 
 
@@ -139,4 +139,4 @@ def test_words_of_options_are_read_as_the_same_options() -> None:
     assert read_options(dict(context.params)) == options
     assert ReadOptions().words() == []
     assert json.loads(options.about()["read_options"])["columns"] == {"a b": "text", "c=d": "decimal(5,2)"}
-    assert RequestInfo(options=options).options == options
+    assert Request(options=options).options == options

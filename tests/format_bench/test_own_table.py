@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from bench_runner.plan.chain import Plan
-from bench_runner.plan.request import Request
-from bench_runner.results.information import RequestInfo
+from bench_runner.request import Request
 from bench_runner.results.records import read_run
 from data_generator.errors import DataError
 from format_bench import recommend, run
@@ -83,9 +82,9 @@ def test_an_answer_about_a_table_compares_it_with_no_file(monkeypatch: pytest.Mo
 
 
 def test_no_command_can_name_a_table_in_memory() -> None:
-    assert RequestInfo(data_title="pandas DataFrame in memory").data_path == "FILE"
-    assert RequestInfo(data="/home/me/sales.csv").data_path == "/home/me/sales.csv"
-    assert RequestInfo().data_path is None
+    assert Request(data_title="pandas DataFrame in memory").data_path == "FILE"
+    assert Request(data=Path("/home/me/sales.csv")).data_path == "/home/me/sales.csv"
+    assert Request().data_path is None
 
 
 @pytest.mark.slow

@@ -21,10 +21,10 @@ import click
 
 from bench_runner.data_kinds import TABLES
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.statistics import Ratio, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.run.trial import ROWS_VARIABLE
 from bench_runner.suites import SUITES
 from benchmarks.asv_settings import write_settings

@@ -19,11 +19,11 @@ import click
 
 from bench_runner.errors import BenchError
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Cell, Run, Sample, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.measuring import measure
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.run.side_by_side import rounds_there, turns
 from bench_runner.suites import SUITES
 from format_bench.progress import watching

@@ -22,11 +22,11 @@ from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import doctor
 from bench_runner.operations.operation import REPETITIONS
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Cell, Run, changed
 from bench_runner.results.statistics import CellSummary, Ratio, ranking, ratio_interval, summarise
 from bench_runner.run.measuring import PROJECT_ROOT, measure
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling.block import call_all
 from data_generator.cache import prepare

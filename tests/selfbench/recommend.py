@@ -19,10 +19,11 @@ from pathlib import Path
 import click
 
 from bench_runner.data_kinds import TABLES
-from bench_runner.plan.request import Request
-from bench_runner.results.records import Run, read_run
+from bench_runner.request import Request
+from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import measure_for_choice, measure_race
-from bench_runner.run.session import Options, Race
+from bench_runner.run.options import Options
+from bench_runner.run.session import Race
 from format_bench.progress import watching
 from reports.analysis.recommendation.candidates import questions
 from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights
@@ -101,7 +102,7 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
         for number, text in enumerate(WEIGHTINGS[1:], start=1):
             place = folder / str(number)
             place.mkdir()
-            chosen = replace(request, formats=tuple(_near(found.sifting, [text], may_win)))
+            chosen = changed(request, formats=tuple(_near(found.sifting, [text], may_win)))
             # Its sifting would have taken as long.
             same_budget = replace(options, budget_s=found.run.info.budget_s)
             race = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
@@ -114,7 +115,7 @@ def _measure_in_full(folder: Path, request: Request) -> None:
     race = Race(partial(_near, weightings=WEIGHTINGS, chosen=contending), None)
     with watching() as watcher:
         measure_race(
-            replace(request, formats_not=FAR),
+            changed(request, formats_not=FAR),
             Options(rounds=FULL_ROUNDS),
             folder,
             ["selfbench"],

@@ -12,10 +12,7 @@ import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -30,9 +27,10 @@ from bench_runner.run import probe_check
 from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept, noted, today
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
+from bench_runner.run.tasks import fidelity_task, import_task, scratch_folder
 from bench_runner.suites import codecs
 from bench_runner.worker.fidelity import ERROR
-from bench_runner.worker.messages import FidelityFound, FidelityTask, Imported, ImportTask
+from bench_runner.worker.messages import FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
 """Facts take no longer, so that the rounds of a long budget leave no more for them."""
@@ -119,7 +117,7 @@ def _check_probe(facts: Facts) -> None:
     bench = next(iter(session.benches.values()), None)
     if session.options.brief or session.info.probe is not None or bench is None:
         return
-    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step, probe_check.SHORT))
+    answers = list(probe_check.known_answers(bench.launcher, bench.folder, session.step, probe_check.SHORT))
     known = facts.kept.get(_probe_name(session), tuple[KnownAnswer, ...])
     if known is not None:
         noted(session.info, PROBE, known.measured, facts.kept.digest, new=False)
@@ -137,7 +135,7 @@ def _test_probe(facts: Facts) -> None:
     session.stage(PROBE)
     assert session.info.probe is not None
     bench = next(iter(session.benches.values()))
-    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.watcher.step, probe_check.LONG))
+    answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.step, probe_check.LONG))
     _keep(facts, PROBE, _probe_name(session), answers)
     _tell_probe(session, [*answers, *session.info.probe.known_answers])
 
@@ -201,11 +199,10 @@ def _time_imports(facts: Facts) -> None:
         if _is_spent(session):
             _warn_of_left_out(session, IMPORTS, {each.variant for each in facts.imports[number:]})
             break
-        session.watcher.step(chain.variant, None)
+        session.step(chain.variant, None)
         bench = session.bench(chain)
-        with _scratch(bench.folder) as scratch:
-            task = ImportTask(variant=chain.spelled, scratch=scratch, confine=scratch, printed=_printed(scratch))
-            outcome = bench.launcher.run(task, bench.limits(), spawn=True)
+        with scratch_folder(bench.folder) as folder:
+            outcome = bench.launcher.run(import_task(chain, folder), bench.limits(), spawn=True)
         if outcome.failure is not None:
             session.warn(f"{chain.variant}: {outcome.failure.reason}", "see what 'python -c \"import ...\"' says")
             continue
@@ -213,19 +210,6 @@ def _time_imports(facts: Facts) -> None:
         cost = ImportCost(imported.import_ns, imported.import_rss_bytes)
         _keep(facts, IMPORTS, _import_name(chain), cost, chain)
         _tell_import(session, chain, cost)
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """An empty folder for a job that measures nothing; gone afterwards, with what was printed beside it."""
-    with TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as own:
-        scratch = Path(own, "scratch")
-        scratch.mkdir()
-        yield scratch
-
-
-def _printed(scratch: Path) -> Path:
-    return scratch.with_name("printed")
 
 
 # --- losses ----------------------------------------------------------------------------------------------------
@@ -358,21 +342,13 @@ class _Lanes:
         """Each chain with what its probe said, in their order."""
         running = [self._pool.submit(self._ask, chain) for chain in chains]
         for chain, future in zip(chains, running, strict=True):
-            self._session.watcher.step(f"{chain.variant}, {chain.target.kind}", None)
+            self._session.step(f"{chain.variant}, {chain.target.kind}", None)
             yield chain, future.result()
 
     def _ask(self, chain: Chain) -> Outcome:
         bench = self._session.bench(chain)
-        with _scratch(bench.folder) as scratch:
-            task = FidelityTask(
-                variant=chain.spelled,
-                target=chain.target,
-                location=scratch,
-                scratch=scratch,
-                confine=scratch,
-                printed=_printed(scratch),
-            )
-            return self._launcher(bench.launcher).run(task, bench.limits())
+        with scratch_folder(bench.folder) as folder:
+            return self._launcher(bench.launcher).run(fidelity_task(chain, folder), bench.limits())
 
     def _launcher(self, like: Launcher) -> Launcher:
         own: dict[Launcher, Launcher] = self._own.__dict__.setdefault("launchers", {})

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.run.known.costs import Cost, KnownCosts
+from bench_runner.run.options import Options
 from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS
-from bench_runner.run.session import Options
 
 START_S = 8.0
 """What a run is expected to take before its data: libraries, a look at the machine, the short check of the probe."""

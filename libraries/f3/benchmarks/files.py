@@ -27,11 +27,11 @@ import pyarrow.parquet as pq
 from bench_runner.clock import cpu_ns, now_ns
 from bench_runner.machine.linux import high_water_bytes, own_memory, reset_high_water
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Cell
 from bench_runner.results.statistics import CellSummary, Ratio, ratio_interval, summarise
 from bench_runner.run.measuring import measure
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
 from format_bench.progress import watching

@@ -17,8 +17,8 @@ from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.throughput import QUERY, Series
 from reports.analysis.near_storage.ways import network_place, place_of
 from reports.analysis.units import Unit
+from reports.analysis.varied.charts import Axis, Chart, Line, Owner
 from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, crossovers
-from reports.analysis.varied.lines import Axis, Chart, Line, Owner
 
 GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
 _GB = 1e9

@@ -6,7 +6,7 @@ import pytest
 
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
 

@@ -14,7 +14,7 @@ from bench_runner.errors import PlanError
 from bench_runner.plan import candidates
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from bench_runner.suites.rules import WithCodecs
 from bench_runner.variants import variant_of

@@ -10,7 +10,7 @@ import pytest
 from bench_runner.errors import PlanError
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 
 

@@ -8,8 +8,8 @@ from bench_runner.errors import PlanError
 from bench_runner.plan import patterns
 from bench_runner.plan.patterns import alternatives, matches, names_in
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
 from bench_runner.registries import REGISTRIES
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 
 PARQUET = "parquet[engine=pyarrow,codec=none]"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from bench_runner.suites.suite import Suite
 

@@ -6,8 +6,8 @@ import pytest
 
 from bench_runner.errors import PlanError
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Over, Request
 from bench_runner.plan.sweeping import swept
+from bench_runner.request import Over, Request
 from bench_runner.suites import SUITES
 from bench_runner.suites.sweep import TRAITS
 from data_generator.catalogue import CATALOGUE, resolve

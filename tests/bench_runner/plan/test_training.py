@@ -8,10 +8,10 @@ import pytest
 
 from bench_runner.operations import operation_of
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
-from format_bench.api.run import planned
+from format_bench.api.planning import planned
 
 SHUFFLED, BLOCKS, STORED, BUFFER = (
     f"batches[rows=64,order={order}]" for order in ("shuffled", "blocks", "stored", "buffer")

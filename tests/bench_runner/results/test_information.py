@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench_runner.plan.request import Request
+from bench_runner.request import Over, Request
 from bench_runner.results.information import (
     MachineInfo,
     OperationInfo,
     ProbeInfo,
-    RequestInfo,
     RunInfo,
     RunWarning,
     information,
 )
 from bench_runner.results.records import RecordError, read_run
+from data_generator.imported.read_options import ReadOptions
 
 SCALARS = (
     msgspec.inspect.StrType,
@@ -51,6 +50,9 @@ def wrong_shapes(kind: msgspec.inspect.Type, place: str) -> Iterator[tuple[str, 
         yield place, {"an": "object"}
         for where, shape in wrong_shapes(kind.item_type, f"{place}[0]"):
             yield where, [shape]
+    elif isinstance(kind, msgspec.inspect.CustomType):
+        assert kind.cls is Path
+        yield place, 1
     else:
         assert isinstance(kind, SCALARS), kind
         yield place, ["a list"]
@@ -65,7 +67,7 @@ def test_every_part_is_tried() -> None:
     places = {place for place, _ in WRONG}
     assert {"$.machine.cores", "$.variants[...].capabilities[0]", "$.probe.known_answers[0].how"} <= places
     assert {f"$.{field.name}" for field in msgspec.structs.fields(RunInfo)} <= places
-    assert {f"$.request.{field.name}" for field in msgspec.structs.fields(RequestInfo)} <= places
+    assert {f"$.request.{field.name}" for field in msgspec.structs.fields(Request)} <= places
 
 
 def test_a_wrong_type_is_named_with_its_place(subtests: pytest.Subtests) -> None:
@@ -89,15 +91,16 @@ def test_what_another_version_adds_is_passed_over() -> None:
 
 
 def test_what_is_not_known_is_not_written_but_that_a_run_is_whole_is_said() -> None:
-    assert RunInfo().shape() == {"partial": False}
+    whatever = {"partial": False, "request": {"target": None}}
+    assert RunInfo().shape() == whatever
     assert RunInfo(id="x", machine=MachineInfo(cores=2), probe=ProbeInfo()).shape() == {
-        **{"id": "x", "partial": False},
+        **{"id": "x", **whatever},
         "machine": {"cores": 2},
     }
 
 
 def test_what_is_written_is_read_back() -> None:
-    told = RunInfo(id="x", request=RequestInfo(levels=(1, 3)), stages_ns={"rounds": 1})
+    told = RunInfo(id="x", request=Request(levels=(1, 3)), stages_ns={"rounds": 1})
     assert information(json.loads(json.dumps(told.shape()))) == told
 
 
@@ -126,7 +129,13 @@ def test_a_guest_says_so(told: str | None, virtual: bool) -> None:
     assert MachineInfo(virtualisation=told).is_virtual is virtual
 
 
-def test_all_that_a_user_can_ask_for_is_kept() -> None:
-    """A field that only the request has would be passed over when the run is stored."""
-    kept = {field.name for field in msgspec.structs.fields(RequestInfo)}
-    assert {field.name for field in dataclasses.fields(Request)} == kept
+def test_a_request_is_kept_as_it_was_made() -> None:
+    options = ReadOptions(decimal=",")
+    asked = Request(data=Path("sales.csv"), over=Over("nulls", ("0", "0.5")), options=options, levels=(1,))
+    for request in (asked, Request(target="pandas"), Request()):
+        assert information(json.loads(json.dumps(RunInfo(request=request).shape()))).request == request
+
+
+def test_a_request_without_a_target_is_of_a_version_that_had_pandas() -> None:
+    assert information({"request": {"rows": 1000}}).request == Request(rows=1000, target="pandas")
+    assert information({"request": {"rows": 1000, "target": None}}).request == Request(rows=1000)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench_runner.request import Request
 from bench_runner.results.information import (
     DataSetInfo,
     FolderInfo,
@@ -15,7 +16,6 @@ from bench_runner.results.information import (
     MachineInfo,
     OperationInfo,
     ProbeInfo,
-    RequestInfo,
     RooflineInfo,
     RooflineLine,
     RunInfo,
@@ -144,7 +144,7 @@ INFO = RunInfo(
     budget_s=600.0,
     timeout_s=60.0,
     isolate="forkserver",
-    request=RequestInfo(formats=("csv",), operations=("save",), rows=1000000),
+    request=Request(formats=("csv",), operations=("save",), rows=1000000),
     machine=MachineInfo(name="redacted", cpu="invented", cores=2, cpu_limit_cores=1.5, turbo=False),
     libraries={"pandas": "3.1.0"},
     commit="5e1f",
@@ -276,7 +276,7 @@ def test_names_that_are_values_are_stored_as_their_text(tmp_path: Path) -> None:
     cell = SAMPLES[0].cell
     SampleWriter(folder).append(changed(SAMPLES[0], operation=cell.operation, variant=cell.variant))
     assert read_run(folder).samples == (SAMPLES[0],)
-    assert RunInfo(request=RequestInfo(baseline=cell.variant)).shape()["request"] == {"baseline": str(cell.variant)}
+    assert RunInfo(request=Request(baseline=cell.variant)).shape()["request"]["baseline"] == str(cell.variant)
 
 
 def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_behind_it(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.suites import SUITES

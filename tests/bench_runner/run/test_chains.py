@@ -9,22 +9,18 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pyarrow as pa
 import pytest
 
-from bench_runner.machine import environment, linux
-from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Failure, Sample
-from bench_runner.run import rounds
-from bench_runner.run.chains import Bench, ChainFailed, _added_bytes, execute, refuse_more_than_one_core
+from bench_runner.machine import linux
+from bench_runner.results.records import Sample
+from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
-from bench_runner.run.prediction import Prediction
 from bench_runner.worker.messages import Measured, MeasureTask
-from bench_runner.worker.settle import Control, Readiness, Rest, Settler
+from bench_runner.worker.settle import Control, Readiness, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import Executor, Spawning, chain_of
@@ -444,38 +440,6 @@ def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, sing
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
 
 
-@pytest.mark.rule(9)
-def test_more_than_one_core_is_refused() -> None:
-    refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
-    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
-        refuse_more_than_one_core({"cpu_ns": 106, "wall_ns": 100})
-
-
-def test_calls_are_held_to_one_core_by_their_mean() -> None:
-    """One call of three took as long as 2.5 others, with as much CPU time."""
-    calls = {"wall_ns": 100, "repetitions": 3, "calls_ns": 450}
-    refuse_more_than_one_core({**calls, "cpu_ns": 150})
-    with pytest.raises(ChainFailed, match=r"1\.06 cores"):
-        refuse_more_than_one_core({**calls, "cpu_ns": 159})
-
-
-def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
-    """A short call ends between two looks from outside."""
-    measured = Measured(
-        started_ns=0,
-        private_before_bytes=10,
-        private_end_bytes=50,
-        resident_before_bytes=0,
-        rest=Rest(Control(1, 1), settled=True, settle_ns=0),
-        collected=False,
-        figures={},
-    )
-    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 40
-    assert _added_bytes(Outcome(peak_private_bytes=70), measured) == 60
-    measured.private_end_bytes = 5
-    assert _added_bytes(Outcome(peak_private_bytes=0), measured) == 0
-
-
 @pytest.mark.rule(13)
 def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:
     """Rule 13: 100 MB taken and given back within a save are seen from outside and by the kernel."""
@@ -514,58 +478,6 @@ def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench, launche
     save, read = run_faulty("spy", on=replace(bench, launcher=Spawning(launcher, "save")))
     assert read.fidelity == "exact"
     assert SAVE_SLEEP_NS <= save.figures["wall_ns"] < SAVE_SLEEP_NS + NOISE_NS
-
-
-def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
-    """Of a save and a read that take as long."""
-    return Prediction({"save": wall_ns, "read": wall_ns}, peak_bytes, size_bytes)
-
-
-TOO_MUCH = [
-    (predicted(10**9, 699_000_000, 800_000_000), ""),
-    (predicted(10**9, 701_000_000, 0), "memory"),
-    (predicted(10**9, 0, 901_000_000), "disk"),
-    (predicted(20 * 10**9, 0, 0), ""),
-    (predicted(21 * 10**9, 0, 0), "timeout"),
-]
-
-
-@pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
-@pytest.mark.rule(5)
-def test_what_the_machine_cannot_bear_is_not_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
-) -> None:
-    """Rule 5: 80 % of 1 GB less a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s."""
-    monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
-    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
-    chain = SimpleNamespace(dataset="test")
-    session = SimpleNamespace(
-        datasets={"test": SimpleNamespace(size_bytes=10**8)},
-        bench=lambda chain: SimpleNamespace(folder=tmp_path),
-        options=SimpleNamespace(timeout_s=10.0),
-    )
-    refused = rounds._too_much(session, chain, prediction)
-    assert (refused.kind if refused else "") == kind
-
-
-@pytest.mark.rule(5)
-def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch, faulty: None) -> None:
-    small, huge = chain_of("faulty"), chain_of("faulty[codec=zstd]")
-    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
-    prediction = predicted(10**9, 0, 0)
-    kept: list[tuple[Chain, Failure]] = []
-    monkeypatch.setattr(rounds, "_predicted", lambda session, chain: prediction)
-    monkeypatch.setattr(rounds, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
-    session = SimpleNamespace(
-        plan=SimpleNamespace(chains=(small, huge)),
-        options=SimpleNamespace(quick=False),
-        datasets={"test": SimpleNamespace(name="test", rows=10**6, size_bytes=10**8)},
-        stage=lambda text: None,
-        watcher=SimpleNamespace(step=lambda text, seconds_left: None),
-        keep_reason=lambda chain, failure: kept.append((chain, failure)),
-    )
-    assert rounds.pilot_round(session) == {small: prediction}
-    assert kept == [(huge, failure)]
 
 
 def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset, faulty: None) -> None:

@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 from bench_runner.data_kinds import IMAGES, TABLES, DataKind
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import changed, read_run
 from bench_runner.run import choosing
-from bench_runner.run.session import Options
+from bench_runner.run.options import Options
 from format_bench import cli, recommend, run
 from tests.reports.factory import make_run, make_sample, write_run
 

@@ -24,8 +24,9 @@ from bench_runner.results.records import SampleWriter
 from bench_runner.run import device_probe
 from bench_runner.run.chains import Bench
 from bench_runner.run.device_probe import AFTER, BEFORE
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier
-from bench_runner.run.session import Options, Session
+from bench_runner.run.session import Session
 from bench_runner.suites import Suite
 from bench_runner.suites.rules import EveryFormat
 from data_generator.cache import StoredDataset

@@ -211,18 +211,15 @@ def test_working_folders_of_a_killed_process_are_removed(tmp_path: Path) -> None
 
 
 def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
-    from bench_runner.run.measuring import Heeding, Stopped, signals_stop
-    from format_bench.progress import Silent
+    from bench_runner.run.interruption import Stopped, stopped_by_signals
 
-    heeding = Heeding(Silent())
-    with signals_stop(heeding):
-        heeding.step("before", None)
+    with stopped_by_signals() as stop:
+        stop.check()
         with contextlib.suppress(KeyboardInterrupt):
             # SIGINT is ignored in what a script has begun in the background, and stays so.
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Stopped, match="SIGTERM"):
-            heeding.step("after", None)
-        heeding.stage("end")
+            stop.check()
 
 
 @pytest.mark.slow

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bench_runner.errors import OperationFailed
 from bench_runner.machine import linux
 from bench_runner.results.statistics import summarise
-from bench_runner.run.chains import Bench, ChainFailed, _device_doubt
+from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Outcome
+from bench_runner.run.page_cache import device_doubt
 from bench_runner.worker.messages import Measured, MeasureTask
 from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_chains import Spying
@@ -45,14 +47,13 @@ def test_what_the_device_gave_proves_the_cache(
     wanted: str, size_bytes: int, fetched_bytes: int, seconds: float, proven: bool
 ) -> None:
     """Rule 14."""
-    wall_ns = int(seconds * 1e9)
-    figures = {"device_read_bytes": fetched_bytes, "wall_ns": wall_ns}
+    asked = {"needed_bytes": size_bytes, "size_bytes": size_bytes, "wall_ns": int(seconds * 1e9)}
     if wanted == "cold" and not proven:
-        with pytest.raises(ChainFailed, match="a cold read fetched only") as raised:
-            _device_doubt(figures, wanted, size_bytes)
+        with pytest.raises(OperationFailed, match="a cold read fetched only") as raised:
+            device_doubt(wanted, fetched_bytes=fetched_bytes, **asked)
         assert raised.value.failure.kind == "cache"
         return
-    doubt = _device_doubt(figures, wanted, size_bytes)
+    doubt = device_doubt(wanted, fetched_bytes=fetched_bytes, **asked)
     assert doubt == ("" if proven else f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device")
 
 
@@ -65,12 +66,14 @@ def test_of_a_part_what_became_resident_came_from_the_device(
     distinct_bytes: int, fetched_bytes: int, proven: bool
 ) -> None:
     """Rule 14: how much a part needs is for the format to know."""
-    figures = {"device_read_bytes": fetched_bytes, "distinct_bytes": distinct_bytes, "wall_ns": 1_000}
+    asked = {"needed_bytes": distinct_bytes, "size_bytes": 100_000_000, "wall_ns": 1_000}
     if proven:
-        assert _device_doubt(figures, "cold", 100_000_000, part=True) == ""
+        assert device_doubt("cold", fetched_bytes=fetched_bytes, **asked) == ""
         return
-    with pytest.raises(ChainFailed, match=f"fetched only {fetched_bytes:,} of {max(distinct_bytes, 1):,} bytes"):
-        _device_doubt(figures, "cold", 100_000_000, part=True)
+    with pytest.raises(OperationFailed, match=f"fetched only {fetched_bytes:,} of {max(distinct_bytes, 1):,} bytes"):
+        device_doubt("cold", fetched_bytes=fetched_bytes, **asked)
+    if distinct_bytes == 0:
+        assert device_doubt("cold", fetched_bytes=0, served=True, **asked) == ""
 
 
 @pytest.mark.disk

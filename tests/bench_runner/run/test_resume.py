@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import lzma
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from bench_runner.errors import RunError
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
 from bench_runner.results.records import (
     Conditions,
@@ -26,13 +27,15 @@ from bench_runner.results.records import (
     read_run,
     write_run_info,
 )
-from bench_runner.run import measuring, rounds
+from bench_runner.run import measuring, session
+from bench_runner.run.options import Options
 from bench_runner.run.prediction import Prediction
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data, whole
 from bench_runner.run.schedule import Schedule
-from bench_runner.run.session import Options
+from bench_runner.run.session import Session
 from bench_runner.run.work_folder import open_locked
 from format_bench import cli
+from format_bench.progress import Silent
 
 INFO: dict[str, Any] = {
     "id": "a run",
@@ -167,13 +170,12 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
     earlier = earlier_part(tmp_path, NOW)
     for number, size in rows:
         found = earlier.execution(CHAIN, CHAIN.conditions, number, size)
-        assert found is not None
         assert [(one.operation, one.round, one.rows) for one in found] == [
             ("save", number, size),
             ("read", number, size),
         ]
-    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 20_000) is None
-    assert earlier.execution(CHAIN, CHAIN.conditions, 2, 100_000) is None
+    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 20_000) == []
+    assert earlier.execution(CHAIN, CHAIN.conditions, 2, 100_000) == []
 
 
 @pytest.mark.parametrize(
@@ -189,12 +191,12 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
 def test_another_chain_has_no_execution(tmp_path: Path, other: dict[str, Any]) -> None:
     earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), NOW)
     asked = {"chain": CHAIN, "conditions": CHAIN.conditions} | other
-    assert earlier.execution(asked["chain"], asked["conditions"], 1, 100_000) is None
+    assert earlier.execution(asked["chain"], asked["conditions"], 1, 100_000) == []
 
 
 def test_a_run_that_begins_has_nothing() -> None:
     earlier = Earlier()
-    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000) is None
+    assert earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000) == []
     assert earlier.next_position == 0
     assert earlier.fidelity == set()
     refuse_other_data(earlier, {"eq": "d" * 64})
@@ -205,7 +207,7 @@ def test_a_reason_is_no_execution(tmp_path: Path) -> None:
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
     earlier = earlier_part(written(tmp_path, *reasons), NOW)
-    assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) is None
+    assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) == []
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
     less_free = changed(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, less_free)
@@ -222,9 +224,7 @@ def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
         folder.mkdir()
         earlier = earlier_part(written(folder, *samples), NOW)
         schedule = Schedule({CHAIN: prediction}, seed=7, rounds=1)
-        known = earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000)
-        assert known is not None
-        schedule.progress[CHAIN].add(known)
+        schedule.progress[CHAIN].add(earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000))
         assert schedule.due(2) == due
 
 
@@ -240,31 +240,32 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         asked.append(tuple(wanted))
         serving = {"read"} - {*chain.operations} | ({"save"} if not {"save", "read"} & {*wanted} else set())
         return [
-            sample(operation, given["round_number"], given["rows"], in_service=operation in serving)
-            for operation in chain.needed_for(wanted)
+            sample(operation, given["round_number"], given["rows"], in_service=operation in serving, position=position)
+            for position, operation in enumerate(chain.needed_for(wanted), given["position"])
         ]
 
-    monkeypatch.setattr(rounds, "execute", execute)
+    monkeypatch.setattr(session, "execute", execute)
     return asked
 
 
 def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
     """One execution, in round 1, of a run that goes on in this folder; what is measured is kept there."""
-    writer = SampleWriter(folder)
-    session: Any = SimpleNamespace(
-        earlier=earlier_part(folder, NOW),
-        position=earlier_part(folder, NOW).next_position,
-        public=lambda conditions: conditions,
-        bench=lambda chain: None,
-        datasets={"eq": None},
+    earlier = earlier_part(folder, NOW)
+    nothing: Any = None
+    going_on = Session(
+        plan=nothing,
+        options=Options(),
+        folder=folder,
+        writer=SampleWriter(folder),
+        watcher=Silent(),
+        info=RunInfo(),
+        machine="lab",
+        datasets={"eq": nothing},
+        benches=defaultdict(lambda: nothing),
+        earlier=earlier,
+        position=earlier.next_position,
     )
-
-    def keep(samples: Sequence[Sample]) -> None:
-        numbered = enumerate(samples, session.position)
-        writer.append(*(changed(each, position=position) for position, each in numbered))
-
-    session.keep = keep
-    return rounds._execution(session, chain, rows=100_000, round_number=1, need_bytes=0, wanted=wanted)
+    return going_on.execution(chain, rows=100_000, round_number=1, need_bytes=0, wanted=wanted)
 
 
 def test_what_is_whole_is_not_measured_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
@@ -324,7 +325,6 @@ def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...
     pilot.mkdir()
     written(pilot, *(changed(each, round=0) for each in (sample("save", 0), sample("read", 0), failing)))
     found = earlier_part(pilot, NOW).execution(more, CHAIN.conditions, 0, 100_000)
-    assert found is not None
     assert whole(found) == {"save", "read", PROJECT}
 
 

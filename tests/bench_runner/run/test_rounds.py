@@ -1,8 +1,8 @@
-"""Rule 15 put together: what has a pilot round, who races, and when it ends. Nothing is executed here."""
+"""Rule 15 put together: pilot round, races, budgets, and when rounds end. Nothing is executed here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,12 +10,19 @@ from typing import Any
 
 import pytest
 
-from bench_runner.plan.chain import Chain
+from bench_runner.errors import Failure
+from bench_runner.machine import environment
+from bench_runner.plan.chain import Chain, Plan
+from bench_runner.results.information import RunInfo
 from bench_runner.results.records import Sample, changed
-from bench_runner.run import rounds
+from bench_runner.run import budget, pilot, rounds
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
+from bench_runner.run.options import Options
+from bench_runner.run.pilot import pilot_round
 from bench_runner.run.prediction import Prediction, used_bytes, without_pilot
-from bench_runner.run.session import Options, Race
+from bench_runner.run.resume import Earlier
+from bench_runner.run.session import Race, Session
+from format_bench.progress import Silent
 from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
 
 CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("raw-io")]
@@ -26,37 +33,41 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """(variant, round, rows) of each execution that was asked for; each takes a second, without noise."""
     asked: list[tuple[str, int, int]] = []
 
-    def execution(session: Any, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
+    def execution(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
         asked.append((of.variant, round_number, rows))
         return samples(of, (SECOND, SECOND), round_number)
 
-    monkeypatch.setattr(rounds, "_execution", execution)
-    monkeypatch.setattr(rounds, "read_run", lambda folder: "the run so far")
-    monkeypatch.setattr(rounds, "_too_much", lambda *given: None)
+    monkeypatch.setattr(Session, "execution", execution)
+    monkeypatch.setattr(Session, "save_info", lambda self: None)
+    monkeypatch.setattr("bench_runner.run.race.read_run", lambda folder: "the run so far")
+    monkeypatch.setattr(pilot, "_too_much", lambda *given: None)
     return asked
 
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
-    dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
-    nobody = SimpleNamespace(step=lambda *given: None, part_done=lambda folder: None)
-    how = Options(**options)
-    return SimpleNamespace(
-        race=race,
-        options=how,
-        budget_ends_ns=lambda share=1.0: (
-            None if how.budget_s is None else (how.began_ns or 0) + int(share * how.budget_s * SECOND)
-        ),
-        seed=1,
+    """Of a run of CHAINS whose budget begins at 0 of the clock."""
+    nothing: Any = None
+    dataset: Any = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
+    return Session(
+        plan=Plan((), {}, tuple(CHAINS)),
+        options=Options(**options),
         folder=Path("nowhere"),
+        writer=nothing,
+        watcher=Silent(),
+        info=RunInfo(seed=1),
+        machine="lab",
         datasets={"eq": dataset},
-        plan=SimpleNamespace(chains=CHAINS),
-        watcher=nobody,
-        costs=KnownCosts(),
-        stage=lambda name: None,
-        save_info=lambda: None,
-        public=lambda conditions: conditions,
-        earlier=SimpleNamespace(execution=lambda *asked: None),
+        benches={},
+        earlier=Earlier(),
+        position=0,
+        race=race,
+        began_ns=0,
     )
+
+
+def clock_says(monkeypatch: pytest.MonkeyPatch, now_ns: Callable[[], float]) -> None:
+    for module in (rounds, budget):
+        monkeypatch.setattr(module, "now_ns", now_ns)
 
 
 def ran(executed: Sequence[tuple[str, int, int]], variant: str) -> list[int]:
@@ -83,7 +94,7 @@ def test_a_race_whose_budget_is_short_halves_the_field(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight variants and raw I/O take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     ranked = [f"v{number}" for number in range(8)]
     chains = [chain("raw-io"), *map(chain, ranked)]
     race = Race(lambda run: ranked, None)
@@ -98,21 +109,27 @@ def test_a_race_whose_budget_is_short_halves_the_field(
     assert [ran(executed, each) for each in ranked[4:]] == [[1]] * 4
 
 
+def test_rounds_that_the_user_fixed_are_a_races_too(executed: list[tuple[str, int, int]]) -> None:
+    race = Race(lambda run: [each.variant for each in CHAINS], None)
+    rounds.count_rounds(session(race, rounds=6), {each: prediction(1) for each in CHAINS})
+    assert ran(executed, "csv") == [1, 2, 3, 4, 5, 6]
+
+
 @pytest.mark.parametrize("ranked", [[f"v{number}" for number in range(8)], [f"v{number}" for number in range(7)]])
 def test_who_was_never_counted_is_not_dropped_for_it(
     ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The machine was not at rest when v7 had its first round, or it failed and is not ranked: nobody knows that it is
     the last."""
-    told = rounds._execution
+    told = Session.execution
 
-    def execution(session: Any, of: Chain, **asked: Any) -> list[Sample]:
-        found = told(session, of, **asked)
+    def execution(self: Session, of: Chain, **asked: Any) -> list[Sample]:
+        found = told(self, of, **asked)
         restless = of.variant == "v7" and asked["round_number"] == 1
         return samples(of, (SECOND, SECOND), 1, unsettled=True) if restless else found
 
-    monkeypatch.setattr(rounds, "_execution", execution)
-    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    monkeypatch.setattr(Session, "execution", execution)
+    clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     race = Race(lambda run: ranked, None)
     chains = [chain("raw-io"), *(chain(f"v{number}") for number in range(8))]
     rounds.count_rounds(session(race, budget_s=50.0), {each: prediction(1) for each in chains})
@@ -125,7 +142,7 @@ def test_what_came_before_the_rounds_is_spent_of_the_budget(
     before_s: int, counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A round of all takes 8 s of 50; the first is taken in full, however late it is."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: (before_s + 2 * len(executed)) * SECOND)
+    clock_says(monkeypatch, lambda: (before_s + 2 * len(executed)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == counted
 
@@ -136,7 +153,7 @@ def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
 ) -> None:
     """Round 1 takes 2 + 2 + 5 + 2 s. Of 50 s are 39 left: four more rounds of all would take 44 s, without csv 24 s."""
     seconds = {"csv": 5}
-    monkeypatch.setattr(rounds, "now_ns", lambda: sum(seconds.get(name, 2) for name, _, _ in executed) * SECOND)
+    clock_says(monkeypatch, lambda: sum(seconds.get(name, 2) for name, _, _ in executed) * SECOND)
     rounds.count_rounds(session(None, rounds=5, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "feather") == ran(executed, "orc") == ran(executed, "raw-io")[:5] == [1, 2, 3, 4, 5]
     assert 1 <= len(ran(executed, "csv")) < 5
@@ -147,7 +164,7 @@ def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A second round takes 38 s too long: what comes behind the rounds keeps its share of the time."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
+    clock_says(monkeypatch, lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert [number for _, number, _ in executed] == [1, 1, 1, 1, 2, 2]
 
@@ -162,7 +179,7 @@ def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
     sifting: Any = SimpleNamespace(samples=[*whole, *half])
-    predictions = rounds.pilot_round(session(Race(lambda run: (), sifting), rows=60_000))
+    predictions = pilot_round(session(Race(lambda run: (), sifting), rows=60_000))
     assert executed == [("csv", 0, 12_000), ("raw-io", 0, 12_000)]
     # By a straight line from the sifting's 100 rows.
     assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
@@ -175,7 +192,7 @@ def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[st
     sifting: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
     race = session(Race(lambda run: (), sifting), rows=60_000)
     race.plan = SimpleNamespace(chains=[one])
-    assert set(rounds.pilot_round(race)) == {one}
+    assert set(pilot_round(race)) == {one}
     assert executed == []
 
 
@@ -185,12 +202,12 @@ def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(execute
     cost = Cost(rows=100_000, timed_ns=4 * SECOND, verified_ns=0, fixed_ns=0)
     seen = Costs({"read csv warm default pandas eq": [cost]})
     run.costs = KnownCosts(seen)
-    predictions = rounds.pilot_round(run)
+    predictions = pilot_round(run)
     assert executed == []
     assert {each.peak_bytes for each in predictions.values()} == {10 * 40 * 50_000}
     assert predictions[chain("csv")].walls_ns == {"save": 0, "read": 2 * SECOND}
     assert predictions[chain("orc")].walls_ns == {"save": 0, "read": 0}
-    rounds.pilot_round(session(None, rows=50_001))
+    pilot_round(session(None, rows=50_001))
     assert len(executed) == len(CHAINS)
 
 
@@ -199,8 +216,59 @@ def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tupl
     for quick in (True, False):
         run = session(None, quick=quick)
         run.datasets["eq"].size_bytes = 40_000_000
-        assert set(rounds.pilot_round(run)) == set(CHAINS)
+        assert set(pilot_round(run)) == set(CHAINS)
         assert len(executed) == (0 if quick else len(CHAINS))
+
+
+def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
+    """Of a save and a read that take as long."""
+    return Prediction({"save": wall_ns, "read": wall_ns}, peak_bytes, size_bytes)
+
+
+TOO_MUCH = [
+    (predicted(10**9, 699_000_000, 800_000_000), ""),
+    (predicted(10**9, 701_000_000, 0), "memory"),
+    (predicted(10**9, 0, 901_000_000), "disk"),
+    (predicted(20 * 10**9, 0, 0), ""),
+    (predicted(21 * 10**9, 0, 0), "timeout"),
+]
+
+
+@pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
+@pytest.mark.rule(5)
+def test_what_the_machine_cannot_bear_is_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
+) -> None:
+    """Rule 5: 80 % of 1 GB less a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s."""
+    monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
+    run: Any = SimpleNamespace(
+        datasets={"eq": SimpleNamespace(size_bytes=10**8)},
+        bench=lambda chain: SimpleNamespace(folder=tmp_path),
+        options=SimpleNamespace(timeout_s=10.0),
+    )
+    refused = pilot._too_much(run, chain("csv"), prediction)
+    assert (refused.kind if refused else "") == kind
+
+
+@pytest.mark.rule(5)
+def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    small, huge = chain("csv"), chain("xml")
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    prediction = predicted(10**9, 0, 0)
+    kept: list[tuple[Chain, Failure]] = []
+    monkeypatch.setattr(pilot, "_predicted", lambda session, chain: prediction)
+    monkeypatch.setattr(pilot, "_too_much", lambda session, chain, prediction: failure if chain is huge else None)
+    run: Any = SimpleNamespace(
+        plan=SimpleNamespace(chains=(small, huge)),
+        options=SimpleNamespace(quick=False),
+        datasets={"eq": SimpleNamespace(name="eq", rows=10**6, size_bytes=10**8)},
+        stage=lambda text: None,
+        step=lambda text, seconds_left: None,
+        keep_reason=lambda chain, failure: kept.append((chain, failure)),
+    )
+    assert pilot_round(run) == {small: prediction}
+    assert kept == [(huge, failure)]
 
 
 @pytest.mark.parametrize(("budget_s", "again"), [(6.0, []), (100.0, [2, 3])])
@@ -209,13 +277,13 @@ def test_a_quick_run_on_a_restless_machine_keeps_its_budget(
 ) -> None:
     """One round of everything, slow or not; what was not counted has two more where they fit."""
 
-    def unsettled(session: Any, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
+    def unsettled(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
         executed.append((of.variant, round_number, rows))
         wall = 20 * SECOND if of.variant.startswith("csv") else SECOND
         return samples(of, (wall, wall), round_number, unsettled=True)
 
-    monkeypatch.setattr(rounds, "_execution", unsettled)
-    monkeypatch.setattr(rounds, "now_ns", lambda: sum(20 if name == "csv" else 1 for name, _, _ in executed) * SECOND)
+    monkeypatch.setattr(Session, "execution", unsettled)
+    clock_says(monkeypatch, lambda: sum(20 if name == "csv" else 1 for name, _, _ in executed) * SECOND)
     unknown = {each: without_pilot({"save": 0, "read": 0}, 1000) for each in CHAINS}
     rounds.count_rounds(session(None, quick=True, budget_s=budget_s), unknown)
     assert {each: ran(executed, each) for each in ("feather", "csv")} == {"feather": [1, *again], "csv": [1, *again]}
@@ -233,7 +301,7 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
 ) -> None:
     """The others have all their rounds, or as many as leave time for it, but five at least if all of the budget has
     room for them: fewer give no verdict. In between it is told."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     told: list[int] = []
     run = session(None, rounds=asked, budget_s=budget_s)
     run.watcher.part_done = lambda folder: told.append(len(executed))
@@ -250,7 +318,7 @@ def test_slow_variants_leave_the_others_half_of_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A round of all but csv takes 6 s, one of csv more than there is."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: 2 * SECOND * len(executed))
+    clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     costs = {each: prediction(1) for each in CHAINS if each.variant != "csv"} | {CHAINS[2]: prediction(200)}
     rounds.count_rounds(session(None, rounds=9, budget_s=84.0), costs)
     begun = [variant for variant, _, _ in executed].index("csv")
@@ -263,10 +331,10 @@ def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
 ) -> None:
     """They waited for round 4 then, and for round 6 now. Five rounds were asked for; where there is no time for them,
     the one that is there will do."""
-    monkeypatch.setattr(rounds, "now_ns", lambda: SECOND * len(executed))
+    clock_says(monkeypatch, lambda: SECOND * len(executed))
     run, slow = session(None, rounds=5, budget_s=budget_s), CHAINS[2]
     before = samples(slow, (SECOND, SECOND), 4)
-    run.earlier = SimpleNamespace(execution=lambda of, how, number, rows: before if (of, number) == (slow, 4) else None)
+    run.earlier = SimpleNamespace(execution=lambda of, how, number, rows: before if (of, number) == (slow, 4) else [])
     costs = {each: prediction(0.2) for each in CHAINS[:2]} | {CHAINS[3]: prediction(0.1), slow: prediction(9)}
     rounds.count_rounds(run, costs)
     assert ran(executed, "csv") == again
@@ -279,11 +347,11 @@ def test_what_a_resumed_run_has_is_not_charged_to_its_budget(
     """A round of all takes 8 s, so 25 s are enough for three; what is there takes none of it."""
     run = session(None, rounds=5, budget_s=25.0)
 
-    def execution(of: Chain, how: object, number: int, rows: int) -> list[Sample] | None:
-        return samples(of, (SECOND, SECOND), number) if number in known else None
+    def execution(of: Chain, how: object, number: int, rows: int) -> list[Sample]:
+        return samples(of, (SECOND, SECOND), number) if number in known else []
 
     run.earlier = SimpleNamespace(execution=execution)
-    monkeypatch.setattr(rounds, "now_ns", lambda: sum(2 * SECOND for _, at, _ in executed if at not in known))
+    clock_says(monkeypatch, lambda: sum(2 * SECOND for _, at, _ in executed if at not in known))
     rounds.count_rounds(run, {each: prediction(1) for each in CHAINS})
     assert [ran(executed, each) for each in ("feather", "orc", "csv")] == [counted] * 3
 
@@ -293,14 +361,14 @@ def test_memory_is_made_ready_for_what_was_used(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs: list[int] = []
-    told = rounds._execution
+    told = Session.execution
 
-    def execution(session: Any, of: Chain, *, need_bytes: int, **asked: Any) -> list[Sample]:
+    def execution(self: Session, of: Chain, *, need_bytes: int, **asked: Any) -> list[Sample]:
         needs.append(need_bytes)
-        found = told(session, of, **asked)
+        found = told(self, of, **asked)
         return [changed(each, figures={**each.figures, "peak_private_bytes": 3000}) for each in found]
 
-    monkeypatch.setattr(rounds, "_execution", execution)
+    monkeypatch.setattr(Session, "execution", execution)
     rounds.count_rounds(session(None, rounds=2), {CHAINS[0]: Prediction({"save": 1, "read": 1}, 10**9, 10**6)})
     assert needs[0] == 10**9 + 10**6
     assert needs[1] == 3000 + used_bytes(samples(CHAINS[0], (1, 1), 1)) - 7
@@ -310,14 +378,14 @@ def test_what_only_the_first_round_shows_to_be_slow_waits_from_then_on(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0]
-    told = rounds._execution
+    told = Session.execution
 
-    def execution(session: Any, of: Chain, **asked: Any) -> list[Sample]:
+    def execution(self: Session, of: Chain, **asked: Any) -> list[Sample]:
         clock[0] += (20 if of.variant == "csv" else 1) * SECOND
-        return told(session, of, **asked)
+        return told(self, of, **asked)
 
-    monkeypatch.setattr(rounds, "_execution", execution)
-    monkeypatch.setattr(rounds, "now_ns", lambda: clock[0])
+    monkeypatch.setattr(Session, "execution", execution)
+    clock_says(monkeypatch, lambda: clock[0])
     costs = {each: without_pilot({"save": 0, "read": 0}, 1000) for each in CHAINS}
     rounds.count_rounds(session(None, rounds=5, budget_s=80.0), costs)
     assert ran(executed, "feather") == ran(executed, "orc") == [1, 2, 3, 4, 5]

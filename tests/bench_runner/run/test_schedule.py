@@ -11,8 +11,10 @@ import pytest
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Conditions, Failure, Sample, changed
+from bench_runner.run.budget import late, with_verdicts, within_budget
 from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict, without_pilot
-from bench_runner.run.schedule import Progress, Schedule, in_front, late, looks, racing, with_verdicts, within_budget
+from bench_runner.run.race import MOST_RACE_ROUNDS, in_front, looks, racing
+from bench_runner.run.schedule import Progress, Schedule
 
 SECOND = 10**9
 
@@ -342,7 +344,7 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 def test_a_race_goes_on_for_whoever_is_let_run() -> None:
     """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; raw I/O is with them."""
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
-    schedule = Schedule(chains, seed=1, rounds=None, race=True)
+    schedule = Schedule(chains, seed=1, rounds=MOST_RACE_ROUNDS)
     let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
     ran: dict[str, list[int]] = {}
     for number in range(1, 17):
@@ -353,11 +355,6 @@ def test_a_race_goes_on_for_whoever_is_let_run() -> None:
             ran.setdefault(each.variant, []).append(number)
     assert ran["feather"] == ran["raw-io"] == [*range(1, 15)]
     assert ran["orc"] == [*range(1, 10), 12, 13, 14]
-
-
-def test_rounds_that_the_user_fixed_are_a_races_too() -> None:
-    ran = rounds_run(Schedule({chain("csv"): prediction(1)}, seed=1, rounds=6, race=True))
-    assert ran["csv"] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_race_looks_at_growing_intervals() -> None:

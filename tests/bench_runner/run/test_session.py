@@ -16,9 +16,10 @@ from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.results.information import MachineInfo, RunInfo
 from bench_runner.results.records import Cell, Run, Sample, SampleWriter, read_run, write_run_info
-from bench_runner.run.measuring import Heeding
+from bench_runner.run.interruption import Stopped
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier
-from bench_runner.run.session import Options, Session
+from bench_runner.run.session import Session
 
 
 class Told:
@@ -58,7 +59,7 @@ def session(folder: Path, watcher: Told, earlier: Earlier | None = None) -> Sess
         options=Options(machine="lab"),
         folder=folder,
         writer=SampleWriter(folder),
-        watcher=Heeding(watcher),
+        watcher=watcher,
         info=RunInfo(id="one", machine=MachineInfo(virtualisation="kvm")),
         machine="lab",
         datasets={"eq": SimpleNamespace(rows=1000, digest="9f2c")},  # type: ignore[dict-item]
@@ -92,6 +93,16 @@ def test_who_watches_hears_what_is_stored_as_it_is_stored(tmp_path: Path) -> Non
     write_run_info(tmp_path, shared.info)
     assert tuple(watcher.samples) == read_run(tmp_path).samples
     assert [sample.operation for sample in watcher.samples] == ["save", "read"]
+
+
+def test_a_run_that_is_to_stop_takes_no_other_step(tmp_path: Path) -> None:
+    watcher = Told()
+    shared = session(tmp_path, watcher)
+    shared.step("first", None)
+    shared.stop.signal_name = "SIGTERM"
+    with pytest.raises(Stopped, match="SIGTERM"):
+        shared.step("second", None)
+    assert watcher.events == ["step first"]
 
 
 def test_what_cannot_be_stored_is_not_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bench_runner.operations.streams import orders
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher

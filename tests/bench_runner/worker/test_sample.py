@@ -23,7 +23,7 @@ from bench_runner.operations import OPERATIONS, READ_ALL, Operation, Stage, oper
 from bench_runner.operations.tables.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.suites import SUITES
 from bench_runner.worker import clean_slate, prepared, verification, verify
 from bench_runner.worker import sample as worker

@@ -11,7 +11,7 @@ import pytest
 
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.planning import make_plan
-from bench_runner.plan.request import Request
+from bench_runner.request import Request
 from bench_runner.results.information import information
 from bench_runner.results.records import Conditions, Run
 from bench_runner.suites import SUITES

@@ -12,8 +12,8 @@ from bench_runner.operations import operation_of
 from bench_runner.plan.chain import Plan
 from bench_runner.registries import registry_of
 from bench_runner.results.records import Conditions, changed
+from format_bench.api.planning import planned
 from format_bench.api.request import requested
-from format_bench.api.run import planned
 from format_bench.commands.run import run, selected
 from reports.sources.claims import SOURCES, Claim, needed_by
 from reports.sources.findings import Subject

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from bench_runner.results.records import Failure, changed
 from reports.analysis.so_far import SoFar
-from reports.text.live import Lines, Screen, Screens, clock_text, doing_text, status_line
+from reports.text.live import Lines, Screen, Screens, status_line
 from tests.reports.analysis.test_so_far import fed
 from tests.reports.factory import make_run, with_info
 
@@ -162,18 +162,10 @@ def test_what_has_not_changed_is_not_laid_out_again() -> None:
 
 
 def test_the_line_above() -> None:
-    assert doing_text("round 3", 130, "parquet on core") == "round 3, 2:10 min left, now: parquet on core"
-    assert doing_text("data", None, "core") == "data: core"
-    assert doing_text("data", None, "") == "data"
     assert status_line("round 3", 0.25, 80).plain == "━━━━━─────────────── round 3"
     assert status_line("round 3", None, 80).plain == "──────────────────── round 3"
     assert status_line("round 3", 7.0, 80).plain == "━━━━━━━━━━━━━━━━━━━━ round 3"
     assert status_line("round 3, 2:10 min left", 0.25, 12).plain == "round 3, 2:…"
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(44.6, "45 s"), (59.7, "1:00 min"), (200, "3:20 min"), (3900, "1:05 h")])
-def test_times_left_for_people(seconds: float, text: str) -> None:
-    assert clock_text(seconds) == text
 
 
 def test_a_plan_without_a_chain_has_no_table() -> None:

@@ -18,8 +18,9 @@ from bench_runner.run import preparation
 from bench_runner.run.known import facts, kept_facts
 from bench_runner.run.known.kept_facts import KeptFacts
 from bench_runner.run.launcher import Outcome
+from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier
-from bench_runner.run.session import Options, Session
+from bench_runner.run.session import Session
 from bench_runner.worker.fidelity import Verdict
 from bench_runner.worker.messages import FidelityFound
 

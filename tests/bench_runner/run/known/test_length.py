@@ -12,8 +12,8 @@ import pytest
 from bench_runner.plan.chain import Chain
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
 from bench_runner.run.known.length import Length, expected_length
-from bench_runner.run.session import Options
-from format_bench.length_text import length_text
+from bench_runner.run.options import Options
+from format_bench.length_text import clock_text, doing_text, length_text
 from tests.bench_runner.run.test_schedule import SECOND, chain
 
 CHAINS = [chain("csv[engine=pandas]"), chain("excel[engine=x]"), chain("raw-io[engine=x]")]
@@ -82,3 +82,14 @@ def test_nothing_is_told_where_nothing_is_known_and_one_format_is_all_there_is()
     assert length_text(replace(LENGTH, by_format={"csv": 9.0}, low_s=50, high_s=70)) == (
         "about 50 s to 1:10 min by earlier runs here"
     )
+
+
+def test_what_is_done_now_and_how_long_the_rest_takes() -> None:
+    assert doing_text("round 3", 130, "parquet on core") == "round 3, 2:10 min left, now: parquet on core"
+    assert doing_text("data", None, "core") == "data: core"
+    assert doing_text("data", None, "") == "data"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(44.6, "45 s"), (59.7, "1:00 min"), (200, "3:20 min"), (3900, "1:05 h")])
+def test_times_left_for_people(seconds: float, text: str) -> None:
+    assert clock_text(seconds) == text

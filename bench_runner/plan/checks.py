@@ -1,0 +1,129 @@
+"""What a user asks for wrongly: each check raises PlanError with what exists and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace as changed
+
+from bench_runner.errors import PlanError
+from bench_runner.plan import patterns
+from bench_runner.plan.candidates import candidates, is_chosen, names_left_out
+from bench_runner.plan.chain import Chain
+from bench_runner.plan.datasets import check_datasets
+from bench_runner.plan.selection import Selection
+from bench_runner.registries import REGISTRIES, all_engines
+from bench_runner.request import Request
+from bench_runner.suites import CODECS, Suite, codecs
+from bench_runner.variants import is_raw_io, variant_of
+from data_generator.catalogue import CATALOGUE
+from formats.registry import FORMATS
+
+
+def check_selection(selection: Selection) -> None:
+    """Everything that can be checked without data."""
+    suites, request = selection.suites, selection.request
+    _check_patterns(request)
+    _check_codecs(suites, request)
+    _check_not_tables(suites, request)
+    check_datasets(suites, request)
+    _check_formats(selection)
+
+
+def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) -> None:
+    """Something beside raw I/O must be left."""
+    request = selection.request
+    if not any(is_chosen(each.variant, request.formats, request.formats_not) for each in planned if not each.is_raw_io):
+        raise PlanError(
+            "nothing matches --formats, --formats-not and --track together\n"
+            f"  there are: {', '.join(_offered(selection.suites))}; --list shows what a request would measure"
+        )
+
+
+def _offered(suites: Sequence[Suite]) -> list[str]:
+    """The names of all formats and storages that could take part. Raw I/O comes with them by itself."""
+    names: dict[str, None] = {}
+    for suite in sorted(suites, key=lambda suite: not suite.kind.has_columns):
+        left_out = names_left_out(suite)
+        names |= {name: None for name in REGISTRIES[suite.kind.name] if not (name in left_out or is_raw_io(name))}
+    return list(names)
+
+
+def _check_patterns(request: Request) -> None:
+    for option in ("formats", "formats_not", "operations"):
+        patterns.check(f"--{option.replace('_', '-')}", getattr(request, option))
+    for text in request.datasets:
+        if text.partition("[")[0] not in CATALOGUE:
+            patterns.check("--datasets", [text])
+
+
+def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
+    """Codecs can be chosen where codecs are the question, and tracks where they are not."""
+    if (request.codecs or request.levels) and not any(CODECS in suite.tracks for suite in suites):
+        raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
+    if request.tracks and any(CODECS in suite.tracks for suite in suites):
+        raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
+    for suite in suites:
+        if suite.variants.spelled and set(request.tracks) - set(suite.tracks):
+            raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
+    possible = codecs.known(FORMATS) if request.codecs else ()
+    for name in request.codecs:
+        if name not in (codecs.ALL, *possible):
+            near = difflib.get_close_matches(name, possible, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise PlanError(f"--codecs {name!r} is no codec{guess}\n  there are: all, {', '.join(possible)}")
+
+
+def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
+    """What is about tables is refused for images and documents."""
+    others = [suite for suite in suites if not suite.kind.has_columns]
+    if not others:
+        return
+    for option, value, default in (
+        ("--target", request.target, None),
+        ("--strings", request.strings, "str"),
+        ("--track", request.tracks, ()),
+        ("--webface", request.webface, None),
+        ("--webface", request.generated_webface, False),
+    ):
+        if value != default:
+            raise PlanError(f"{option} is about tables, and the suite {others[0].name} has none\n  leave it out")
+
+
+def _check_formats(selection: Selection) -> None:
+    """Every alternative of --formats must find a variant in one of the suites; of --formats-not one that exists."""
+    suites, request = selection.suites, selection.request
+    threads = request.threads or "default"
+    found = [candidate.variant for suite in suites for candidate in selection.candidates(suite, threads)]
+    lost = [text for text in patterns.alternatives(request.formats) if not _finds(text, found)]
+    if not lost and not request.formats_not:
+        return
+    # For the error message only: this loads the modules of all formats.
+    whole = changed(request, formats=())
+    offered = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)] + found
+    for text in lost:
+        if not _finds(text, offered):
+            _refuse_left_out(suites, text)
+    names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))
+    more = f"there are: {', '.join(names)}; --list shows what a request would measure"
+    patterns.check_found("--formats", request.formats, offered, names, more)
+    everything = [engine().variant for _, engine in all_engines()]
+    patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
+
+
+def _finds(text: str, variants: Iterable[str]) -> bool:
+    return any(patterns.matches(text, variant) for variant in variants)
+
+
+def _refuse_left_out(suites: Sequence[Suite], text: str) -> None:
+    """Raises PlanError where a suite leaves out the format that is asked for."""
+    name = text.strip("^$")
+    for suite in suites:
+        reason = names_left_out(suite).get(name)
+        if reason is not None:
+            spelled = REGISTRIES[suite.kind.name].engines(name)[0]().variant
+            raise PlanError(
+                f"--formats {text!r}: the suite {suite.name} leaves it out: {reason}\n"
+                f"  spell it to have it all the same, e.g. --formats '{spelled}'"
+            )

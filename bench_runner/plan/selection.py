@@ -1,0 +1,82 @@
+"""What takes part in the suites of a request, each found once: suites, candidates, operations."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from adapters.spelling import parse
+from bench_runner.errors import PlanError
+from bench_runner.operations import OPERATIONS, SAVE, operation_of
+from bench_runner.plan import patterns
+from bench_runner.plan.candidates import Candidate, candidates
+from bench_runner.plan.quick import quickly
+from bench_runner.plan.sweeping import swept
+from bench_runner.request import Request
+from bench_runner.suites import Suite
+
+
+class Selection:
+    """The suites as the request has them, and what they offer before the user's choice."""
+
+    def __init__(self, suites: Sequence[Suite], request: Request) -> None:
+        """Raises PlanError for what cannot be varied."""
+        self.request = swept(suites, request)
+        self.suites = [quickly(suite, self.request) for suite in suites]
+        self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}
+
+    def threads(self, suite: Suite) -> tuple[str, ...]:
+        """The conditions of threads under which a suite is measured."""
+        return (self.request.threads,) if self.request.threads else suite.threads
+
+    def candidates(self, suite: Suite, threads: str) -> Sequence[Candidate]:
+        """The candidates of a suite. Raises what bench_runner.plan.candidates.candidates raises."""
+        if (suite.name, threads) not in self._candidates:
+            self._candidates[suite.name, threads] = candidates(suite, self.request, threads)
+        return self._candidates[suite.name, threads]
+
+
+def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
+    """Spelled, the save first: whatever reads needs a stored copy. What leaves traces in that copy comes last: whatever
+    came behind it would be answered with their help, and be called by a name that says it was not."""
+    if not request.operations:
+        return _traces_last(suite.operations)
+    offered = (*suite.operations, *suite.operations_on_request)
+    chosen: list[str] = []
+    for text in patterns.alternatives(request.operations):
+        found = [spelled for spelled in offered if _means(text, spelled)]
+        if patterns.is_spelled(text) or (not found and text in OPERATIONS):
+            found = [operation_of(text).spelled]
+        if not found:
+            near = difflib.get_close_matches(text.strip("^$").partition("[")[0], OPERATIONS, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise PlanError(
+                f"--operations {text!r} matches no operation of the suite {suite.name}{guess}\n"
+                f"  it has: {', '.join(offered)}"
+            )
+        chosen += found
+    for spelled in chosen:
+        if not _fits(suite, spelled):
+            about = " and ".join(kind.name for kind in operation_of(spelled).kinds or ())
+            raise PlanError(
+                f"--operations {spelled}: is about {about}, and the suite {suite.name} has {suite.kind.name}\n"
+                f"  it has: {', '.join(offered)}"
+            )
+    in_order = [spelled for spelled in offered if spelled in chosen]
+    return _traces_last(dict.fromkeys((SAVE, *in_order, *chosen)))
+
+
+def _traces_last(spelled: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(spelled, key=lambda each: operation_of(each).leaves_traces))
+
+
+def _fits(suite: Suite, spelled: str) -> bool:
+    """Whether an operation can be done with what a suite stores."""
+    kinds = operation_of(spelled).kinds
+    return kinds is None or suite.kind in kinds
+
+
+def _means(text: str, spelled: str) -> bool:
+    if text in OPERATIONS:
+        return parse(spelled)[0] == text
+    return not patterns.is_spelled(text) and patterns.is_found(text, spelled)

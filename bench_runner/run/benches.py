@@ -1,0 +1,63 @@
+"""The benches of a run: workers for each condition of threads, in each working folder, on a machine at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench_runner.clock import now_ns, pause
+from bench_runner.machine import environment
+from bench_runner.plan.chain import Plan
+from bench_runner.run.chains import Bench
+from bench_runner.run.launcher import Launcher
+from bench_runner.run.options import Options
+from bench_runner.worker import settle
+from bench_runner.worker.settle import Settler
+
+LEFT_ALONE_S = 3.0
+"""A host that takes memory back has done it after this time (rule 1)."""
+
+
+@contextmanager
+def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
+    """A launcher for each condition of threads of a plan, by its name; closed afterwards."""
+    conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
+    launchers = {
+        threads: Launcher(
+            isolate=options.isolate,
+            threads=1 if threads == "1" else None,
+            preload=list(plan.variants),
+            strings=strings,
+        )
+        for threads, strings in conditions.items()
+    }
+    try:
+        yield launchers
+    finally:
+        for launcher in launchers.values():
+            launcher.close()
+
+
+def _load_libraries(launchers: Iterable[Launcher]) -> None:
+    """Start the forkservers, and let some seconds pass in all."""
+    started = now_ns()
+    for launcher in launchers:
+        launcher.load()
+    pause(max(LEFT_ALONE_S - (now_ns() - started) / 1e9, 0))
+
+
+def made_benches(
+    options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
+) -> dict[tuple[str, str], Bench]:
+    """A bench for each working folder and each launcher, by the names of both. The host's memory is examined, and each
+    folder's control calibrated."""
+    readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
+    settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
+    for settler in settlers.values():
+        settler.calibrate()
+    return {
+        (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
+        for label in work
+        for threads, launcher in launchers.items()
+    }

@@ -1,0 +1,180 @@
+"""Rule 15: what rounds take, and the rounds of a run that has a budget."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from bench_runner.clock import now_ns
+from bench_runner.plan.chain import Chain
+from bench_runner.results.records import Sample
+from bench_runner.run.prediction import Prediction
+from bench_runner.run.resume import whole
+from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Rounds, Schedule, same_data
+from bench_runner.run.session import Session
+
+OVERHEAD_S = 0.6
+"""What a chain takes besides its operations, until it was seen to run: for the time left, and for the budget."""
+LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
+"""With a budget, variants come last that are over this share of it with so many rounds, and take over so many times as
+long as the middle one (rule 15)."""
+
+
+class Spending:
+    """What a round of each chain takes, and how long the budget lasts."""
+
+    def __init__(
+        self,
+        session: Session,
+        schedule: Schedule,
+        predictions: Mapping[Chain, Prediction],
+        deadline_ns: int | None,
+    ) -> None:
+        """`deadline_ns` is when the budget is spent, by the clock; None without a budget."""
+        self._session, self._schedule = session, schedule
+        self.deadline_ns = deadline_ns
+        self.costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
+
+    def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
+        """Take in one execution that has just ended."""
+        # What the earlier part of the run has takes no time now, and as long as it did when it is measured again.
+        self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
+
+    def seconds_of(self, chain: Chain, numbers: Iterable[int]) -> float:
+        """What these rounds of a chain take: nothing where the earlier part of the run has them."""
+        known = {number: self._session.earlier_execution(chain, number) for number in numbers}
+        lacking = [not whole(found).issuperset(self._schedule.wanted(chain, number)) for number, found in known.items()]
+        return self.costs_s[chain] * sum(lacking)
+
+    def left_s(self, until_ns: int) -> float:
+        """The seconds until then; below 0 when it is over."""
+        return (until_ns - now_ns()) / 1e9
+
+    def seconds_left(self, this_round: Sequence[Chain]) -> float:
+        """What is left of this round and, as far as the budget allows, of the rounds to come."""
+        now = sum(self.costs_s[chain] for chain in this_round)
+        later = sum(
+            max(self._schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
+        )
+        if self.deadline_ns is None:
+            return now + later
+        return max(now, min(now + later, self.left_s(self.deadline_ns)))
+
+
+class BudgetRounds(Rounds):
+    """One round of everything, then as many as there is time for. Slow variants wait until the others are done."""
+
+    def __init__(self, session: Session, schedule: Schedule, spending: Spending, deadline_ns: int) -> None:
+        super().__init__(schedule)
+        self._session, self._spending, self._deadline_ns = session, spending, deadline_ns
+        self._slow: list[str] = []
+        self._first = 1
+        """The first round of all variants but the slow ones, and later on of these."""
+        self._ends_ns = deadline_ns
+        """When the rounds of these variants end."""
+        self._limit_ns: int | None = None
+        """When this round ends."""
+        self._seconds: Mapping[Chain, float] = {}
+        """What each chain of this round takes."""
+
+    def next_round(self) -> Sequence[Chain]:
+        """The chains of the next round, in order; empty when the rounds have ended."""
+        self.number += 1
+        # Again when the first round has shown what was not known before it; a quick run has no other.
+        if self.number <= (1 if self._session.options.quick else 2) and not self._slow:
+            self._hold_back_slow()
+        due = self._affordable()
+        if due or not self._schedule.release(self.number):
+            return due
+        self._turn_to_slow()
+        return self._affordable()
+
+    def fits(self, chain: Chain) -> bool:
+        """Whether a chain of this round ends in time. It may not where others took longer than the last time."""
+        return self._limit_ns is None or self._seconds[chain] <= self._spending.left_s(self._limit_ns)
+
+    def _hold_back_slow(self) -> None:
+        self._slow = late(self._spending.costs_s, self._session.options.budget_s or 0)
+        self._schedule.hold_back(self._slow)
+        of_slow_s = sum(cost_s for chain, cost_s in self._spending.costs_s.items() if chain.variant in self._slow)
+        # One round of the slow variants within the budget, but no more than half of what is left of it.
+        reserved_s = min(of_slow_s, max(self._spending.left_s(self._deadline_ns), 0) / 2)
+        self._ends_ns = self._deadline_ns - int(reserved_s * 1e9)
+
+    def _turn_to_slow(self) -> None:
+        """The others are done: what is left of the budget is for the slow variants."""
+        for chain in self._schedule.progress:
+            if chain.variant in self._slow:
+                # In the earlier part of the run they waited for another round than they do now.
+                for before in range(1, self.number):
+                    if found := self._session.earlier_execution(chain, before):
+                        self._schedule.learn(chain, found)
+        self._session.stage("slow variants")
+        self._session.save_info()
+        self._session.watcher.part_done(self._session.folder)
+        self._first, self._ends_ns = self.number, self._deadline_ns
+
+    def _affordable(self) -> Sequence[Chain]:
+        """Of the chains that are due those for which there is time."""
+        due = self._schedule.due(self.number)
+        self._seconds = {chain: self._spending.seconds_of(chain, [self.number]) for chain in due}
+        if self.number == self._first:
+            self._limit_ns = None
+            return self._of_first_round(due)
+        # What is kept for slow variants waits until the others have the rounds that a verdict needs.
+        self._limit_ns = self._deadline_ns if self.number <= EARLY_STOP_ROUNDS else self._ends_ns
+        if self.number < EARLY_STOP_ROUNDS:
+            needed_s = {chain: self._spending.seconds_of(chain, self._to_verdict(chain)) for chain in due}
+            due = with_verdicts(due, needed_s, self._spending.left_s(self._limit_ns))
+        return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
+
+    def _of_first_round(self, due: Sequence[Chain]) -> Sequence[Chain]:
+        """One round of everything, whatever it takes. In a resumed run many slow variants have had theirs."""
+        if self._first == 1:
+            return due
+        progress = self._schedule.progress
+        bare = [chain for chain in due if chain.variant in self._slow and not progress[chain].counted]
+        if bare:
+            return [chain for chain in due if chain.is_raw_io or chain in bare]
+        return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
+
+    def _to_verdict(self, chain: Chain) -> range:
+        """The rounds up to a verdict from this one on; fewer for what has fewer in all."""
+        missing = EARLY_STOP_ROUNDS - self._schedule.progress[chain].counted
+        return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
+
+
+def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
+    """The variants that are too dear for others to wait for them."""
+    by_variant: defaultdict[str, float] = defaultdict(float)
+    for chain, cost_s in costs_s.items():
+        if not chain.is_raw_io:
+            by_variant[chain.variant] += cost_s
+    middle_s = median(by_variant.values()) if by_variant else 0.0
+    least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
+    return [variant for variant, cost_s in by_variant.items() if cost_s > least_s]
+
+
+def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
+    """The cheapest of `chains` that fit into the seconds left, in the order given."""
+    spent, chosen = 0.0, set()
+    for chain in sorted(chains, key=lambda chain: costs_s[chain]):
+        spent += costs_s[chain]
+        if spent > left_s:
+            break
+        chosen.add(chain)
+    return [chain for chain in chains if chain in chosen]
+
+
+def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
+    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, with their raw I/O;
+    all where these are under half of them. `needed_s` is what those rounds take."""
+    asked = [chain for chain in chains if not chain.is_raw_io]
+    left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
+    fitting = within_budget(asked, needed_s, left_s)
+    if not fitting or 2 * len(fitting) < len(asked):
+        return list(chains)
+    kept = set(fitting)
+    kept |= {each for each in chains if each.is_raw_io and any(same_data(chain, each) for chain in fitting)}
+    return [chain for chain in chains if chain in kept]

@@ -1,0 +1,44 @@
+"""Signals that end a run: orderly, and with all that was measured kept."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the run to end."""
+
+
+class StopRequest:
+    """The signal that asked the run to end, if one did."""
+
+    def __init__(self) -> None:
+        self.signal_name = ""
+
+    def check(self) -> None:
+        """Raise Stopped after a signal. Its own exception may be lost: Python drops those that are raised in a
+        destructor or a callback."""
+        if self.signal_name:
+            raise Stopped(self.signal_name)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[StopRequest]:
+    """Raise Stopped on Ctrl-C, SIGTERM and a closed terminal."""
+    request = StopRequest()
+
+    def stop(number: int, frame: object) -> None:
+        request.signal_name = signal.Signals(number).name
+        request.check()
+
+    # Under nohup SIGHUP is ignored, and stays so.
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

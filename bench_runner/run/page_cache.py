@@ -1,0 +1,86 @@
+"""Rule 14: the page cache before a read, and the proof that a read was warm or cold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench_runner.errors import Failure, OperationFailed
+from bench_runner.machine import linux
+
+WARM_RESIDENT_SHARE = 0.99
+"""So much of the stored copy must lie in the page cache before a warm read (rule 14)."""
+WARM_DEVICE_SHARE = 0.01
+"""A warm read may fetch so much of the stored copy from the device (rule 14)."""
+COLD_DEVICE_SHARE = 0.90
+"""A cold read must fetch at least so much of the stored copy from the device (rule 14)."""
+WARM_DEVICE_BYTES_PER_S = 1_000_000
+"""A long warm read may fetch so much for each second of it (rule 14): 1 % of the time on a device of 100 MB/s."""
+WARM_LONG_SHARE = 0.10
+"""However long it takes, a warm read may fetch no more of its copy (rule 14): else a slow cold one would pass."""
+DEVICE_SLACK_BYTES = 256 * 1024
+"""So much may always be fetched during a warm read (rule 14), because pages of libraries may come at any time."""
+
+
+@dataclass(frozen=True)
+class Residency:
+    """How much of a stored copy is in the page cache."""
+
+    resident_bytes: int
+    size_bytes: int
+
+
+def bring_into_cache(location: Path, wanted: str) -> Residency:
+    """Bring the stored copy into the wanted state. Raises OperationFailed where it does not stay in it.
+
+    It was synced by its save's worker, which has ended: no process maps it.
+    """
+    if wanted == "cold":
+        for path in linux.files_below(location):
+            linux.evict_file(path)
+    found = _residency(location)
+    if wanted == "warm" and found.resident_bytes < found.size_bytes:
+        for path in linux.files_below(location):
+            linux.read_through(path)
+        found = _residency(location)
+    if wanted == "warm" and found.resident_bytes < WARM_RESIDENT_SHARE * found.size_bytes:
+        share = found.resident_bytes / found.size_bytes
+        reason = f"only {share:.0%} of the stored copy stays in the page cache"
+        raise OperationFailed(Failure(kind="cache", reason=reason))
+    if wanted == "cold" and found.resident_bytes > 0:
+        reason = f"{found.resident_bytes:,} bytes of the stored copy cannot be evicted"
+        raise OperationFailed(Failure(kind="cache", reason=reason))
+    return found
+
+
+def _residency(location: Path) -> Residency:
+    files = list(linux.files_below(location))
+    return Residency(sum(linux.resident_file_bytes(path) for path in files), sum(path.stat().st_size for path in files))
+
+
+def device_doubt(
+    wanted: str, *, fetched_bytes: int, needed_bytes: int, size_bytes: int, wall_ns: int, served: bool = False
+) -> str:
+    """Why a read that fetched this much from the device while it ran is not counted; empty where all is well.
+
+    `needed_bytes` is how much of the copy, of `size_bytes`, the read needs. A warm read that went to the device is no
+    failure of the format: the pages are mostly those of libraries that a large worker drove out of the page cache, and
+    the next round finds them there. A cold read that was not cold raises OperationFailed: nothing would mend it.
+    """
+    if wanted == "warm":
+        return warm_doubt(fetched_bytes, size_bytes, wall_ns)
+    if not served:
+        # A service need not read what it knows already; a reader that opens a copy itself has to.
+        needed_bytes = max(needed_bytes, 1)
+    if fetched_bytes < COLD_DEVICE_SHARE * needed_bytes:
+        reason = f"a cold read fetched only {fetched_bytes:,} of {needed_bytes:,} bytes from the device"
+        raise OperationFailed(Failure(kind="cache", reason=reason))
+    return ""
+
+
+def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
+    """Why a read that fetched this much of its copy from the device in this time was not warm; empty if it was."""
+    of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
+    if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
+        return ""
+    return f"a warm read fetched {fetched_bytes:,} of {size_bytes:,} bytes from the device"

@@ -1,0 +1,98 @@
+"""The tasks of workers: what each has to do, and the places below one folder where it may write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypedDict
+
+from bench_runner.operations import operation_of
+from bench_runner.plan.chain import Chain
+from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask, ProbeTask
+from bench_runner.worker.settle import Settler
+from data_generator.cache import StoredDataset
+
+
+class _Places(TypedDict):
+    scratch: Path
+    confine: Path
+    printed: Path
+
+
+def make_places(folder: Path) -> None:
+    """Make the places that the workers of a chain expect below its folder."""
+    for name in ("stored", "primer", "scratch"):
+        (folder / name).mkdir(parents=True)
+
+
+def stored_at(chain: Chain, folder: Path) -> Path:
+    """Where in its folder a chain stores its copy."""
+    return folder / "stored" / f"table{chain.suffix}"
+
+
+def measure_task(
+    chain: Chain,
+    operation: str,
+    dataset: StoredDataset,
+    folder: Path,
+    *,
+    rows: int,
+    need_bytes: int,
+    last: bool,
+    settler: Settler,
+    thorough: bool = True,
+) -> MeasureTask:
+    """Measure one operation of the chain in `folder`, which has the places of `make_places`."""
+    return MeasureTask(
+        scratch=folder / "scratch",
+        confine=folder,
+        printed=folder / "printed",
+        starts_processes=bool(operation_of(operation).needs),
+        operation=operation,
+        variant=chain.spelled,
+        target=chain.target,
+        dataset=dataset.path,
+        dataset_name=chain.dataset,
+        dataset_digest=dataset.digest,
+        rows=rows,
+        whole=rows == dataset.rows,
+        location=stored_at(chain, folder),
+        primer=folder / "primer" / f"table{chain.suffix}",
+        last_reader=last,
+        need_bytes=need_bytes,
+        best_control=settler.best,
+        readiness=settler.readiness,
+        thorough=thorough,
+        cold=chain.conditions.cache == "cold",
+    )
+
+
+def import_task(chain: Chain, folder: Path) -> ImportTask:
+    """Load the libraries of a chain's variant. `folder` is one of `scratch_folder`."""
+    return ImportTask(variant=chain.spelled, **_scratch_alone(folder))
+
+
+def fidelity_task(chain: Chain, folder: Path) -> FidelityTask:
+    """Find out what a chain's variant loses. `folder` is one of `scratch_folder`."""
+    places = _scratch_alone(folder)
+    return FidelityTask(variant=chain.spelled, target=chain.target, location=places["scratch"], **places)
+
+
+def probe_task(how: str, size_bytes: int, folder: Path) -> ProbeTask:
+    """Make a known allocation. `folder` is one of `scratch_folder`."""
+    return ProbeTask(how=how, size_bytes=size_bytes, **_scratch_alone(folder))
+
+
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """A folder for a task that measures no operation; gone afterwards, with all that its worker left."""
+    with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "scratch").mkdir()
+        yield folder
+
+
+def _scratch_alone(folder: Path) -> _Places:
+    return {"scratch": folder / "scratch", "confine": folder / "scratch", "printed": folder / "printed"}

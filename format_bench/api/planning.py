@@ -1,0 +1,62 @@
+"""What suites would measure under a request, and how long that takes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from bench_runner.machine import environment
+from bench_runner.plan.chain import Plan
+from bench_runner.plan.planning import make_plan
+from bench_runner.request import Request
+from bench_runner.results.information import MachineInfo
+from bench_runner.run.known import costs
+from bench_runner.run.known.length import Length, expected_length
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
+from bench_runner.suites import SUITES
+from format_bench.errors import RequestError
+from format_bench.progress import Silent
+from format_bench.understood import understood_lines
+
+
+def run_length(plan: Plan, options: Options) -> Length:
+    """How long measuring a plan will take here, as far as anything is known."""
+    machine = msgspec.convert(environment.machine_facts(options.machine), MachineInfo)
+    return expected_length(plan, options, costs.known(machine))
+
+
+def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
+    """The suites, each with those that put its question to other data; not where the request is about tables alone, or
+    about data of one's own."""
+    about_tables = request.target or request.tracks or request.webface or request.generated_webface
+    narrow = request.data or about_tables or request.strings != Request().strings
+    for name in suites:
+        yield name
+        if not narrow:
+            yield from SUITES[name].together
+
+
+def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
+    """All that the suites of these names would measure under the request. Your own data are read for it. Raises
+    RequestError, PlanError and DataError."""
+    if not suites:
+        raise RequestError(f"name a suite: {', '.join(SUITES)}\n  'list suites' says what each answers")
+    for name in suites:
+        if name not in SUITES:
+            near = difflib.get_close_matches(name, SUITES, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise RequestError(f"no suite is called {name!r}{guess}\n  there are: {', '.join(SUITES)}")
+    heard = watcher or Silent()
+    heard.stage("plan")
+    plan = make_plan(
+        [SUITES[name] for name in dict.fromkeys(_with_others(suites, request))],
+        request,
+        on_rows=lambda name, rows: heard.step(f"{name}: {rows:,} read", None),
+    )
+    for dataset in plan.datasets.values():
+        if dataset.understood:
+            heard.note("\n".join(understood_lines(dataset, title=request.data_title)))
+    return plan
