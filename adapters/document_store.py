@@ -2,9 +2,8 @@
 
 A document is a dict with text keys of None, bool, int (64 bits, signed), float, str, bytes, list and dict, nested to
 `MOST_LEVELS`. Its key is one of its own fields, at the top: int or text, one kind in a store. Missing is not null, and
-equality is of type and bits. A query travels as the JSON text of its plan (`to_json` of
-`libraries.document_store.queries`), because this package imports no other. The module knows no store, and nothing of
-how one is measured.
+equality is of type and bits. A query travels as the JSON text of its plan (`to_json` of `libraries.document_queries`),
+because this package imports no other.
 """
 
 from __future__ import annotations

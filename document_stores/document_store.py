@@ -90,15 +90,16 @@ class OwnStore(DocumentStoreAdapter):
         import numpy.ma
         import pyarrow
 
-        from libraries.document_store import errors, kernels, paths, queries, store
-        from libraries.document_store.queries import columns, executing, rows, spelling
+        from libraries.document_queries import json_form, paths
+        from libraries.document_store import errors, kernels, store
+        from libraries.document_store.queries import executing
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
 
         if not kernels.NATIVE:
             raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
-        self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
-        self._errors, self._store, self._spelling = errors, store, spelling
+        self._loaded = (executing, numpy, pyarrow)
+        self._errors, self._store, self._plan_of = errors, store, json_form.from_json
         self._manifest, self._calls, self._paths = manifest, calls, paths
 
     def ingest(
@@ -171,7 +172,7 @@ class OwnStore(DocumentStoreAdapter):
 
     def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
         """By the way that is set."""
-        return store.query(self._spelling.from_json(plan), self.values["way"])  # type: ignore[arg-type]
+        return store.query(self._plan_of(plan), self.values["way"])  # type: ignore[arg-type]
 
 
 class OwnHandle(DocumentHandle):
@@ -246,7 +247,7 @@ class OwnHandle(DocumentHandle):
     def uses_index(self, plan: Plan) -> bool:
         """By the store's own choice."""
         with self._reading():
-            return self._store.index_of(self._adapter._spelling.from_json(plan)) is not None
+            return self._store.index_of(self._adapter._plan_of(plan)) is not None
 
     def settle(self) -> None:
         """What is in memory is written, and merges come to rest."""

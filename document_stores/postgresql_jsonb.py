@@ -32,7 +32,7 @@ from document_stores.sql.answering import answer
 from document_stores.sql.postgresql_dialect import PostgresqlDialect, as_psycopg_takes_it
 from document_stores.sql.postgresql_values import JsonbValue, literal
 from document_stores.sql.translating import Known, Translation, kinds_by_field
-from libraries.document_store.queries.spelling import from_json
+from libraries.document_queries.json_form import from_json
 
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""

@@ -28,7 +28,7 @@ from document_stores.sql.answering import answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
 from document_stores.sql.sqlite_values import SqliteValue, can_name
 from document_stores.sql.translating import Known, Translation, kinds_by_field
-from libraries.document_store.queries.spelling import from_json
+from libraries.document_queries.json_form import from_json
 
 if TYPE_CHECKING:
     import sqlite3

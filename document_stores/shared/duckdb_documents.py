@@ -19,7 +19,7 @@ from document_stores.sql.duckdb_dialect import DuckdbDialect
 from document_stores.sql.duckdb_values import Row
 from document_stores.sql.translating import Known, Translation, kinds_by_field
 from document_stores.sql.values import Quoted, Value
-from libraries.document_store.queries.spelling import from_json
+from libraries.document_queries.json_form import from_json
 
 OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
 """What queries in SQL are made of; a projection of unnested items is refused, and so are other details."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.steps import Count
 from libraries.document_store.queries.examples import EXAMPLES
-from libraries.document_store.queries.plan import Count, Plan
-from libraries.document_store.queries.spelling import to_json
 
 COUNT = "q1"
 """The question that is asked of every set of documents: how many they are."""

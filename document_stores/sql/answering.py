@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from adapters.document_store import RefusedQuery
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries import plan as plans
-from libraries.document_store.queries.finishing import finish
-from libraries.document_store.queries.semantics import INTEGER_HIGHEST, INTEGER_LOWEST, order_key
+from libraries.document_queries import plan as plans
+from libraries.document_queries import steps
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.results import finish
+from libraries.document_queries.semantics import order_key
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 _DECODE = msgspec.json.Decoder().decode
 
@@ -39,7 +41,7 @@ def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str
     """The answer to the plan from the rows of its SELECT. Raises RefusedQuery for values that SQL does not treat as the
     plan means, QueryError as the plan says."""
     result = selection.plan.result
-    if isinstance(result, plans.GroupBy):
+    if isinstance(result, steps.GroupBy):
         return finish(selection.plan, [_group(result, selection, row) for row in rows])
     placed = []
     for key, *cells in rows:
@@ -48,7 +50,7 @@ def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str
     return finish(selection.plan, placed)
 
 
-def _group(result: plans.GroupBy, selection: Selection, row: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+def _group(result: steps.GroupBy, selection: Selection, row: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
     answered: dict[str, Any] = {}
     places = []
     for key, plain, merged, text in zip(result.keys, selection.plain_keys, selection.merged_keys, row, strict=False):
@@ -69,7 +71,7 @@ def _group(result: plans.GroupBy, selection: Selection, row: Sequence[Any]) -> t
     return places, answered
 
 
-def _figure(aggregate: plans.Aggregate, parts: Sequence[Any]) -> Any:
+def _figure(aggregate: steps.Aggregate, parts: Sequence[Any]) -> Any:
     if aggregate.function == "count":
         return parts[0]
     if aggregate.function == "count_distinct":
@@ -90,7 +92,7 @@ def _figure(aggregate: plans.Aggregate, parts: Sequence[Any]) -> Any:
     return extreme
 
 
-def _sum(aggregate: plans.Aggregate, high: Any, low: Any, integers: int, doubles: int) -> int | float | None:
+def _sum(aggregate: steps.Aggregate, high: Any, low: Any, integers: int, doubles: int) -> int | float | None:
     if doubles:
         raise RefusedQuery("SQL rounds sums of doubles at each step; the plan asks for the exact one")
     if not integers:

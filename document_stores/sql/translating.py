@@ -19,7 +19,8 @@ from document_stores.sql.answering import Selection
 from document_stores.sql.known_values import Kinds, KnownValue
 from document_stores.sql.values import Value
 from document_stores.sql.wording import MOST_PARAMETERS, joined, short
-from libraries.document_store.queries import plan as plans
+from libraries.document_queries import plan as plans
+from libraries.document_queries import steps
 
 EXACT = 2**53
 """Integers below it are doubles without rounding."""
@@ -37,7 +38,7 @@ _NOTHING = {
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """What stands for a constant until it is bound: no name in SQL holds a NUL."""
 
-Known = Mapping[plans.Field, Kinds]
+Known = Mapping[steps.Field, Kinds]
 """The kinds that fields have."""
 
 
@@ -98,7 +99,7 @@ class Translation:
         """`relation` stands after FROM, `key` is the expression of a document's key in it. `known` are the kinds that
         fields of the plan have in all documents."""
         self._known = known or {}
-        self._columns: dict[plans.Field, Value] = {}
+        self._columns: dict[steps.Field, Value] = {}
         self._plan, self._dialect, self._relation, self._key = plan, dialect, relation, key
         self._values: dict[str, Value] = {"": document}
         self._parameters: dict[str, Any] = {}
@@ -108,30 +109,30 @@ class Translation:
         """The SELECT of the whole plan."""
         try:
             for number, step in enumerate(self._plan.gathering):
-                if isinstance(step, plans.Filter):
+                if isinstance(step, steps.Filter):
                     self._conditions.append(self.is_true(step.condition))
                 else:
                     self._unnest(step, f"item{number}")
             result = self._plan.result
-            if isinstance(result, plans.GroupBy):
+            if isinstance(result, steps.GroupBy):
                 return self._groups(result)
-            if result is None or any(isinstance(step, plans.Unnest) for step in self._plan.gathering):
+            if result is None or any(isinstance(step, steps.Unnest) for step in self._plan.gathering):
                 raise RefusedQuery("only groups, counts and fields of documents are selected by SQL here")
             return self._projection(result)
         except ValueError as error:
             raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
 
-    def _unnest(self, step: plans.Unnest, alias: str) -> None:
+    def _unnest(self, step: steps.Unnest, alias: str) -> None:
         distinct = step.distinct
-        if distinct is not None and not (isinstance(distinct, plans.Field) and distinct.of == step.name):
+        if distinct is not None and not (isinstance(distinct, steps.Field) and distinct.of == step.name):
             raise RefusedQuery("items are distinct by one of their own fields here, not by another expression")
         self._read_once()
-        value = self._reached(plans.Field(step.path, step.of))
-        path = distinct.path if isinstance(distinct, plans.Field) else None
+        value = self._reached(steps.Field(step.path, step.of))
+        path = distinct.path if isinstance(distinct, steps.Field) else None
         unnested = self._dialect.unnested(self._relation, value, alias, path)
         self._relation = unnested.relation
         self._values[step.name] = unnested.item
-        if isinstance(distinct, plans.Field):
+        if isinstance(distinct, steps.Field):
             self._refuse_merged(distinct)
             if self._field(distinct).may_hold():
                 raise RefusedQuery("items that are arrays or objects are compared by their text here")
@@ -149,43 +150,43 @@ class Translation:
             if column is not None:
                 self._relation, self._columns[part] = column.relation, column.item
 
-    def _field(self, expression: plans.Field) -> Value:
+    def _field(self, expression: steps.Field) -> Value:
         if expression in self._columns:
             return self._columns[expression]
         value = self._reached(expression)
         return KnownValue(value, self._known[expression]) if expression in self._known else value
 
-    def _reached(self, expression: plans.Field) -> Value:
+    def _reached(self, expression: steps.Field) -> Value:
         value = self._values[expression.of]
         for name in expression.path:
             value = value.step(name)
             short(value.kind())
         return value
 
-    def _merges(self, expression: plans.Expression) -> bool:
+    def _merges(self, expression: steps.Expression) -> bool:
         """Whether a null and something missing may be the same here."""
-        if not isinstance(expression, plans.Field) or not self._values[""].holds_nulls:
+        if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null
 
-    def _refuse_merged(self, expression: plans.Expression) -> None:
+    def _refuse_merged(self, expression: steps.Expression) -> None:
         if self._merges(expression):
             raise RefusedQuery("missing and null are one in columns of one schema")
 
-    def questions(self) -> Iterator[tuple[plans.Field, str]]:
+    def questions(self) -> Iterator[tuple[steps.Field, str]]:
         """For each field that the plan reads a SELECT of the kinds that it has, one a row. Raises RefusedQuery."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
             for number, array in enumerate(plans.arrays_of(self._plan)):
-                value = self._reached(plans.Field(array.path, array.of))
+                value = self._reached(steps.Field(array.path, array.of))
                 unnested = self._dialect.unnested(relations[array.of], value, f"item{number}", None)
                 relations[array.name], self._values[array.name] = unnested.relation, unnested.item
                 yield from self._kinds_of(array.name, unnested.relation)
         except ValueError as error:
             raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
 
-    def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[plans.Field, str]]:
+    def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[steps.Field, str]]:
         for part in plans.fields_of(self._plan):
             if part.of == of:
                 yield part, f"SELECT DISTINCT {self._reached(part).kind()} FROM {relation}"
@@ -199,39 +200,39 @@ class Translation:
 
     # --- conditions ------------------------------------------------------------------------------------------------
 
-    def is_true(self, condition: plans.Condition) -> str:
+    def is_true(self, condition: steps.Condition) -> str:
         """True exactly where the condition is; false or NULL for false and for unknown."""
-        if isinstance(condition, plans.And):
+        if isinstance(condition, steps.And):
             return joined(" AND ", map(self.is_true, condition.conditions), "true")
-        if isinstance(condition, plans.Or):
+        if isinstance(condition, steps.Or):
             return joined(" OR ", map(self.is_true, condition.conditions), "false")
-        if isinstance(condition, plans.In):
+        if isinstance(condition, steps.In):
             return joined(" OR ", (self._equal(condition.expression, v) for v in condition.values), "false")
-        if isinstance(condition, plans.Compare) and condition.operator == "=":
-            if isinstance(condition.right, plans.Constant):
+        if isinstance(condition, steps.Compare) and condition.operator == "=":
+            if isinstance(condition.right, steps.Constant):
                 return self._equal(condition.left, condition.right.value)
-            if isinstance(condition.left, plans.Constant):
+            if isinstance(condition.left, steps.Constant):
                 return self._equal(condition.right, condition.left.value)
-        if isinstance(condition, plans.Compare) and condition.operator in TURNED:
-            if isinstance(condition.right, plans.Constant):
+        if isinstance(condition, steps.Compare) and condition.operator in TURNED:
+            if isinstance(condition.right, steps.Constant):
                 return self._found(condition.left, condition.operator, condition.right.value, self.outcome(condition))
-            if isinstance(condition.left, plans.Constant):
+            if isinstance(condition.left, steps.Constant):
                 turned = TURNED[condition.operator]
                 return self._found(condition.right, turned, condition.left.value, self.outcome(condition))
         return self.outcome(condition)
 
-    def _equal(self, expression: plans.Expression, value: Any) -> str:
-        if isinstance(value, str) and isinstance(expression, plans.Field):
+    def _equal(self, expression: steps.Expression, value: Any) -> str:
+        if isinstance(value, str) and isinstance(expression, steps.Field):
             told = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
         else:
             told = self._compared(expression, "=", value)
         return self._found(expression, "=", value, told)
 
-    def _found(self, expression: plans.Expression, operator: str, value: Any, told: str) -> str:
+    def _found(self, expression: steps.Expression, operator: str, value: Any, told: str) -> str:
         """What is told of a comparison, with the words before it by which an engine takes its index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # Whether a larger number is above another one may depend on how it is written down.
-        if not isinstance(expression, plans.Field) or not (is_number or isinstance(value, str)):
+        if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
             return told
         found = self._field(expression).found_by(operator, _CANONICAL, _PLAIN)
         return told if found is None else f"({self._of_constant(value, found)} AND {told})"
@@ -242,21 +243,21 @@ class Translation:
             told = told.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
         return told.replace(_PLAIN, self._bound(value)) if _PLAIN in told else told
 
-    def outcome(self, condition: plans.Condition) -> str:
+    def outcome(self, condition: steps.Condition) -> str:
         """True, false or NULL, as the condition is true, false or unknown."""
-        if isinstance(condition, plans.And):
+        if isinstance(condition, steps.And):
             return joined(" AND ", map(self.outcome, condition.conditions), "true")
-        if isinstance(condition, plans.Or):
+        if isinstance(condition, steps.Or):
             return joined(" OR ", map(self.outcome, condition.conditions), "false")
-        if isinstance(condition, plans.Not):
+        if isinstance(condition, steps.Not):
             return f"(NOT {self.outcome(condition.condition)})"
-        if isinstance(condition, plans.In):
+        if isinstance(condition, steps.In):
             parts = (self._compared(condition.expression, "=", value) for value in condition.values)
             return joined(" OR ", parts, "false")
-        if isinstance(condition, plans.Compare):
+        if isinstance(condition, steps.Compare):
             return self._comparison(condition)
-        if isinstance(condition, plans.AnyItem):
-            value = self._reached(plans.Field(condition.path, condition.of))
+        if isinstance(condition, steps.AnyItem):
+            value = self._reached(steps.Field(condition.path, condition.of))
             item, some = self._dialect.any_item(value, "some_item")
             outer = self._values
             self._values = {**outer, condition.name: item}
@@ -265,28 +266,28 @@ class Translation:
             return told
         return self._test(condition)
 
-    def _test(self, condition: plans.Prefix | plans.Exists | plans.IsMissing | plans.IsNull | plans.IsType) -> str:
-        if not isinstance(condition.expression, plans.Field):
+    def _test(self, condition: steps.Prefix | steps.Exists | steps.IsMissing | steps.IsNull | steps.IsType) -> str:
+        if not isinstance(condition.expression, steps.Field):
             raise RefusedQuery("only fields are tested for what they are here")
         value = self._field(condition.expression)
-        if isinstance(condition, plans.Prefix):
+        if isinstance(condition, steps.Prefix):
             return self._dialect.prefix(value.text(), self._bound(condition.text))
-        if not value.tells_null and not (isinstance(condition, plans.IsType) and condition.kind != "null"):
+        if not value.tells_null and not (isinstance(condition, steps.IsType) and condition.kind != "null"):
             raise RefusedQuery("missing and null are one in columns of one schema")
-        if isinstance(condition, plans.IsType):
+        if isinstance(condition, steps.IsType):
             return f"coalesce({value.kind()} = {self._bound(condition.kind)}, false)"
-        if isinstance(condition, plans.IsNull):
+        if isinstance(condition, steps.IsNull):
             return f"coalesce({value.kind()} = {self._bound('null')}, false)"
-        return f"({value.kind()} IS {'' if isinstance(condition, plans.IsMissing) else 'NOT '}NULL)"
+        return f"({value.kind()} IS {'' if isinstance(condition, steps.IsMissing) else 'NOT '}NULL)"
 
-    def _comparison(self, condition: plans.Compare) -> str:
-        if isinstance(condition.right, plans.Constant):
+    def _comparison(self, condition: steps.Compare) -> str:
+        if isinstance(condition.right, steps.Constant):
             return self._compared(condition.left, condition.operator, condition.right.value)
-        if isinstance(condition.left, plans.Constant):
+        if isinstance(condition.left, steps.Constant):
             return self._compared(
                 condition.right, TURNED.get(condition.operator, condition.operator), condition.left.value
             )
-        if not isinstance(condition.left, plans.Field) or not isinstance(condition.right, plans.Field):
+        if not isinstance(condition.left, steps.Field) or not isinstance(condition.right, steps.Field):
             raise RefusedQuery("fields are compared with fields and with constants here, not functions of them")
         left, right = self._field(condition.left), self._field(condition.right)
         operator = "<>" if condition.operator == "!=" else condition.operator
@@ -301,7 +302,7 @@ class Translation:
         told.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
         return f"coalesce({', '.join(told)})"
 
-    def _compared(self, expression: plans.Expression, operator: str, value: Any) -> str:
+    def _compared(self, expression: steps.Expression, operator: str, value: Any) -> str:
         operator = "<>" if operator == "!=" else operator
         if isinstance(value, bool):
             return f"({self._scalar(expression, 'boolean')} {operator} {self._bound(value)})"
@@ -321,25 +322,25 @@ class Translation:
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
-    def _scalar(self, expression: plans.Expression, kind: str) -> str:
+    def _scalar(self, expression: steps.Expression, kind: str) -> str:
         """The value if it is of this kind, else NULL."""
-        if isinstance(expression, plans.Field):
+        if isinstance(expression, steps.Field):
             told: str = getattr(self._field(expression), kind)()
             return told
-        if isinstance(expression, plans.Constant):
+        if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
         if kind != "integer":
             return _NOTHING[kind]
         return self._call(expression)
 
-    def _call(self, call: plans.Call) -> str:
+    def _call(self, call: steps.Call) -> str:
         first = call.operands[0]
         if call.function == "length":
             return f"length({self._scalar(first, 'text')})"
         if call.function == "minus":
             raise RefusedQuery("differences are of results here, not of fields")
         divisor = call.operands[1]
-        if not isinstance(divisor, plans.Constant) or not isinstance(divisor.value, int):
+        if not isinstance(divisor, steps.Constant) or not isinstance(divisor.value, int):
             raise RefusedQuery("divisors are whole constants here")
         whole = self._scalar(first, "integer")
         bound = self._bound(divisor.value)
@@ -354,16 +355,16 @@ class Translation:
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
-    def _canonical(self, expression: plans.Expression) -> str:
-        if isinstance(expression, plans.Field):
+    def _canonical(self, expression: steps.Expression) -> str:
+        if isinstance(expression, steps.Field):
             return self._field(expression).canonical()
-        if isinstance(expression, plans.Constant):
+        if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
         # A function of what it is not made for is null, which is a value.
         return f"coalesce(CAST({self._call(expression)} AS VARCHAR), 'null')"
 
-    def _plain(self, expression: plans.Expression) -> str | None:
-        return self._field(expression).plain() if isinstance(expression, plans.Field) else None
+    def _plain(self, expression: steps.Expression) -> str | None:
+        return self._field(expression).plain() if isinstance(expression, steps.Field) else None
 
     # --- results ---------------------------------------------------------------------------------------------------
 
@@ -371,9 +372,9 @@ class Translation:
         told = " AND ".join(self._conditions)
         return f" WHERE {told}" if told else ""
 
-    def _projection(self, result: plans.Project) -> Selection:
-        ordered = {order.name for step in self._plan.steps if isinstance(step, plans.TopK) for order in step.by}
-        is_computed = any(isinstance(step, plans.Compute) for step in self._plan.steps)
+    def _projection(self, result: steps.Project) -> Selection:
+        ordered = {order.name for step in self._plan.steps if isinstance(step, steps.TopK) for order in step.by}
+        is_computed = any(isinstance(step, steps.Compute) for step in self._plan.steps)
         for column in result.columns:
             if ordered and (is_computed or column.name in ordered):
                 self._refuse_merged(column.expression)
@@ -382,7 +383,7 @@ class Translation:
         text = f"SELECT {selected} FROM {self._relation}{self._where()}"
         return Selection(text, self._parameters, self._plan, [column.name for column in result.columns])
 
-    def _groups(self, result: plans.GroupBy) -> Selection:
+    def _groups(self, result: steps.GroupBy) -> Selection:
         plain = [self._plain(key.expression) for key in result.keys]
         keys = [told or self._canonical(key.expression) for told, key in zip(plain, result.keys, strict=True)]
         columns = [f"{told} AS k{place}" for place, told in enumerate(keys)]
@@ -400,9 +401,9 @@ class Translation:
         are_plain = tuple(told is not None for told in plain)
         return Selection(text, self._parameters, self._plan, reading, are_plain, merged)
 
-    def _first_of(self, text: str, result: plans.GroupBy) -> str:
+    def _first_of(self, text: str, result: steps.GroupBy) -> str:
         """Only the groups that can be among the first by a count: those that rank so, ties and all."""
-        top = next((step for step in self._plan.steps if isinstance(step, plans.TopK)), None)
+        top = next((step for step in self._plan.steps if isinstance(step, steps.TopK)), None)
         if top is None or top.rows is None:
             return text
         for place, aggregate in enumerate(result.aggregates):
@@ -416,20 +417,20 @@ class Translation:
             seen = "" if aggregate.function == "count" else f" OR a{place}_{1 if counted else 4} > 0"
             for number, key in enumerate(result.keys):
                 seen += f" OR k{number} IS NULL" if self._merges(key.expression) else ""
-                if isinstance(key.expression, plans.Field) and self._field(key.expression).may_hold():
+                if isinstance(key.expression, steps.Field) and self._field(key.expression).may_hold():
                     seen += f" OR substr(k{number}, 1, 1) IN ('[', '{{')"
             ranked = f"SELECT *, rank() OVER (ORDER BY {told}) AS place FROM ({text}) AS grouped"
             return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {int(top.rows)}{seen}"
         return text
 
-    def _aggregate(self, aggregate: plans.Aggregate) -> list[str]:
+    def _aggregate(self, aggregate: steps.Aggregate) -> list[str]:
         if aggregate.expression is None:
             return ["count(*)"]
         value = aggregate.expression
         if aggregate.function == "count":
-            if isinstance(value, plans.Call):
+            if isinstance(value, steps.Call):
                 return [f"count({self._call(value)})"]
-            kind = self._field(value).kind() if isinstance(value, plans.Field) else self._canonical(value)
+            kind = self._field(value).kind() if isinstance(value, steps.Field) else self._canonical(value)
             return [f"count(CASE WHEN {kind} <> 'null' THEN 1 END)"]
         if aggregate.function == "count_distinct":
             if (plain := self._plain(value)) is not None:
@@ -447,8 +448,8 @@ class Translation:
         extremes = map(self._dialect.extreme, [aggregate.function] * len(parts), parts, kinds)
         return [*extremes, self._containers(value)]
 
-    def _containers(self, expression: plans.Expression) -> str:
-        if not isinstance(expression, plans.Field) or not self._field(expression).may_hold():
+    def _containers(self, expression: steps.Expression) -> str:
+        if not isinstance(expression, steps.Field) or not self._field(expression).may_hold():
             return "0"
         canonical = self._canonical(expression)
         return f"count(CASE WHEN substr({canonical}, 1, 1) IN ('[', '{{') THEN 1 END)"
@@ -478,9 +479,9 @@ def order_of_extreme(name: str, highest: bool) -> list[str]:
     return [kind, f"(CASE WHEN {kind} = 2 THEN {number} END)", f"(CASE WHEN {kind} = 3 THEN {text} END)"]
 
 
-def kinds_by_field(answers: Iterable[tuple[plans.Field, Iterable[Sequence[Any]]]]) -> Known:
+def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
     """What the answers to `Translation.questions` say. A name that several arrays' items have stands for all."""
-    found: dict[plans.Field, Kinds] = {}
+    found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}
     return found

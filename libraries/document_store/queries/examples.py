@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.steps import (
     Aggregate,
     And,
     AnyItem,
@@ -24,11 +25,9 @@ from libraries.document_store.queries.plan import (
     In,
     Named,
     Order,
-    Plan,
     Scalar,
     TopK,
     Unnest,
-    field,
 )
 
 A_DAY = "2023-01-01"

@@ -9,15 +9,12 @@ import pytest
 
 from data_generator.catalogue import resolve
 from data_generator.documents import json_lines, key_of
-from libraries.document_store.errors import CorruptError, QueryError
-from libraries.document_store.json_text import rows_of
-from libraries.document_store.messagepack import decode
-from libraries.document_store.queries.branches import Places
-from libraries.document_store.queries.examples import EXAMPLES
-from libraries.document_store.queries.executing import WAYS, execute
-from libraries.document_store.queries.generated import collecting, rows
-from libraries.document_store.queries.generated.columns import function_for
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import from_json, to_json
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.reference import run_over_documents
+from libraries.document_queries.steps import (
+    MOST_UNNESTS,
     Aggregate,
     And,
     AnyItem,
@@ -35,21 +32,25 @@ from libraries.document_store.queries.plan import (
     Not,
     Or,
     Order,
-    Plan,
     Prefix,
     Project,
     TopK,
     Unnest,
-    field,
 )
-from libraries.document_store.queries.rows import run_over_documents
-from libraries.document_store.queries.spelling import to_json
-from libraries.document_store.queries.steps import MOST_UNNESTS
+from libraries.document_queries.tests.strategies import HOSTILE
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.json_text import rows_of
+from libraries.document_store.messagepack import decode
+from libraries.document_store.queries.branches import Places
+from libraries.document_store.queries.examples import EXAMPLES
+from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.generated import collecting, rows
+from libraries.document_store.queries.generated.columns import function_for
 from libraries.document_store.queries.vectors import aggregates, arrow, coded, codes, joining, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.shredding import Column, Texts
 from libraries.document_store.tests.queries.fuzz import answer, check, runs
-from libraries.document_store.tests.queries.memory import HOSTILE, MemorySnapshot
+from libraries.document_store.tests.queries.memory import MemorySnapshot
 from libraries.document_store.values import Kind
 
 A, B = field("a"), field("b")
@@ -104,6 +105,11 @@ def test_examples_have_answers_that_all_ways_give(example, generated):
     snapshot = MemorySnapshot(documents, sizes=(150, 50, 100), kind=kind, key=key)
     for way in WAYS:
         assert answer(lambda way=way: execute(snapshot, example.plan, way)) == expected, way
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_examples_survive_json(example):
+    assert from_json(to_json(example.plan)) == example.plan
 
 
 def test_examples_ask_what_their_titles_say(generated):

@@ -1,8 +1,7 @@
-"""Plans as JSON and back, for adapters, files and other processes.
+"""Plans as JSON and back, for stores, files and other processes.
 
 Every part is an object whose `is` names it, beside its own fields; what has its default is left out. Doubles that JSON
-lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. This module must not know what
-plans mean: plan.py checks what is read here.
+lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. plan.py checks what is read here.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import math
 import re
 from typing import Any
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries import steps as parts
-from libraries.document_store.queries.plan import Plan
-from libraries.document_store.values import MOST_DIGITS
+from libraries.document_queries import steps as parts
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.values import MOST_DIGITS
 
 _CLASSES = (
     *(parts.Field, parts.Constant, parts.Call),

@@ -4,7 +4,7 @@
           (Aggregate("highest", "max", field("value", of="r")),)), TopK((Order("highest", descending=True),), 10)))
 
 A plan names fields and says nothing of rows, columns, schemas or execution. What its parts mean, value by value, is
-said in semantics.py. This module must not know any way of execution.
+said in semantics.py.
 """
 
 from __future__ import annotations
@@ -12,97 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.paths import ITEMS, Path, parse
-from libraries.document_store.queries.checking import check_steps
-from libraries.document_store.queries.steps import (
+from libraries.document_queries.checks import check_steps
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.paths import ITEMS, Path, parse
+from libraries.document_queries.steps import (
     Aggregate,
-    AggregateFunction,
-    And,
-    AnyItem,
     Array,
-    Call,
-    Compare,
-    Compute,
-    Condition,
-    Constant,
     Count,
-    Exists,
     Expression,
     Field,
     Filter,
-    FunctionName,
     GroupBy,
-    In,
-    IsMissing,
-    IsNull,
-    IsType,
-    KindName,
-    Limit,
-    Named,
-    Not,
-    Operator,
-    Or,
-    Order,
-    Prefix,
     Project,
-    Scalar,
     Step,
-    TopK,
     Unnest,
-    any_items_of,
     arrays_in,
     expressions_of,
     operands_of,
 )
-
-__all__ = [
-    "Aggregate",
-    "AggregateFunction",
-    "And",
-    "AnyItem",
-    "Array",
-    "Call",
-    "Compare",
-    "Compute",
-    "Condition",
-    "Constant",
-    "Count",
-    "Exists",
-    "Expression",
-    "Field",
-    "Filter",
-    "FunctionName",
-    "GroupBy",
-    "In",
-    "IsMissing",
-    "IsNull",
-    "IsType",
-    "KindName",
-    "Limit",
-    "Named",
-    "Not",
-    "Operator",
-    "Or",
-    "Order",
-    "Plan",
-    "Prefix",
-    "Project",
-    "Scalar",
-    "Step",
-    "TopK",
-    "Unnest",
-    "absolute",
-    "any_items_of",
-    "arrays_in",
-    "arrays_of",
-    "expressions_of",
-    "field",
-    "fields_of",
-    "operands_of",
-    "paths_of",
-    "result_expressions",
-]
 
 
 @dataclass(frozen=True)
