@@ -1,4 +1,4 @@
-"""Asking a question of all documents: those of Alkowaileet and Carey's table 2, and JSONBench's five.
+"""Asking a question of all documents, one of `bench_runner/suites/document_questions.py`.
 
 A plan goes to the store as JSON. Where the store has no call for it, all documents are read and the reference answers:
 that is what a user would have to do. The language is imported where it is needed: our own store has it in the time that
@@ -8,7 +8,7 @@ its import takes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,7 @@ from bench_runner.operations.documents.operation import (
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
 from bench_runner.operations.targets import Documents
+from bench_runner.suites.document_questions import NAMES, questions_of
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str
 class Ask(Asking):
     """From an open store to the answer of a question that is known of such documents."""
 
-    query: str = word("q1", "q2", "q3", "q4", "q5", spelled=True)
+    query: str = word(*NAMES, spelled=True)
 
     name: ClassVar[str] = "ask"
     meaning: ClassVar[str] = "answer a question about all documents, of the paper's table 2 or of JSONBench"
@@ -116,14 +117,8 @@ class Ask(Asking):
 
     def concerns(self, dataset: str, network: str = "") -> bool:
         """Whether there is such a question about these documents."""
-        return super().concerns(dataset, network) and self.query in _plans(dataset.partition("[")[0])
+        return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
         """The same plan for each repetition."""
-        return [_plans(stage.name.partition("[")[0])[self.query]] * repetitions
-
-
-def _plans(dataset: str) -> Mapping[str, str]:
-    from document_stores.shared.questions import questions_of
-
-    return {name: question.plan for name, question in questions_of(dataset).items()}
+        return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions
