@@ -117,13 +117,14 @@ class DocumentHandle(ABC):
         """The documents of these keys in that order, repeated where a key is; None for a key that no document has."""
 
     def prepare(self, plan: Plan) -> None:
-        """Look up what users know of their data before they write this query, such as which kinds a field has. It is
-        asked outside the clock; a query that was not prepared does it itself. Most stores need none of it."""
+        """Put this query into the store's own language, as a SQL statement for example, and look up what users know of
+        their data when they write that, such as which kinds a field has. It is called outside the clock; a query that
+        was not prepared does it itself. Raises RefusedQuery where `query` would because of the plan."""
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Take over what `prepare` has found on another handle of this store, which may be closed, on the same
-        documents: nothing of it is looked up again. Who looks nothing up has nothing to take over."""
+        """Take over what `prepare` has made and found on another handle of this store, which may be closed, on the same
+        documents: none of it is done again by `query`."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 
 if TYPE_CHECKING:
+    from libraries.document_queries.plan import Plan as StepsPlan
     from libraries.document_store.store import DocumentStore
     from libraries.document_store.tree.manifest import Manifest
 
@@ -170,10 +171,6 @@ class OwnStore(DocumentStoreAdapter):
         """By the store's own rules."""
         return self._store.key_fault(key)
 
-    def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
-        """By the way that is set."""
-        return store.query(self._plan_of(plan), self.values["way"])  # type: ignore[arg-type]
-
 
 class OwnHandle(DocumentHandle):
     """An open store."""
@@ -181,6 +178,7 @@ class OwnHandle(DocumentHandle):
     def __init__(self, adapter: OwnStore, store: DocumentStore, location: Path) -> None:
         """Takes the store over."""
         self._adapter, self._store, self._location = adapter, store, location
+        self._plans: dict[Plan, StepsPlan] = {}
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -215,10 +213,21 @@ class OwnHandle(DocumentHandle):
             found.update(((kind, key), document) for key, document in zip(some, documents, strict=True))
         return [found.get((type(key), key)) for key in keys]
 
+    def prepare(self, plan: Plan) -> None:
+        """Make the plan that the store takes of its text."""
+        if plan not in self._plans:
+            self._plans[plan] = self._adapter._plan_of(plan)
+
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The plans that it has made."""
+        assert isinstance(other, OwnHandle)
+        self._plans = dict(other._plans)
+
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By the way that the variant names."""
+        self.prepare(plan)
         with self._reading():
-            return self._adapter.query(self._store, plan)
+            return self._store.query(self._plans[plan], self._adapter.values["way"])  # type: ignore[arg-type]
 
     def upsert(self, batch: Batch) -> None:
         """One frame of the log."""
@@ -246,8 +255,9 @@ class OwnHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By the store's own choice."""
+        self.prepare(plan)
         with self._reading():
-            return self._store.index_of(self._adapter._plan_of(plan)) is not None
+            return self._store.index_of(self._plans[plan]) is not None
 
     def settle(self) -> None:
         """What is in memory is written, and merges come to rest."""

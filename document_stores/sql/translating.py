@@ -1,39 +1,33 @@
-"""From a plan to one SELECT whose rows are groups, or documents' keys with what is projected.
+"""From a plan to one SELECT whose rows are those of the answer, in its order.
 
-SQL does what reads documents: filters, unnesting, grouping, aggregates, and the first rows of a long list. The order of
-results, ties and computed columns are of few rows, and are left to the library's own finish, so that they mean the
-same everywhere. What SQL would answer otherwise than the plan means is refused. It knows no engine's functions.
+Inside is a SELECT of groups, or of documents with what is projected; around it lie computed columns, the order with
+ties, and the first rows. What SQL would answer otherwise than the plan means is refused: before it is asked where that
+is known, else by a column of the SELECT.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from adapters.document_store import FieldPath, RefusedQuery
-from document_stores.sql.answering import Selection
+from document_stores.sql.answering import Column, Selection, average, of_json, of_kinds, plain
 from document_stores.sql.known_values import Kinds, KnownValue
-from document_stores.sql.values import Value
+from document_stores.sql.results import Result, difference, extreme
+from document_stores.sql.values import EXACT, NOTHING, Value, exactly, is_nothing
 from document_stores.sql.wording import MOST_PARAMETERS, joined, short
 from libraries.document_queries import plan as plans
 from libraries.document_queries import steps
-
-EXACT = 2**53
-"""Integers below it are doubles without rounding."""
+from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Operator -> the one that means the same with its sides exchanged."""
 
-_NOTHING = {
-    "double": "CAST(NULL AS DOUBLE PRECISION)",
-    "text": "CAST(NULL AS VARCHAR)",
-    "boolean": "(NULL = 1)",
-}
-"""What a function of whole numbers is as another kind."""
+_CONTAINERS = "arrays and objects are compared by their text here"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """What stands for a constant until it is bound: no name in SQL holds a NUL."""
@@ -51,6 +45,10 @@ class Dialect(ABC):
     @abstractmethod
     def parameter(self, name: str) -> str:
         """The place of a parameter."""
+
+    @abstractmethod
+    def of_json(self, text: str) -> Value:
+        """The value that a JSON text spells."""
 
     @abstractmethod
     def prefix(self, text: str, parameter: str) -> str:
@@ -94,16 +92,23 @@ class Translation:
         relation: str,
         document: Value,
         key: str,
-        known: Known | None = None,
+        known: Known,
     ) -> None:
         """`relation` stands after FROM, `key` is the expression of a document's key in it. `known` are the kinds that
         fields of the plan have in all documents."""
-        self._known = known or {}
+        self._known = known
         self._columns: dict[steps.Field, Value] = {}
         self._plan, self._dialect, self._relation, self._key = plan, dialect, relation, key
         self._values: dict[str, Value] = {"": document}
         self._parameters: dict[str, Any] = {}
         self._conditions: list[str] = []
+        self._selected: list[str] = []
+        self._answer: dict[str, Column] = {}
+        self._results: dict[str, Result] = {}
+        self._refusals: dict[str, tuple[type[Exception], str]] = {}
+        """Condition on a row -> the error that it is, and its text."""
+        self._computes = False
+        """Whether fields are those of results."""
 
     def selection(self) -> Selection:
         """The SELECT of the whole plan."""
@@ -325,12 +330,14 @@ class Translation:
     def _scalar(self, expression: steps.Expression, kind: str) -> str:
         """The value if it is of this kind, else NULL."""
         if isinstance(expression, steps.Field):
+            if self._computes:
+                return self._result(expression.path[0]).part(kind)
             told: str = getattr(self._field(expression), kind)()
             return told
         if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
         if kind != "integer":
-            return _NOTHING[kind]
+            return NOTHING[kind]
         return self._call(expression)
 
     def _call(self, call: steps.Call) -> str:
@@ -355,16 +362,11 @@ class Translation:
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
-    def _canonical(self, expression: steps.Expression) -> str:
-        if isinstance(expression, steps.Field):
-            return self._field(expression).canonical()
+    def _value(self, expression: steps.Expression) -> Value | str:
+        """A field's value, or what a function gives: an integer, or NULL for null, which is never missing."""
         if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
-        # A function of what it is not made for is null, which is a value.
-        return f"coalesce(CAST({self._call(expression)} AS VARCHAR), 'null')"
-
-    def _plain(self, expression: steps.Expression) -> str | None:
-        return self._field(expression).plain() if isinstance(expression, steps.Field) else None
+        return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)
 
     # --- results ---------------------------------------------------------------------------------------------------
 
@@ -375,108 +377,184 @@ class Translation:
     def _projection(self, result: steps.Project) -> Selection:
         ordered = {order.name for step in self._plan.steps if isinstance(step, steps.TopK) for order in step.by}
         is_computed = any(isinstance(step, steps.Compute) for step in self._plan.steps)
+        key = self._selecting(self._key)
         for column in result.columns:
+            value = self._value(column.expression)
+            if isinstance(value, str):
+                self._answer_parts(column.name, Result({"integer": self._selecting(value)}))
+                continue
+            told = self._answer_json(column.name, value, column.expression)
             if ordered and (is_computed or column.name in ordered):
                 self._refuse_merged(column.expression)
-        columns = [self._canonical(column.expression) for column in result.columns]
-        selected = ", ".join([self._key, *columns])
-        text = f"SELECT {selected} FROM {self._relation}{self._where()}"
-        return Selection(text, self._parameters, self._plan, [column.name for column in result.columns])
+                self._refuse_containers(told, value)
+        return self._finished("", [f"{key} ASC"])
 
     def _groups(self, result: steps.GroupBy) -> Selection:
-        plain = [self._plain(key.expression) for key in result.keys]
-        keys = [told or self._canonical(key.expression) for told, key in zip(plain, result.keys, strict=True)]
-        columns = [f"{told} AS k{place}" for place, told in enumerate(keys)]
-        reading: list[Any] = []
+        order = []
+        for key in result.keys:
+            value = self._value(key.expression)
+            if isinstance(value, str):
+                self._answer_parts(key.name, Result({"integer": self._selecting(value)}))
+            elif (told := value.plain()) is not None:
+                name = self._selecting(told)
+                kind = "integer" if is_nothing(value.text()) else "text"
+                self._results[key.name], self._answer[key.name] = Result({kind: name}), Column(key.name, (name,), plain)
+            else:
+                name = self._answer_json(key.name, value, key.expression)
+                self._refuse_containers(name, value)
+            if self._merges(key.expression):
+                self._refuse_where(f"{name} IS NULL", "missing and null are one group in columns of one schema")
+            order += [f"{term} ASC NULLS FIRST" for term in self._results[key.name].order()]
         for aggregate in result.aggregates:
-            parts = self._aggregate(aggregate)
-            columns += [f"{part} AS a{len(reading)}_{place}" for place, part in enumerate(parts)]
-            reading.append(len(parts))
-        text = f"SELECT {', '.join(columns) or 'count(*)'} FROM {self._relation}{self._where()}"
-        if keys:
-            # By number: a column of the user's may have any name, and would be meant.
-            text += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}"
-            text = self._first_of(text, result)
-        merged = tuple(self._merges(key.expression) for key in result.keys)
-        are_plain = tuple(told is not None for told in plain)
-        return Selection(text, self._parameters, self._plan, reading, are_plain, merged)
+            self._aggregate(aggregate)
+        # By number: a column of the user's may have any name, and would be meant.
+        numbers = ", ".join(str(place + 1) for place in range(len(result.keys)))
+        return self._finished(f" GROUP BY {numbers}" if numbers else "", order)
 
-    def _first_of(self, text: str, result: steps.GroupBy) -> str:
-        """Only the groups that can be among the first by a count: those that rank so, ties and all."""
-        top = next((step for step in self._plan.steps if isinstance(step, steps.TopK)), None)
-        if top is None or top.rows is None:
-            return text
-        for place, aggregate in enumerate(result.aggregates):
-            if aggregate.name != top.by[0].name or aggregate.function in ("sum", "avg"):
-                continue
-            direction = "DESC" if top.by[0].descending else "ASC"
-            counted = aggregate.function in ("count", "count_distinct")
-            order = [f"a{place}_0"] if counted else order_of_extreme(f"a{place}", aggregate.function == "max")
-            told = ", ".join(f"{part} {direction}" for part in order)
-            # What would be refused has to be seen.
-            seen = "" if aggregate.function == "count" else f" OR a{place}_{1 if counted else 4} > 0"
-            for number, key in enumerate(result.keys):
-                seen += f" OR k{number} IS NULL" if self._merges(key.expression) else ""
-                if isinstance(key.expression, steps.Field) and self._field(key.expression).may_hold():
-                    seen += f" OR substr(k{number}, 1, 1) IN ('[', '{{')"
-            ranked = f"SELECT *, rank() OVER (ORDER BY {told}) AS place FROM ({text}) AS grouped"
-            return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {int(top.rows)}{seen}"
-        return text
+    def _finished(self, grouping: str, order: Sequence[str]) -> Selection:
+        """What is computed of the columns that are there, their order before that of the plan, and the first rows."""
+        terms: list[str] = []
+        rows: int | None = None
+        for step in self._plan.steps:
+            if isinstance(step, steps.Compute):
+                self._compute(step)
+            elif isinstance(step, steps.TopK):
+                for by in step.by:
+                    direction = "DESC NULLS LAST" if by.descending else "ASC NULLS FIRST"
+                    terms += [f"{term} {direction}" for term in self._result(by.name).order()]
+            if isinstance(step, steps.TopK | steps.Limit) and step.rows is not None:
+                rows = step.rows if rows is None else min(rows, step.rows)
+        terms += [term for term in order if term not in terms]
+        cells = [cell for column in self._answer.values() for cell in column.cells]
+        if self._refusals:
+            cases = " ".join(f"WHEN {where} THEN {number}" for number, where in enumerate(self._refusals))
+            cells.append(f"(CASE {cases} END) AS refusal")
+            terms.insert(0, "refusal ASC NULLS LAST")
+        selected = ", ".join(f"{told} AS c{place}" for place, told in enumerate(self._selected)) or "count(*) AS c0"
+        inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
+        text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
+        text += f" ORDER BY {', '.join(terms)}" if terms else ""
+        # A row that is refused is seen even where none is asked for.
+        text += "" if rows is None else f" LIMIT {max(rows, 1)}"
+        return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 
-    def _aggregate(self, aggregate: steps.Aggregate) -> list[str]:
-        if aggregate.expression is None:
-            return ["count(*)"]
-        value = aggregate.expression
-        if aggregate.function == "count":
-            if isinstance(value, steps.Call):
-                return [f"count({self._call(value)})"]
-            kind = self._field(value).kind() if isinstance(value, steps.Field) else self._canonical(value)
-            return [f"count(CASE WHEN {kind} <> 'null' THEN 1 END)"]
-        if aggregate.function == "count_distinct":
-            if (plain := self._plain(value)) is not None:
-                return [f"count(DISTINCT {plain})", "0"]
-            canonical = self._canonical(value)
-            distinct = f"count(DISTINCT CASE WHEN {canonical} <> 'null' THEN {canonical} END)"
-            return [distinct, self._containers(value)]
-        kinds = ("integer", "double", "text", "boolean")
-        parts = [self._scalar(value, kind) for kind in kinds]
-        integer, double, *_ = parts
-        if aggregate.function in ("sum", "avg"):
-            # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
-            high = self._floor(integer, "4294967296")
-            return [f"sum({high})", f"sum({integer} - {high} * 4294967296)", f"count({integer})", f"count({double})"]
-        extremes = map(self._dialect.extreme, [aggregate.function] * len(parts), parts, kinds)
-        return [*extremes, self._containers(value)]
+    def _selecting(self, expression: str) -> str:
+        """The name of an expression that is selected of documents or groups."""
+        self._selected.append(expression)
+        return f"c{len(self._selected) - 1}"
 
-    def _containers(self, expression: steps.Expression) -> str:
-        if not isinstance(expression, steps.Field) or not self._field(expression).may_hold():
-            return "0"
-        canonical = self._canonical(expression)
-        return f"count(CASE WHEN substr({canonical}, 1, 1) IN ('[', '{{') THEN 1 END)"
+    def _refuse_where(self, condition: str, reason: str) -> None:
+        self._refusals[condition] = RefusedQuery, reason
 
+    def _refuse_containers(self, told: str, value: Value) -> None:
+        if value.may_hold():
+            self._refuse_where(f"substr({told}, 1, 1) IN ('[', '{{')", _CONTAINERS)
 
-def exactly(integer: str, operator: str, double: str) -> str:
-    """An integer compared with a double, neither of them rounded: a double from 2 ** 53 on is a whole number."""
-    return (
-        f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
-        f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"
-        f" WHEN abs({double}) >= {EXACT}e0 THEN {integer} {operator} CAST({double} AS BIGINT)"
-        f" ELSE CAST({integer} AS DOUBLE PRECISION) {operator} {double} END)"
-    )
+    def _answer_json(self, name: str, value: Value, expression: steps.Expression) -> str:
+        """A column that comes as JSON; the name of its cell."""
+        told = self._selecting(value.canonical())
+        spelled = self._dialect.of_json(told)
+        known = self._known.get(expression) if isinstance(expression, steps.Field) else None
+        if known is not None:
+            spelled = KnownValue(spelled, known)
+        has_both = known is None or known >= {"null", None}
+        parts = {kind: str(getattr(spelled, kind)()) for kind in NOTHING}
+        self._results[name] = Result(parts, told, f"{told} IS NOT NULL" if has_both else None)
+        self._answer[name] = Column(name, (told,), of_json)
+        return told
 
+    def _answer_parts(self, name: str, result: Result) -> None:
+        """A column that comes in parts by kind."""
+        self._results[name] = result
+        self._answer[name] = Column(name, tuple(result.parts.values()), of_kinds(tuple(result.parts)))
 
-def order_of_extreme(name: str, highest: bool) -> list[str]:
-    """What the figures of a `max` or `min` are ordered by, given the columns of its parts: first their kind, then
-    numbers as doubles, then texts. It makes more ties than there are, and no other order."""
-    integer, double, text, boolean = (f"{name}_{place}" for place in range(4))
-    kinds = [(text, 3), (f"coalesce({integer}, {double})", 2), (boolean, 1)]
-    cases = " ".join(f"WHEN {part} IS NOT NULL THEN {rank}" for part, rank in (kinds if highest else kinds[::-1]))
-    kind = f"(CASE {cases} ELSE 0 END)"
-    whole = f"CAST({integer} AS DOUBLE PRECISION)"
-    number = (
-        f"(CASE WHEN {double} IS NULL OR {whole} {'>' if highest else '<'} {double} THEN {whole} ELSE {double} END)"
-    )
-    return [kind, f"(CASE WHEN {kind} = 2 THEN {number} END)", f"(CASE WHEN {kind} = 3 THEN {text} END)"]
+    def _result(self, name: str) -> Result:
+        if name not in self._results:
+            raise RefusedQuery("averages are rounded behind the SELECT, and nothing is ordered by them here")
+        return self._results[name]
+
+    def _compute(self, step: steps.Compute) -> None:
+        self._computes = True
+        for column in step.columns:
+            if isinstance(column.expression, steps.Field):
+                (source,) = column.expression.path
+                self._results[column.name] = self._result(source)
+                self._answer[column.name] = replace(self._answer[source], name=column.name)
+            else:
+                self._answer_parts(column.name, self._computed(column.expression))
+
+    def _computed(self, expression: steps.Expression) -> Result:
+        if isinstance(expression, steps.Field):
+            return self._result(expression.path[0])
+        if isinstance(expression, steps.Constant):
+            raise RefusedQuery("constants stand beside fields here")
+        if expression.function != "minus":
+            return Result({"integer": self._call(expression)})
+        left, right = map(self._computed, expression.operands)
+        found, beyond = difference(left, right)
+        if beyond is not None:
+            self._refuse_where(beyond, "a difference of integers may have more than 64 bits")
+        for part in found.parts.values():
+            short(part)
+        return found
+
+    def _aggregate(self, aggregate: steps.Aggregate) -> None:
+        value, function = aggregate.expression, aggregate.function
+        if value is None or function == "count":
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(self._count(value))}))
+        elif function == "count_distinct":
+            counted = self._value(value)
+            told = counted if isinstance(counted, str) else counted.plain()
+            if told is None:
+                canonical = counted.canonical()
+                told = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
+                self._refuse_counted(value)
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {told})")}))
+        elif function in ("sum", "avg"):
+            self._sum(aggregate.name, value, is_average=function == "avg")
+        else:
+            parts = {kind: self._scalar(value, kind) for kind in NOTHING}
+            extremes = {
+                kind: self._selecting(self._dialect.extreme(function, part, kind))
+                for kind, part in parts.items()
+                if not is_nothing(part)
+            }
+            self._refuse_counted(value)
+            self._answer_parts(aggregate.name, extreme(extremes, function == "max"))
+
+    def _count(self, value: steps.Expression | None) -> str:
+        if value is None:
+            return "count(*)"
+        counted = self._value(value)
+        told = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
+        return f"count({told})"
+
+    def _sum(self, name: str, value: steps.Expression, is_average: bool) -> None:
+        integer, double = self._scalar(value, "integer"), self._scalar(value, "double")
+        if not is_nothing(double):
+            doubles = self._selecting(f"count({double})")
+            self._refuse_where(f"{doubles} > 0", "SQL rounds sums of doubles at each step, and the plan does not")
+        if is_nothing(integer):
+            self._answer_parts(name, Result({}))
+            return
+        # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
+        part = self._floor(integer, "4294967296")
+        high = self._selecting(f"sum({part})")
+        low = self._selecting(f"sum({integer} - {part} * 4294967296)")
+        if is_average:
+            self._answer[name] = Column(name, (high, low, self._selecting(f"count({integer})")), average)
+            return
+        low = f"CAST({low} AS BIGINT)"
+        carried = f"(CAST({high} AS BIGINT) + {low} {self._dialect.division} 4294967296)"
+        fits = f"({carried} BETWEEN -2147483648 AND 2147483647)"
+        self._refusals[f"NOT {fits}"] = QueryError, "a sum is beyond 64 bits; use avg, or sum doubles"
+        exact = f"(CASE WHEN {fits} THEN {carried} * 4294967296 + {low} % 4294967296 END)"
+        self._answer_parts(name, Result({"integer": exact}))
+
+    def _refuse_counted(self, expression: steps.Expression) -> None:
+        if isinstance(expression, steps.Field) and (value := self._field(expression)).may_hold():
+            told = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
+            self._refuse_where(f"{self._selecting(told)} > 0", _CONTAINERS)
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:

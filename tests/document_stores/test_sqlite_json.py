@@ -54,8 +54,7 @@ class TestSqlite(DocumentStoreContract):
             counting(Compare(at("t"), "=", Constant("t5"))),
             counting(Compare(at("t"), ">", Constant("t998"))),
         ):
-            handle.prepare(plan)
-            told = handle._translation(plan, handle._known[plan]).selection()
+            told = handle._statements.of(plan)
             explained = list(handle._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters))
             assert any("SEARCH documents USING INDEX field_" in row[3] for row in explained), (plan, explained)
             assert not any("SCAN documents" in row[3] for row in explained), (plan, explained)

@@ -8,11 +8,12 @@ its import takes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
@@ -28,6 +29,9 @@ from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
 from bench_runner.operations.targets import Documents
 from bench_runner.suites.document_questions import NAMES, questions_of
+
+if TYPE_CHECKING:
+    from libraries.document_queries.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,12 @@ class Asking(DocumentReading):
         return not steps_of(plan) <= store_of(stage).offers.operators
 
     def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
-        """Each of the plans is prepared for: what users know of their data is not part of asking."""
+        """Each of the plans is put into the store's own language: users ask in it, and know their data."""
         super().make_ready(stage, handle, inputs)
         for plan in dict.fromkeys(inputs):
             if not self._reads_all(stage, plan):
-                document_handle(handle).prepare(plan)
+                with _refusals():
+                    document_handle(handle).prepare(plan)
 
     def needs_values(self, held: str) -> bool:
         """Not to count all documents: many stores know how many they are."""
@@ -69,10 +74,8 @@ class Asking(DocumentReading):
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
             return _answer(held, everything, source.key_field(stage))
-        try:
+        with _refusals():
             return handle.query(held)
-        except RefusedQuery as refused:
-            raise RefusedData(str(refused)) from refused
 
     def difference(self, stage: Stage, held: str, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
         """Row by row, in the order that the plan has."""
@@ -81,6 +84,14 @@ class Asking(DocumentReading):
     def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
         """The reference's answer over the documents in memory."""
         return _right(stage, plan)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except RefusedQuery as refused:
+        raise RefusedData(str(refused)) from refused
 
 
 @lru_cache(maxsize=64)
@@ -95,10 +106,17 @@ def _right(stage: Stage, plan: str) -> list[dict[str, Any]]:
 
 
 def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str, Any]]:
-    from libraries.document_queries import from_json, run_over_documents
+    from libraries.document_queries.reference import run_over_documents
 
-    answer: list[dict[str, Any]] = run_over_documents(documents, from_json(plan), key)
-    return answer
+    return run_over_documents(documents, _plan(plan), key)
+
+
+@lru_cache(maxsize=64)
+def _plan(text: str) -> Plan:
+    """Parsed while the operation is primed, as steps_of is."""
+    from libraries.document_queries.json_form import from_json
+
+    return from_json(text)
 
 
 @dataclass(frozen=True)
