@@ -21,8 +21,8 @@ _STEPS = (
 )
 _HOMES = {
     **dict.fromkeys(_STEPS, "steps"),
-    **dict.fromkeys(("Plan", "field", "paths_of"), "plan"),
-    **dict.fromkeys(("from_data", "from_json", "to_data", "to_json"), "json_form"),
+    **dict.fromkeys(("Plan", "field"), "plan"),
+    **dict.fromkeys(("from_json", "to_json"), "json_form"),
     "QueryError": "errors",
     "run_over_documents": "reference",
 }

@@ -105,19 +105,6 @@ def absolute(plan: Plan, of: str, path: tuple[str, ...]) -> Path:
     return Path(steps)  # type: ignore[arg-type]
 
 
-def paths_of(plan: Plan) -> tuple[Path, ...] | None:
-    """The paths that a plan reads, each once; None: whole documents; none at all: keys alone are enough."""
-    if plan.result is None:
-        return None
-    fields = fields_of(plan)
-    paths = [absolute(plan, part.of, part.path) for part in fields]
-    used = {part.of for part in fields} | {array.of for array in arrays_of(plan)}
-    paths += [absolute(plan, array.name, ()) for array in arrays_of(plan) if array.name not in used]
-    if any(len(path) == 0 for path in paths):
-        return None
-    return tuple(dict.fromkeys(paths))
-
-
 def _read(plan: Plan) -> Iterator[Expression]:
     for step in plan.gathering:
         if isinstance(step, Filter):

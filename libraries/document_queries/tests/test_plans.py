@@ -6,8 +6,7 @@ import pytest
 
 from libraries.document_queries.errors import QueryError
 from libraries.document_queries.json_form import from_json, to_json
-from libraries.document_queries.paths import parse
-from libraries.document_queries.plan import Plan, field, paths_of
+from libraries.document_queries.plan import Plan, field
 from libraries.document_queries.steps import (
     Aggregate,
     And,
@@ -116,20 +115,6 @@ def test_values_that_json_lacks_survive_it():
 def test_hostile_json_is_refused(text):
     with pytest.raises(QueryError):
         from_json(text)
-
-
-def test_paths_of_a_plan_are_absolute_and_end_where_the_plan_reads():
-    plan = Plan(
-        (
-            Unnest(("a", "b"), "outer"),
-            Unnest(("c",), "inner", of="outer"),
-            Unnest(("unread",), "rest"),
-            GroupBy((Named("k", field("d.e", "inner")),), (Aggregate("n", "max", field("f")),)),
-        )
-    )
-    assert paths_of(plan) == (parse("a.b[*].c[*].d.e"), parse("f"), parse("unread[*]"))
-    assert paths_of(Plan((Filter(ONE),))) is None
-    assert paths_of(Plan((Count(),))) == ()
 
 
 def test_a_path_beyond_what_documents_hold_is_refused():
