@@ -2,9 +2,8 @@
 
 A document is a dict with text keys of None, bool, int (64 bits, signed), float, str, bytes, list and dict, nested to
 `MOST_LEVELS`. Its key is one of its own fields, at the top: int or text, one kind in a store. Missing is not null, and
-equality is of type and bits. A query travels as the JSON text of its plan (`to_json` of
-`libraries.document_store.queries`), because this package imports no other. The module knows no store, and nothing of
-how one is measured.
+equality is of type and bits. A query travels as the JSON text of its plan (`to_json` of `libraries.document_queries`),
+because this package imports no other.
 """
 
 from __future__ import annotations
@@ -118,13 +117,14 @@ class DocumentHandle(ABC):
         """The documents of these keys in that order, repeated where a key is; None for a key that no document has."""
 
     def prepare(self, plan: Plan) -> None:
-        """Look up what users know of their data before they write this query, such as which kinds a field has. It is
-        asked outside the clock; a query that was not prepared does it itself. Most stores need none of it."""
+        """Put this query into the store's own language, as a SQL statement for example, and look up what users know of
+        their data when they write that, such as which kinds a field has. It is called outside the clock; a query that
+        was not prepared does it itself. Raises RefusedQuery where `query` would because of the plan."""
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Take over what `prepare` has found on another handle of this store, which may be closed, on the same
-        documents: nothing of it is looked up again. Who looks nothing up has nothing to take over."""
+        """Take over what `prepare` has made and found on another handle of this store, which may be closed, on the same
+        documents: none of it is done again by `query`."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:

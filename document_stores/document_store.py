@@ -22,6 +22,7 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 
 if TYPE_CHECKING:
+    from libraries.document_queries.plan import Plan as StepsPlan
     from libraries.document_store.store import DocumentStore
     from libraries.document_store.tree.manifest import Manifest
 
@@ -90,15 +91,16 @@ class OwnStore(DocumentStoreAdapter):
         import numpy.ma
         import pyarrow
 
-        from libraries.document_store import errors, kernels, paths, queries, store
-        from libraries.document_store.queries import columns, executing, rows, spelling
+        from libraries.document_queries import json_form, paths
+        from libraries.document_store import errors, kernels, store
+        from libraries.document_store.queries import executing
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
 
         if not kernels.NATIVE:
             raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
-        self._loaded = (columns, executing, rows, queries, numpy, pyarrow)
-        self._errors, self._store, self._spelling = errors, store, spelling
+        self._loaded = (executing, numpy, pyarrow)
+        self._errors, self._store, self._plan_of = errors, store, json_form.from_json
         self._manifest, self._calls, self._paths = manifest, calls, paths
 
     def ingest(
@@ -169,10 +171,6 @@ class OwnStore(DocumentStoreAdapter):
         """By the store's own rules."""
         return self._store.key_fault(key)
 
-    def query(self, store: DocumentStore, plan: Plan) -> list[dict[str, Any]]:
-        """By the way that is set."""
-        return store.query(self._spelling.from_json(plan), self.values["way"])  # type: ignore[arg-type]
-
 
 class OwnHandle(DocumentHandle):
     """An open store."""
@@ -180,6 +178,7 @@ class OwnHandle(DocumentHandle):
     def __init__(self, adapter: OwnStore, store: DocumentStore, location: Path) -> None:
         """Takes the store over."""
         self._adapter, self._store, self._location = adapter, store, location
+        self._plans: dict[Plan, StepsPlan] = {}
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -214,10 +213,21 @@ class OwnHandle(DocumentHandle):
             found.update(((kind, key), document) for key, document in zip(some, documents, strict=True))
         return [found.get((type(key), key)) for key in keys]
 
+    def prepare(self, plan: Plan) -> None:
+        """Make the plan that the store takes of its text."""
+        if plan not in self._plans:
+            self._plans[plan] = self._adapter._plan_of(plan)
+
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The plans that it has made."""
+        assert isinstance(other, OwnHandle)
+        self._plans = dict(other._plans)
+
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By the way that the variant names."""
+        self.prepare(plan)
         with self._reading():
-            return self._adapter.query(self._store, plan)
+            return self._store.query(self._plans[plan], self._adapter.values["way"])  # type: ignore[arg-type]
 
     def upsert(self, batch: Batch) -> None:
         """One frame of the log."""
@@ -245,8 +255,9 @@ class OwnHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By the store's own choice."""
+        self.prepare(plan)
         with self._reading():
-            return self._store.index_of(self._adapter._spelling.from_json(plan)) is not None
+            return self._store.index_of(self._plans[plan]) is not None
 
     def settle(self) -> None:
         """What is in memory is written, and merges come to rest."""

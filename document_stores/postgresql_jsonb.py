@@ -31,8 +31,9 @@ from document_stores.shared.json_losses import JSON_TEXT, LARGE_WHOLE_AS_INTEGER
 from document_stores.sql.answering import answer
 from document_stores.sql.postgresql_dialect import PostgresqlDialect, as_psycopg_takes_it
 from document_stores.sql.postgresql_values import JsonbValue, literal
-from document_stores.sql.translating import Known, Translation, kinds_by_field
-from libraries.document_store.queries.spelling import from_json
+from document_stores.sql.statements import Statements
+from document_stores.sql.translating import Known, Translation
+from libraries.document_queries import plan as plans
 
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan gives at a time."""
@@ -205,9 +206,7 @@ class PostgresqlHandle(DocumentHandle):
         self._psycopg = store._psycopg
         self._connections = [server.connect(self._psycopg)]
         self._idle = list(self._connections)
-        self._known: dict[Plan, Known] = {}
-        self._found: dict[str, list[tuple[Any, ...]]] = {}
-        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._statements = Statements(self._translation, self._rows)
         self._unsettled = False
         try:
             ((self._key_type,),) = self._rows(
@@ -301,27 +300,21 @@ class PostgresqlHandle(DocumentHandle):
         return list(dict.fromkeys(filter(self._fits, keys)))
 
     def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have."""
-        if plan not in self._known:
-            questions = tuple(self._translation(plan).questions())
-            for _, text in questions:
-                if text not in self._found:
-                    self._found[text] = self._rows(text)
-            self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+        """Look the kinds up that the plan's fields have, and write the SELECT."""
+        self._statements.of(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """The kinds that it knows."""
+        """The statements that it has written."""
         assert isinstance(other, PostgresqlHandle)
-        self._known, self._found = dict(other._known), dict(other._found)
+        self._statements.learn_from(other._statements)
 
-    def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
+    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
         document = JsonbValue("documents.document", self._indexed)
-        return Translation(from_json(plan), PostgresqlDialect(), "documents", document, "documents.key", known)
+        return Translation(plan, PostgresqlDialect(), "documents", document, "documents.key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what PostgreSQL would answer otherwise than the plan means."""
-        self.prepare(plan)
-        told = self._translation(plan, self._known[plan]).selection()
+        told = self._statements.of(plan)
         return answer(told, self._rows(as_psycopg_takes_it(told.text), told.parameters))
 
     def upsert(self, batch: Batch) -> None:
@@ -354,8 +347,7 @@ class PostgresqlHandle(DocumentHandle):
             self._write(f"DELETE FROM documents WHERE key = ANY(CAST(%s AS {self._key_type}[]))", (wanted,))
 
     def _write(self, text: str, parameters: Any = None) -> None:
-        self._known.clear()
-        self._found.clear()
+        self._statements.forget()
         self._unsettled = True
         with self._store.refusals(), self._connection() as connection:
             connection.execute(text, parameters)
@@ -372,6 +364,7 @@ class PostgresqlHandle(DocumentHandle):
             # Without statistics of what is indexed it would not be known when the index pays.
             connection.execute("ANALYZE documents")
         self._indexed |= {path}
+        self._statements.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
         """By PostgreSQL's own catalogue."""
@@ -379,8 +372,7 @@ class PostgresqlHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By EXPLAIN. A small table is read from end to end, which is quicker there."""
-        self.prepare(plan)
-        told = self._translation(plan, self._known[plan]).selection()
+        told = self._statements.of(plan)
         lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(told.text)}", told.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
 

@@ -24,11 +24,12 @@ from adapters.document_store import (
 from adapters.errors import AdapterError, RefusedData
 from document_stores.shared import incoming, outgoing
 from document_stores.shared.json_losses import JSON_TEXT
-from document_stores.sql.answering import answer
+from document_stores.sql.answering import Selection, answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
 from document_stores.sql.sqlite_values import SqliteValue, can_name
-from document_stores.sql.translating import Known, Translation, kinds_by_field
-from libraries.document_store.queries.spelling import from_json
+from document_stores.sql.statements import Statements
+from document_stores.sql.translating import Known, Translation
+from libraries.document_queries import plan as plans
 
 if TYPE_CHECKING:
     import sqlite3
@@ -147,9 +148,7 @@ class SqliteHandle(DocumentHandle):
         """Takes the connection over."""
         self._store, self._connection, self._location, self._key = store, connection, location, key
         self._errors = store._sqlite3.Error
-        self._known: dict[Plan, Known] = {}
-        self._found: dict[str, list[tuple[Any, ...]]] = {}
-        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._statements = Statements(self._translation, self._rows, self._refuse_nul)
         self._indexed = self._expressions_with_an_index()
 
     def _expressions_with_an_index(self) -> frozenset[str]:
@@ -195,31 +194,27 @@ class SqliteHandle(DocumentHandle):
         return [found.get((type(key), key)) for key in keys]
 
     def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have."""
-        if plan not in self._known:
-            questions = tuple(self._translation(plan).questions())
-            for _, text in questions:
-                if text not in self._found:
-                    self._found[text] = list(self._rows(text))
-            self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+        """Look the kinds up that the plan's fields have, and write the SELECT."""
+        self._statements.of(plan)
+
+    def _refuse_nul(self, selection: Selection) -> None:
+        ((flags,),) = self._rows("PRAGMA user_version")
+        # Items come by `value`, which ends at a NUL as well.
+        if flags and ("json_extract" in selection.text or ".value" in selection.text):
+            raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """The kinds that it knows."""
+        """The statements that it has written."""
         assert isinstance(other, SqliteHandle)
-        self._known, self._found = dict(other._known), dict(other._found)
+        self._statements.learn_from(other._statements)
 
-    def _translation(self, plan: Plan, known: Known | None = None) -> Translation:
+    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
         document = SqliteValue("document", indexed=self._indexed)
-        return Translation(from_json(plan), SqliteDialect(), "documents", document, "key", known)
+        return Translation(plan, SqliteDialect(), "documents", document, "key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what SQLite would answer otherwise than the plan means."""
-        self.prepare(plan)
-        told = self._translation(plan, self._known[plan]).selection()
-        ((flags,),) = self._rows("PRAGMA user_version")
-        # Items come by `value`, which ends at a NUL as well.
-        if flags and ("json_extract" in told.text or ".value" in told.text):
-            raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
+        told = self._statements.of(plan)
         return answer(told, self._rows(told.text, told.parameters))
 
     def upsert(self, batch: Batch) -> None:
@@ -239,8 +234,7 @@ class SqliteHandle(DocumentHandle):
 
     def _transaction(self) -> sqlite3.Connection:
         # As a context it commits, or rolls back what an error has left half done.
-        self._known.clear()
-        self._found.clear()
+        self._statements.forget()
         self._connection.execute("BEGIN")
         return self._connection
 
@@ -253,6 +247,7 @@ class SqliteHandle(DocumentHandle):
             # Not the field's own name: to SQLite 'a' and 'A' are one name of an index.
             self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
             self._indexed = self._expressions_with_an_index()
+            self._statements.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
         """By SQLite's own catalogue."""
@@ -260,8 +255,7 @@ class SqliteHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By EXPLAIN QUERY PLAN. The index of the keys has a name of SQLite's own."""
-        self.prepare(plan)
-        told = self._translation(plan, self._known[plan]).selection()
+        told = self._statements.of(plan)
         steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
         return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 

@@ -13,6 +13,7 @@ from bench_runner.networks import network_text
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, summarise
+from bench_runner.suites.document_questions import NAMES
 from bench_runner.variants import Variant
 from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
 from reports.analysis.access.roofline import SHARES, figures_of
@@ -172,7 +173,7 @@ TITLES = {
     "range[selectivity=0.001,paths=1,by=index]": "0.1 % by index",
     "ingest[updates=0.5,indexes=none]": "half updates",
     "ingest[updates=0.5,indexes=2]": "with 2 indexes",
-    **{f"ask[query=q{number}]": f"question {number}" for number in range(1, 6)},
+    **{f"ask[query={name}]": f"question {name.removeprefix('q')}" for name in NAMES},
 }
 """What pages call the operations on documents."""
 WAITS = {"first batch ms": 4, "p99 gap ms": 5}

@@ -31,8 +31,8 @@ def test_the_session_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_the_page_says_of_names_and_types_holds(tmp_path: Path) -> None:
+    from libraries.document_queries import Compare, Constant, Filter, Named, Plan, Project, field
     from libraries.document_store.errors import DocumentError
-    from libraries.document_store.queries import Compare, Constant, Filter, Named, Plan, Project, field
     from libraries.document_store.store import DocumentStore
 
     with DocumentStore.open(tmp_path / "store") as store:

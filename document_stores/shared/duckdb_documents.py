@@ -17,9 +17,10 @@ from document_stores.shared import incoming
 from document_stores.sql.answering import answer
 from document_stores.sql.duckdb_dialect import DuckdbDialect
 from document_stores.sql.duckdb_values import Row
-from document_stores.sql.translating import Known, Translation, kinds_by_field
+from document_stores.sql.statements import Statements
+from document_stores.sql.translating import Known, Translation
 from document_stores.sql.values import Quoted, Value
-from libraries.document_store.queries.spelling import from_json
+from libraries.document_queries import plan as plans
 
 OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
 """What queries in SQL are made of; a projection of unnested items is refused, and so are other details."""
@@ -47,9 +48,11 @@ class DuckDocuments(DocumentHandle):
     def __init__(self, duckdb: Any, connection: Any, lies: Lies, key_field: str) -> None:
         """Takes the connection over."""
         self._duckdb, self._connection, self._lies, self._key_field = duckdb, connection, lies, key_field
-        self._known: dict[Plan, Known] = {}
-        self._found: dict[str, list[Any]] = {}
-        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        self._statements = Statements(
+            self._translation,
+            lambda text: self._execute(text).fetchall(),
+            asks_for_kinds=lies.document.tells_null,
+        )
         self._errors = (
             duckdb.IOException,
             duckdb.FatalException,
@@ -121,33 +124,25 @@ class DuckDocuments(DocumentHandle):
         return [found.get(key) if _is_kind(key, self._lies.key_type) else None for key in keys]
 
     def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have; columns tell them themselves."""
-        if plan in self._known:
-            return
-        lies = self._lies
-        asked = Translation(from_json(plan), DuckdbDialect(lies.taken), lies.relation, lies.document, lies.key)
-        questions = tuple(asked.questions()) if lies.document.tells_null else ()
-        for _, text in questions:
-            if text not in self._found:
-                self._found[text] = self._execute(text).fetchall()
-        self._known[plan] = kinds_by_field((part, self._found[text]) for part, text in questions)
+        """Look the kinds up that the plan's fields have, which columns tell themselves, and write the SELECT."""
+        self._statements.of(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """The kinds that it knows."""
+        """The statements that it has written."""
         assert isinstance(other, DuckDocuments)
-        self._known, self._found = dict(other._known), dict(other._found)
+        self._statements.learn_from(other._statements)
+
+    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
+        lies = self._lies
+        return Translation(plan, DuckdbDialect(lies.taken), lies.relation, lies.document, lies.key, known)
 
     def written(self) -> None:
         """Forget what is known of the documents: they have changed."""
-        self._known.clear()
-        self._found.clear()
+        self._statements.forget()
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what DuckDB would answer otherwise than the plan means."""
-        lies = self._lies
-        self.prepare(plan)
-        asked, dialect, known = from_json(plan), DuckdbDialect(lies.taken), self._known[plan]
-        told = Translation(asked, dialect, lies.relation, lies.document, lies.key, known).selection()
+        told = self._statements.of(plan)
         try:
             return answer(told, self._execute(told.text, told.parameters).fetchall())
         except self._duckdb.OutOfRangeException as error:

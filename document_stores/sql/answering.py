@@ -1,108 +1,87 @@
-"""From the rows of a plan's SELECT to its answer: groups as the plan means them, their order, ties, and the first rows.
-
-It knows plans and how a selection is read, and no SQL.
-"""
+"""From the rows of a plan's SELECT, which come in order, to those of its answer: a value of each column's cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from adapters.document_store import RefusedQuery
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries import plan as plans
-from libraries.document_store.queries.finishing import finish
-from libraries.document_store.queries.semantics import INTEGER_HIGHEST, INTEGER_LOWEST, order_key
 
 _DECODE = msgspec.json.Decoder().decode
+
+MISSING = object()
+"""What a column has that is left out of a row."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the answer: its cells as SQL, and what makes a value of them."""
+
+    name: str
+    cells: tuple[str, ...]
+    read: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The SELECT, its parameters, and how its rows are read: how many columns each aggregate takes behind the keys of
-    a group, or the names of a projection's columns behind the document's key."""
+    """The SELECT of a plan: its text and parameters, and how its rows become those of the answer."""
 
     text: str
     parameters: dict[str, Any]
-    plan: plans.Plan
-    reading: list[Any]
-    plain_keys: tuple[bool, ...] = ()
-    """Which keys of a group come as they are, and not as JSON."""
-    merged_keys: tuple[bool, ...] = ()
-    """Of which keys a NULL is a group of nulls, of what is missing, or of both."""
+    columns: tuple[Column, ...]
+    rows: int | None
+    """At most this many; None: all."""
+    refusals: tuple[tuple[type[Exception], str], ...]
+    """Errors and their texts. The last cell of a row, if it is not NULL, is the number of one of these: such rows come
+    first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """The answer to the plan from the rows of its SELECT. Raises RefusedQuery for values that SQL does not treat as the
-    plan means, QueryError as the plan says."""
-    result = selection.plan.result
-    if isinstance(result, plans.GroupBy):
-        return finish(selection.plan, [_group(result, selection, row) for row in rows])
-    placed = []
-    for key, *cells in rows:
-        pairs = zip(selection.reading, cells, strict=True)
-        placed.append((order_key(key), {name: _DECODE(text) for name, text in pairs if text is not None}))
-    return finish(selection.plan, placed)
+    """The answer to the plan. Raises RefusedQuery for values that SQL does not treat as the plan means, QueryError for
+    a sum beyond 64 bits."""
+    answered = []
+    for row in rows:
+        if selection.refusals and row[-1] is not None:
+            error, reason = selection.refusals[row[-1]]
+            raise error(reason)
+        found, place = {}, 0
+        for column in selection.columns:
+            value = column.read(*row[place : place + len(column.cells)])
+            place += len(column.cells)
+            if value is not MISSING:
+                found[column.name] = value
+        answered.append(found)
+    return answered[: selection.rows]
 
 
-def _group(result: plans.GroupBy, selection: Selection, row: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
-    answered: dict[str, Any] = {}
-    places = []
-    for key, plain, merged, text in zip(result.keys, selection.plain_keys, selection.merged_keys, row, strict=False):
-        if text is None:
-            if merged:
-                raise RefusedQuery("missing and null are one group in columns of one schema")
-            places.append((0,))
-            continue
-        if not plain and text[0] in "[{":
-            raise RefusedQuery("groups of arrays and objects are left to who reads them")
-        value = text if plain else _DECODE(text)
-        answered[key.name] = value
-        places.append(order_key(value))
-    column = len(result.keys)
-    for aggregate, width in zip(result.aggregates, selection.reading, strict=True):
-        answered[aggregate.name] = _figure(aggregate, row[column : column + width])
-        column += width
-    return places, answered
+def plain(value: Any) -> Any:
+    """A value that comes as it is; NULL is missing."""
+    return MISSING if value is None else value
 
 
-def _figure(aggregate: plans.Aggregate, parts: Sequence[Any]) -> Any:
-    if aggregate.function == "count":
-        return parts[0]
-    if aggregate.function == "count_distinct":
-        _refuse_containers(parts[1])
-        return parts[0]
-    if aggregate.function in ("sum", "avg"):
-        return _sum(aggregate, *parts)
-    _refuse_containers(parts[-1])
-    integer, double, text, boolean, _ = parts
-    found = [
-        value for value in (integer, double, text, None if boolean is None else bool(boolean)) if value is not None
-    ]
-    if not found:
+def of_json(text: str | None) -> Any:
+    """A value that comes as JSON text; NULL is missing."""
+    return MISSING if text is None else _DECODE(text)
+
+
+def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
+    """A value that comes in the cell of its kind; all NULL are null. Raises RefusedQuery for a zero of doubles."""
+
+    def read(*cells: Any) -> Any:
+        for kind, cell in zip(kinds, cells, strict=True):
+            if cell is None:
+                continue
+            if kind == "double" and cell == 0:
+                raise RefusedQuery("0.0 and -0.0 are one to SQL, and the value may be either")
+            return bool(cell) if kind == "boolean" else cell
         return None
-    extreme = (max if aggregate.function == "max" else min)(found, key=order_key)
-    if isinstance(extreme, float) and extreme == 0:
-        raise RefusedQuery("0.0 and -0.0 are one to SQL, and the extreme value may be either")
-    return extreme
+
+    return read
 
 
-def _sum(aggregate: plans.Aggregate, high: Any, low: Any, integers: int, doubles: int) -> int | float | None:
-    if doubles:
-        raise RefusedQuery("SQL rounds sums of doubles at each step; the plan asks for the exact one")
-    if not integers:
-        return None
-    exact = int(high) * 2**32 + int(low)
-    if aggregate.function == "avg":
-        return exact / integers
-    if not INTEGER_LOWEST <= exact <= INTEGER_HIGHEST:
-        raise QueryError(f"sum: {exact} is beyond 64 bits; use avg, or sum doubles")
-    return exact
-
-
-def _refuse_containers(count: int) -> None:
-    if count:
-        raise RefusedQuery("arrays and objects are compared by their text here")
+def average(high: Any, low: Any, count: int) -> float | None:
+    """Of integers whose sum comes in halves."""
+    return (int(high) * 2**32 + int(low)) / count if count else None

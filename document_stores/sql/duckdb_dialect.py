@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any, cast
 
 from adapters.document_store import FieldPath
-from document_stores.sql.duckdb_values import ColumnValue
+from document_stores.sql.duckdb_values import ColumnValue, JsonValue
 from document_stores.sql.translating import Dialect, Unnested
 from document_stores.sql.values import Quoted, Value
 
@@ -29,6 +29,10 @@ class DuckdbDialect(Dialect):
     def parameter(self, name: str) -> str:
         """Named."""
         return f"${name}"
+
+    def of_json(self, text: str) -> Value:
+        """By pointers into it."""
+        return JsonValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
         """By starts_with, which knows no patterns."""

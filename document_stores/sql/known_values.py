@@ -5,12 +5,10 @@ What is known was found by a query of its own and holds until the next write. It
 
 from __future__ import annotations
 
-from document_stores.sql.values import Value
+from document_stores.sql.values import NOTHING, Value
 
 Kinds = frozenset[str | None]
 """The kinds that a field has in all documents; None where it is missing in some."""
-
-_EMPTY: dict[str, str] = {"BIGINT": "CAST(NULL AS BIGINT)", "DOUBLE": "CAST(NULL AS DOUBLE PRECISION)"}
 
 
 class KnownValue(Value):
@@ -37,23 +35,23 @@ class KnownValue(Value):
         """A cast alone, or nothing."""
         if self._only("integer"):
             return self._value.unguarded("BIGINT")
-        return self._value.integer() if "integer" in self._kinds else _EMPTY["BIGINT"]
+        return self._value.integer() if "integer" in self._kinds else NOTHING["integer"]
 
     def double(self) -> str:
         """A cast alone, or nothing."""
         if self._only("double"):
             return self._value.unguarded("DOUBLE")
-        return self._value.double() if "double" in self._kinds else _EMPTY["DOUBLE"]
+        return self._value.double() if "double" in self._kinds else NOTHING["double"]
 
     def text(self) -> str:
         """A cast alone, or nothing."""
         if self._only("text"):
             return self._value.unguarded("VARCHAR")
-        return self._value.text() if "text" in self._kinds else "CAST(NULL AS VARCHAR)"
+        return self._value.text() if "text" in self._kinds else NOTHING["text"]
 
     def boolean(self) -> str:
         """As it is, or nothing."""
-        return self._value.boolean() if "boolean" in self._kinds else "CAST(NULL AS BOOLEAN)"
+        return self._value.boolean() if "boolean" in self._kinds else NOTHING["boolean"]
 
     def canonical(self) -> str:
         """As it is."""

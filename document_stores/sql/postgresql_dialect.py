@@ -25,6 +25,10 @@ class PostgresqlDialect(Dialect):
         """Named."""
         return f"%({name})s"
 
+    def of_json(self, text: str) -> Value:
+        """By a cast."""
+        return JsonbValue(f"CAST({text} AS jsonb)")
+
     def prefix(self, text: str, parameter: str) -> str:
         """By starts_with, which knows no patterns."""
         return f"starts_with({text}, {parameter})"

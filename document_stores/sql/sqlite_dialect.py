@@ -20,6 +20,10 @@ class SqliteDialect(Dialect):
         """Named."""
         return f":{name}"
 
+    def of_json(self, text: str) -> Value:
+        """By paths into it."""
+        return SqliteValue(text)
+
     def prefix(self, text: str, parameter: str) -> str:
         """By substr, which knows no patterns and no letter case."""
         return f"(substr({text}, 1, length({parameter})) = {parameter})"

@@ -1,43 +1,38 @@
-"""From a plan to one SELECT whose rows are groups, or documents' keys with what is projected.
+"""From a plan to one SELECT whose rows are those of the answer, in its order.
 
-SQL does what reads documents: filters, unnesting, grouping, aggregates, and the first rows of a long list. The order of
-results, ties and computed columns are of few rows, and are left to the library's own finish, so that they mean the
-same everywhere. What SQL would answer otherwise than the plan means is refused. It knows no engine's functions.
+Inside is a SELECT of groups, or of documents with what is projected; around it lie computed columns, the order with
+ties, and the first rows. What SQL would answer otherwise than the plan means is refused: before it is asked where that
+is known, else by a column of the SELECT.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from adapters.document_store import FieldPath, RefusedQuery
-from document_stores.sql.answering import Selection
+from document_stores.sql.answering import Column, Selection, average, of_json, of_kinds, plain
 from document_stores.sql.known_values import Kinds, KnownValue
-from document_stores.sql.values import Value
+from document_stores.sql.results import Result, difference, extreme
+from document_stores.sql.values import EXACT, NOTHING, Value, exactly, is_nothing
 from document_stores.sql.wording import MOST_PARAMETERS, joined, short
-from libraries.document_store.queries import plan as plans
-
-EXACT = 2**53
-"""Integers below it are doubles without rounding."""
+from libraries.document_queries import plan as plans
+from libraries.document_queries import steps
+from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Operator -> the one that means the same with its sides exchanged."""
 
-_NOTHING = {
-    "double": "CAST(NULL AS DOUBLE PRECISION)",
-    "text": "CAST(NULL AS VARCHAR)",
-    "boolean": "(NULL = 1)",
-}
-"""What a function of whole numbers is as another kind."""
+_CONTAINERS = "arrays and objects are compared by their text here"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """What stands for a constant until it is bound: no name in SQL holds a NUL."""
 
-Known = Mapping[plans.Field, Kinds]
+Known = Mapping[steps.Field, Kinds]
 """The kinds that fields have."""
 
 
@@ -50,6 +45,10 @@ class Dialect(ABC):
     @abstractmethod
     def parameter(self, name: str) -> str:
         """The place of a parameter."""
+
+    @abstractmethod
+    def of_json(self, text: str) -> Value:
+        """The value that a JSON text spells."""
 
     @abstractmethod
     def prefix(self, text: str, parameter: str) -> str:
@@ -93,45 +92,52 @@ class Translation:
         relation: str,
         document: Value,
         key: str,
-        known: Known | None = None,
+        known: Known,
     ) -> None:
         """`relation` stands after FROM, `key` is the expression of a document's key in it. `known` are the kinds that
         fields of the plan have in all documents."""
-        self._known = known or {}
-        self._columns: dict[plans.Field, Value] = {}
+        self._known = known
+        self._columns: dict[steps.Field, Value] = {}
         self._plan, self._dialect, self._relation, self._key = plan, dialect, relation, key
         self._values: dict[str, Value] = {"": document}
         self._parameters: dict[str, Any] = {}
         self._conditions: list[str] = []
+        self._selected: list[str] = []
+        self._answer: dict[str, Column] = {}
+        self._results: dict[str, Result] = {}
+        self._refusals: dict[str, tuple[type[Exception], str]] = {}
+        """Condition on a row -> the error that it is, and its text."""
+        self._computes = False
+        """Whether fields are those of results."""
 
     def selection(self) -> Selection:
         """The SELECT of the whole plan."""
         try:
             for number, step in enumerate(self._plan.gathering):
-                if isinstance(step, plans.Filter):
+                if isinstance(step, steps.Filter):
                     self._conditions.append(self.is_true(step.condition))
                 else:
                     self._unnest(step, f"item{number}")
             result = self._plan.result
-            if isinstance(result, plans.GroupBy):
+            if isinstance(result, steps.GroupBy):
                 return self._groups(result)
-            if result is None or any(isinstance(step, plans.Unnest) for step in self._plan.gathering):
+            if result is None or any(isinstance(step, steps.Unnest) for step in self._plan.gathering):
                 raise RefusedQuery("only groups, counts and fields of documents are selected by SQL here")
             return self._projection(result)
         except ValueError as error:
             raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
 
-    def _unnest(self, step: plans.Unnest, alias: str) -> None:
+    def _unnest(self, step: steps.Unnest, alias: str) -> None:
         distinct = step.distinct
-        if distinct is not None and not (isinstance(distinct, plans.Field) and distinct.of == step.name):
+        if distinct is not None and not (isinstance(distinct, steps.Field) and distinct.of == step.name):
             raise RefusedQuery("items are distinct by one of their own fields here, not by another expression")
         self._read_once()
-        value = self._reached(plans.Field(step.path, step.of))
-        path = distinct.path if isinstance(distinct, plans.Field) else None
+        value = self._reached(steps.Field(step.path, step.of))
+        path = distinct.path if isinstance(distinct, steps.Field) else None
         unnested = self._dialect.unnested(self._relation, value, alias, path)
         self._relation = unnested.relation
         self._values[step.name] = unnested.item
-        if isinstance(distinct, plans.Field):
+        if isinstance(distinct, steps.Field):
             self._refuse_merged(distinct)
             if self._field(distinct).may_hold():
                 raise RefusedQuery("items that are arrays or objects are compared by their text here")
@@ -149,43 +155,43 @@ class Translation:
             if column is not None:
                 self._relation, self._columns[part] = column.relation, column.item
 
-    def _field(self, expression: plans.Field) -> Value:
+    def _field(self, expression: steps.Field) -> Value:
         if expression in self._columns:
             return self._columns[expression]
         value = self._reached(expression)
         return KnownValue(value, self._known[expression]) if expression in self._known else value
 
-    def _reached(self, expression: plans.Field) -> Value:
+    def _reached(self, expression: steps.Field) -> Value:
         value = self._values[expression.of]
         for name in expression.path:
             value = value.step(name)
             short(value.kind())
         return value
 
-    def _merges(self, expression: plans.Expression) -> bool:
+    def _merges(self, expression: steps.Expression) -> bool:
         """Whether a null and something missing may be the same here."""
-        if not isinstance(expression, plans.Field) or not self._values[""].holds_nulls:
+        if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null
 
-    def _refuse_merged(self, expression: plans.Expression) -> None:
+    def _refuse_merged(self, expression: steps.Expression) -> None:
         if self._merges(expression):
             raise RefusedQuery("missing and null are one in columns of one schema")
 
-    def questions(self) -> Iterator[tuple[plans.Field, str]]:
+    def questions(self) -> Iterator[tuple[steps.Field, str]]:
         """For each field that the plan reads a SELECT of the kinds that it has, one a row. Raises RefusedQuery."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
             for number, array in enumerate(plans.arrays_of(self._plan)):
-                value = self._reached(plans.Field(array.path, array.of))
+                value = self._reached(steps.Field(array.path, array.of))
                 unnested = self._dialect.unnested(relations[array.of], value, f"item{number}", None)
                 relations[array.name], self._values[array.name] = unnested.relation, unnested.item
                 yield from self._kinds_of(array.name, unnested.relation)
         except ValueError as error:
             raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
 
-    def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[plans.Field, str]]:
+    def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[steps.Field, str]]:
         for part in plans.fields_of(self._plan):
             if part.of == of:
                 yield part, f"SELECT DISTINCT {self._reached(part).kind()} FROM {relation}"
@@ -199,39 +205,39 @@ class Translation:
 
     # --- conditions ------------------------------------------------------------------------------------------------
 
-    def is_true(self, condition: plans.Condition) -> str:
+    def is_true(self, condition: steps.Condition) -> str:
         """True exactly where the condition is; false or NULL for false and for unknown."""
-        if isinstance(condition, plans.And):
+        if isinstance(condition, steps.And):
             return joined(" AND ", map(self.is_true, condition.conditions), "true")
-        if isinstance(condition, plans.Or):
+        if isinstance(condition, steps.Or):
             return joined(" OR ", map(self.is_true, condition.conditions), "false")
-        if isinstance(condition, plans.In):
+        if isinstance(condition, steps.In):
             return joined(" OR ", (self._equal(condition.expression, v) for v in condition.values), "false")
-        if isinstance(condition, plans.Compare) and condition.operator == "=":
-            if isinstance(condition.right, plans.Constant):
+        if isinstance(condition, steps.Compare) and condition.operator == "=":
+            if isinstance(condition.right, steps.Constant):
                 return self._equal(condition.left, condition.right.value)
-            if isinstance(condition.left, plans.Constant):
+            if isinstance(condition.left, steps.Constant):
                 return self._equal(condition.right, condition.left.value)
-        if isinstance(condition, plans.Compare) and condition.operator in TURNED:
-            if isinstance(condition.right, plans.Constant):
+        if isinstance(condition, steps.Compare) and condition.operator in TURNED:
+            if isinstance(condition.right, steps.Constant):
                 return self._found(condition.left, condition.operator, condition.right.value, self.outcome(condition))
-            if isinstance(condition.left, plans.Constant):
+            if isinstance(condition.left, steps.Constant):
                 turned = TURNED[condition.operator]
                 return self._found(condition.right, turned, condition.left.value, self.outcome(condition))
         return self.outcome(condition)
 
-    def _equal(self, expression: plans.Expression, value: Any) -> str:
-        if isinstance(value, str) and isinstance(expression, plans.Field):
+    def _equal(self, expression: steps.Expression, value: Any) -> str:
+        if isinstance(value, str) and isinstance(expression, steps.Field):
             told = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
         else:
             told = self._compared(expression, "=", value)
         return self._found(expression, "=", value, told)
 
-    def _found(self, expression: plans.Expression, operator: str, value: Any, told: str) -> str:
+    def _found(self, expression: steps.Expression, operator: str, value: Any, told: str) -> str:
         """What is told of a comparison, with the words before it by which an engine takes its index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # Whether a larger number is above another one may depend on how it is written down.
-        if not isinstance(expression, plans.Field) or not (is_number or isinstance(value, str)):
+        if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
             return told
         found = self._field(expression).found_by(operator, _CANONICAL, _PLAIN)
         return told if found is None else f"({self._of_constant(value, found)} AND {told})"
@@ -242,21 +248,21 @@ class Translation:
             told = told.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
         return told.replace(_PLAIN, self._bound(value)) if _PLAIN in told else told
 
-    def outcome(self, condition: plans.Condition) -> str:
+    def outcome(self, condition: steps.Condition) -> str:
         """True, false or NULL, as the condition is true, false or unknown."""
-        if isinstance(condition, plans.And):
+        if isinstance(condition, steps.And):
             return joined(" AND ", map(self.outcome, condition.conditions), "true")
-        if isinstance(condition, plans.Or):
+        if isinstance(condition, steps.Or):
             return joined(" OR ", map(self.outcome, condition.conditions), "false")
-        if isinstance(condition, plans.Not):
+        if isinstance(condition, steps.Not):
             return f"(NOT {self.outcome(condition.condition)})"
-        if isinstance(condition, plans.In):
+        if isinstance(condition, steps.In):
             parts = (self._compared(condition.expression, "=", value) for value in condition.values)
             return joined(" OR ", parts, "false")
-        if isinstance(condition, plans.Compare):
+        if isinstance(condition, steps.Compare):
             return self._comparison(condition)
-        if isinstance(condition, plans.AnyItem):
-            value = self._reached(plans.Field(condition.path, condition.of))
+        if isinstance(condition, steps.AnyItem):
+            value = self._reached(steps.Field(condition.path, condition.of))
             item, some = self._dialect.any_item(value, "some_item")
             outer = self._values
             self._values = {**outer, condition.name: item}
@@ -265,28 +271,28 @@ class Translation:
             return told
         return self._test(condition)
 
-    def _test(self, condition: plans.Prefix | plans.Exists | plans.IsMissing | plans.IsNull | plans.IsType) -> str:
-        if not isinstance(condition.expression, plans.Field):
+    def _test(self, condition: steps.Prefix | steps.Exists | steps.IsMissing | steps.IsNull | steps.IsType) -> str:
+        if not isinstance(condition.expression, steps.Field):
             raise RefusedQuery("only fields are tested for what they are here")
         value = self._field(condition.expression)
-        if isinstance(condition, plans.Prefix):
+        if isinstance(condition, steps.Prefix):
             return self._dialect.prefix(value.text(), self._bound(condition.text))
-        if not value.tells_null and not (isinstance(condition, plans.IsType) and condition.kind != "null"):
+        if not value.tells_null and not (isinstance(condition, steps.IsType) and condition.kind != "null"):
             raise RefusedQuery("missing and null are one in columns of one schema")
-        if isinstance(condition, plans.IsType):
+        if isinstance(condition, steps.IsType):
             return f"coalesce({value.kind()} = {self._bound(condition.kind)}, false)"
-        if isinstance(condition, plans.IsNull):
+        if isinstance(condition, steps.IsNull):
             return f"coalesce({value.kind()} = {self._bound('null')}, false)"
-        return f"({value.kind()} IS {'' if isinstance(condition, plans.IsMissing) else 'NOT '}NULL)"
+        return f"({value.kind()} IS {'' if isinstance(condition, steps.IsMissing) else 'NOT '}NULL)"
 
-    def _comparison(self, condition: plans.Compare) -> str:
-        if isinstance(condition.right, plans.Constant):
+    def _comparison(self, condition: steps.Compare) -> str:
+        if isinstance(condition.right, steps.Constant):
             return self._compared(condition.left, condition.operator, condition.right.value)
-        if isinstance(condition.left, plans.Constant):
+        if isinstance(condition.left, steps.Constant):
             return self._compared(
                 condition.right, TURNED.get(condition.operator, condition.operator), condition.left.value
             )
-        if not isinstance(condition.left, plans.Field) or not isinstance(condition.right, plans.Field):
+        if not isinstance(condition.left, steps.Field) or not isinstance(condition.right, steps.Field):
             raise RefusedQuery("fields are compared with fields and with constants here, not functions of them")
         left, right = self._field(condition.left), self._field(condition.right)
         operator = "<>" if condition.operator == "!=" else condition.operator
@@ -301,7 +307,7 @@ class Translation:
         told.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
         return f"coalesce({', '.join(told)})"
 
-    def _compared(self, expression: plans.Expression, operator: str, value: Any) -> str:
+    def _compared(self, expression: steps.Expression, operator: str, value: Any) -> str:
         operator = "<>" if operator == "!=" else operator
         if isinstance(value, bool):
             return f"({self._scalar(expression, 'boolean')} {operator} {self._bound(value)})"
@@ -321,25 +327,27 @@ class Translation:
 
     # --- expressions -----------------------------------------------------------------------------------------------
 
-    def _scalar(self, expression: plans.Expression, kind: str) -> str:
+    def _scalar(self, expression: steps.Expression, kind: str) -> str:
         """The value if it is of this kind, else NULL."""
-        if isinstance(expression, plans.Field):
+        if isinstance(expression, steps.Field):
+            if self._computes:
+                return self._result(expression.path[0]).part(kind)
             told: str = getattr(self._field(expression), kind)()
             return told
-        if isinstance(expression, plans.Constant):
+        if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
         if kind != "integer":
-            return _NOTHING[kind]
+            return NOTHING[kind]
         return self._call(expression)
 
-    def _call(self, call: plans.Call) -> str:
+    def _call(self, call: steps.Call) -> str:
         first = call.operands[0]
         if call.function == "length":
             return f"length({self._scalar(first, 'text')})"
         if call.function == "minus":
             raise RefusedQuery("differences are of results here, not of fields")
         divisor = call.operands[1]
-        if not isinstance(divisor, plans.Constant) or not isinstance(divisor.value, int):
+        if not isinstance(divisor, steps.Constant) or not isinstance(divisor.value, int):
             raise RefusedQuery("divisors are whole constants here")
         whole = self._scalar(first, "integer")
         bound = self._bound(divisor.value)
@@ -354,16 +362,11 @@ class Translation:
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
-    def _canonical(self, expression: plans.Expression) -> str:
-        if isinstance(expression, plans.Field):
-            return self._field(expression).canonical()
-        if isinstance(expression, plans.Constant):
+    def _value(self, expression: steps.Expression) -> Value | str:
+        """A field's value, or what a function gives: an integer, or NULL for null, which is never missing."""
+        if isinstance(expression, steps.Constant):
             raise RefusedQuery("constants stand beside fields here")
-        # A function of what it is not made for is null, which is a value.
-        return f"coalesce(CAST({self._call(expression)} AS VARCHAR), 'null')"
-
-    def _plain(self, expression: plans.Expression) -> str | None:
-        return self._field(expression).plain() if isinstance(expression, plans.Field) else None
+        return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)
 
     # --- results ---------------------------------------------------------------------------------------------------
 
@@ -371,116 +374,192 @@ class Translation:
         told = " AND ".join(self._conditions)
         return f" WHERE {told}" if told else ""
 
-    def _projection(self, result: plans.Project) -> Selection:
-        ordered = {order.name for step in self._plan.steps if isinstance(step, plans.TopK) for order in step.by}
-        is_computed = any(isinstance(step, plans.Compute) for step in self._plan.steps)
+    def _projection(self, result: steps.Project) -> Selection:
+        ordered = {order.name for step in self._plan.steps if isinstance(step, steps.TopK) for order in step.by}
+        is_computed = any(isinstance(step, steps.Compute) for step in self._plan.steps)
+        key = self._selecting(self._key)
         for column in result.columns:
+            value = self._value(column.expression)
+            if isinstance(value, str):
+                self._answer_parts(column.name, Result({"integer": self._selecting(value)}))
+                continue
+            told = self._answer_json(column.name, value, column.expression)
             if ordered and (is_computed or column.name in ordered):
                 self._refuse_merged(column.expression)
-        columns = [self._canonical(column.expression) for column in result.columns]
-        selected = ", ".join([self._key, *columns])
-        text = f"SELECT {selected} FROM {self._relation}{self._where()}"
-        return Selection(text, self._parameters, self._plan, [column.name for column in result.columns])
+                self._refuse_containers(told, value)
+        return self._finished("", [f"{key} ASC"])
 
-    def _groups(self, result: plans.GroupBy) -> Selection:
-        plain = [self._plain(key.expression) for key in result.keys]
-        keys = [told or self._canonical(key.expression) for told, key in zip(plain, result.keys, strict=True)]
-        columns = [f"{told} AS k{place}" for place, told in enumerate(keys)]
-        reading: list[Any] = []
+    def _groups(self, result: steps.GroupBy) -> Selection:
+        order = []
+        for key in result.keys:
+            value = self._value(key.expression)
+            if isinstance(value, str):
+                self._answer_parts(key.name, Result({"integer": self._selecting(value)}))
+            elif (told := value.plain()) is not None:
+                name = self._selecting(told)
+                kind = "integer" if is_nothing(value.text()) else "text"
+                self._results[key.name], self._answer[key.name] = Result({kind: name}), Column(key.name, (name,), plain)
+            else:
+                name = self._answer_json(key.name, value, key.expression)
+                self._refuse_containers(name, value)
+            if self._merges(key.expression):
+                self._refuse_where(f"{name} IS NULL", "missing and null are one group in columns of one schema")
+            order += [f"{term} ASC NULLS FIRST" for term in self._results[key.name].order()]
         for aggregate in result.aggregates:
-            parts = self._aggregate(aggregate)
-            columns += [f"{part} AS a{len(reading)}_{place}" for place, part in enumerate(parts)]
-            reading.append(len(parts))
-        text = f"SELECT {', '.join(columns) or 'count(*)'} FROM {self._relation}{self._where()}"
-        if keys:
-            # By number: a column of the user's may have any name, and would be meant.
-            text += f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}"
-            text = self._first_of(text, result)
-        merged = tuple(self._merges(key.expression) for key in result.keys)
-        are_plain = tuple(told is not None for told in plain)
-        return Selection(text, self._parameters, self._plan, reading, are_plain, merged)
+            self._aggregate(aggregate)
+        # By number: a column of the user's may have any name, and would be meant.
+        numbers = ", ".join(str(place + 1) for place in range(len(result.keys)))
+        return self._finished(f" GROUP BY {numbers}" if numbers else "", order)
 
-    def _first_of(self, text: str, result: plans.GroupBy) -> str:
-        """Only the groups that can be among the first by a count: those that rank so, ties and all."""
-        top = next((step for step in self._plan.steps if isinstance(step, plans.TopK)), None)
-        if top is None or top.rows is None:
-            return text
-        for place, aggregate in enumerate(result.aggregates):
-            if aggregate.name != top.by[0].name or aggregate.function in ("sum", "avg"):
-                continue
-            direction = "DESC" if top.by[0].descending else "ASC"
-            counted = aggregate.function in ("count", "count_distinct")
-            order = [f"a{place}_0"] if counted else order_of_extreme(f"a{place}", aggregate.function == "max")
-            told = ", ".join(f"{part} {direction}" for part in order)
-            # What would be refused has to be seen.
-            seen = "" if aggregate.function == "count" else f" OR a{place}_{1 if counted else 4} > 0"
-            for number, key in enumerate(result.keys):
-                seen += f" OR k{number} IS NULL" if self._merges(key.expression) else ""
-                if isinstance(key.expression, plans.Field) and self._field(key.expression).may_hold():
-                    seen += f" OR substr(k{number}, 1, 1) IN ('[', '{{')"
-            ranked = f"SELECT *, rank() OVER (ORDER BY {told}) AS place FROM ({text}) AS grouped"
-            return f"SELECT * FROM ({ranked}) AS ranked WHERE place <= {int(top.rows)}{seen}"
-        return text
+    def _finished(self, grouping: str, order: Sequence[str]) -> Selection:
+        """What is computed of the columns that are there, their order before that of the plan, and the first rows."""
+        terms: list[str] = []
+        rows: int | None = None
+        for step in self._plan.steps:
+            if isinstance(step, steps.Compute):
+                self._compute(step)
+            elif isinstance(step, steps.TopK):
+                for by in step.by:
+                    direction = "DESC NULLS LAST" if by.descending else "ASC NULLS FIRST"
+                    terms += [f"{term} {direction}" for term in self._result(by.name).order()]
+            if isinstance(step, steps.TopK | steps.Limit) and step.rows is not None:
+                rows = step.rows if rows is None else min(rows, step.rows)
+        terms += [term for term in order if term not in terms]
+        cells = [cell for column in self._answer.values() for cell in column.cells]
+        if self._refusals:
+            cases = " ".join(f"WHEN {where} THEN {number}" for number, where in enumerate(self._refusals))
+            cells.append(f"(CASE {cases} END) AS refusal")
+            terms.insert(0, "refusal ASC NULLS LAST")
+        selected = ", ".join(f"{told} AS c{place}" for place, told in enumerate(self._selected)) or "count(*) AS c0"
+        inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
+        text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
+        text += f" ORDER BY {', '.join(terms)}" if terms else ""
+        # A row that is refused is seen even where none is asked for.
+        text += "" if rows is None else f" LIMIT {max(rows, 1)}"
+        return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 
-    def _aggregate(self, aggregate: plans.Aggregate) -> list[str]:
-        if aggregate.expression is None:
-            return ["count(*)"]
-        value = aggregate.expression
-        if aggregate.function == "count":
-            if isinstance(value, plans.Call):
-                return [f"count({self._call(value)})"]
-            kind = self._field(value).kind() if isinstance(value, plans.Field) else self._canonical(value)
-            return [f"count(CASE WHEN {kind} <> 'null' THEN 1 END)"]
-        if aggregate.function == "count_distinct":
-            if (plain := self._plain(value)) is not None:
-                return [f"count(DISTINCT {plain})", "0"]
-            canonical = self._canonical(value)
-            distinct = f"count(DISTINCT CASE WHEN {canonical} <> 'null' THEN {canonical} END)"
-            return [distinct, self._containers(value)]
-        kinds = ("integer", "double", "text", "boolean")
-        parts = [self._scalar(value, kind) for kind in kinds]
-        integer, double, *_ = parts
-        if aggregate.function in ("sum", "avg"):
-            # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
-            high = self._floor(integer, "4294967296")
-            return [f"sum({high})", f"sum({integer} - {high} * 4294967296)", f"count({integer})", f"count({double})"]
-        extremes = map(self._dialect.extreme, [aggregate.function] * len(parts), parts, kinds)
-        return [*extremes, self._containers(value)]
+    def _selecting(self, expression: str) -> str:
+        """The name of an expression that is selected of documents or groups."""
+        self._selected.append(expression)
+        return f"c{len(self._selected) - 1}"
 
-    def _containers(self, expression: plans.Expression) -> str:
-        if not isinstance(expression, plans.Field) or not self._field(expression).may_hold():
-            return "0"
-        canonical = self._canonical(expression)
-        return f"count(CASE WHEN substr({canonical}, 1, 1) IN ('[', '{{') THEN 1 END)"
+    def _refuse_where(self, condition: str, reason: str) -> None:
+        self._refusals[condition] = RefusedQuery, reason
+
+    def _refuse_containers(self, told: str, value: Value) -> None:
+        if value.may_hold():
+            self._refuse_where(f"substr({told}, 1, 1) IN ('[', '{{')", _CONTAINERS)
+
+    def _answer_json(self, name: str, value: Value, expression: steps.Expression) -> str:
+        """A column that comes as JSON; the name of its cell."""
+        told = self._selecting(value.canonical())
+        spelled = self._dialect.of_json(told)
+        known = self._known.get(expression) if isinstance(expression, steps.Field) else None
+        if known is not None:
+            spelled = KnownValue(spelled, known)
+        has_both = known is None or known >= {"null", None}
+        parts = {kind: str(getattr(spelled, kind)()) for kind in NOTHING}
+        self._results[name] = Result(parts, told, f"{told} IS NOT NULL" if has_both else None)
+        self._answer[name] = Column(name, (told,), of_json)
+        return told
+
+    def _answer_parts(self, name: str, result: Result) -> None:
+        """A column that comes in parts by kind."""
+        self._results[name] = result
+        self._answer[name] = Column(name, tuple(result.parts.values()), of_kinds(tuple(result.parts)))
+
+    def _result(self, name: str) -> Result:
+        if name not in self._results:
+            raise RefusedQuery("averages are rounded behind the SELECT, and nothing is ordered by them here")
+        return self._results[name]
+
+    def _compute(self, step: steps.Compute) -> None:
+        self._computes = True
+        for column in step.columns:
+            if isinstance(column.expression, steps.Field):
+                (source,) = column.expression.path
+                self._results[column.name] = self._result(source)
+                self._answer[column.name] = replace(self._answer[source], name=column.name)
+            else:
+                self._answer_parts(column.name, self._computed(column.expression))
+
+    def _computed(self, expression: steps.Expression) -> Result:
+        if isinstance(expression, steps.Field):
+            return self._result(expression.path[0])
+        if isinstance(expression, steps.Constant):
+            raise RefusedQuery("constants stand beside fields here")
+        if expression.function != "minus":
+            return Result({"integer": self._call(expression)})
+        left, right = map(self._computed, expression.operands)
+        found, beyond = difference(left, right)
+        if beyond is not None:
+            self._refuse_where(beyond, "a difference of integers may have more than 64 bits")
+        for part in found.parts.values():
+            short(part)
+        return found
+
+    def _aggregate(self, aggregate: steps.Aggregate) -> None:
+        value, function = aggregate.expression, aggregate.function
+        if value is None or function == "count":
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(self._count(value))}))
+        elif function == "count_distinct":
+            counted = self._value(value)
+            told = counted if isinstance(counted, str) else counted.plain()
+            if told is None:
+                canonical = counted.canonical()
+                told = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
+                self._refuse_counted(value)
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {told})")}))
+        elif function in ("sum", "avg"):
+            self._sum(aggregate.name, value, is_average=function == "avg")
+        else:
+            parts = {kind: self._scalar(value, kind) for kind in NOTHING}
+            extremes = {
+                kind: self._selecting(self._dialect.extreme(function, part, kind))
+                for kind, part in parts.items()
+                if not is_nothing(part)
+            }
+            self._refuse_counted(value)
+            self._answer_parts(aggregate.name, extreme(extremes, function == "max"))
+
+    def _count(self, value: steps.Expression | None) -> str:
+        if value is None:
+            return "count(*)"
+        counted = self._value(value)
+        told = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
+        return f"count({told})"
+
+    def _sum(self, name: str, value: steps.Expression, is_average: bool) -> None:
+        integer, double = self._scalar(value, "integer"), self._scalar(value, "double")
+        if not is_nothing(double):
+            doubles = self._selecting(f"count({double})")
+            self._refuse_where(f"{doubles} > 0", "SQL rounds sums of doubles at each step, and the plan does not")
+        if is_nothing(integer):
+            self._answer_parts(name, Result({}))
+            return
+        # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
+        part = self._floor(integer, "4294967296")
+        high = self._selecting(f"sum({part})")
+        low = self._selecting(f"sum({integer} - {part} * 4294967296)")
+        if is_average:
+            self._answer[name] = Column(name, (high, low, self._selecting(f"count({integer})")), average)
+            return
+        low = f"CAST({low} AS BIGINT)"
+        carried = f"(CAST({high} AS BIGINT) + {low} {self._dialect.division} 4294967296)"
+        fits = f"({carried} BETWEEN -2147483648 AND 2147483647)"
+        self._refusals[f"NOT {fits}"] = QueryError, "a sum is beyond 64 bits; use avg, or sum doubles"
+        exact = f"(CASE WHEN {fits} THEN {carried} * 4294967296 + {low} % 4294967296 END)"
+        self._answer_parts(name, Result({"integer": exact}))
+
+    def _refuse_counted(self, expression: steps.Expression) -> None:
+        if isinstance(expression, steps.Field) and (value := self._field(expression)).may_hold():
+            told = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
+            self._refuse_where(f"{self._selecting(told)} > 0", _CONTAINERS)
 
 
-def exactly(integer: str, operator: str, double: str) -> str:
-    """An integer compared with a double, neither of them rounded: a double from 2 ** 53 on is a whole number."""
-    return (
-        f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
-        f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"
-        f" WHEN abs({double}) >= {EXACT}e0 THEN {integer} {operator} CAST({double} AS BIGINT)"
-        f" ELSE CAST({integer} AS DOUBLE PRECISION) {operator} {double} END)"
-    )
-
-
-def order_of_extreme(name: str, highest: bool) -> list[str]:
-    """What the figures of a `max` or `min` are ordered by, given the columns of its parts: first their kind, then
-    numbers as doubles, then texts. It makes more ties than there are, and no other order."""
-    integer, double, text, boolean = (f"{name}_{place}" for place in range(4))
-    kinds = [(text, 3), (f"coalesce({integer}, {double})", 2), (boolean, 1)]
-    cases = " ".join(f"WHEN {part} IS NOT NULL THEN {rank}" for part, rank in (kinds if highest else kinds[::-1]))
-    kind = f"(CASE {cases} ELSE 0 END)"
-    whole = f"CAST({integer} AS DOUBLE PRECISION)"
-    number = (
-        f"(CASE WHEN {double} IS NULL OR {whole} {'>' if highest else '<'} {double} THEN {whole} ELSE {double} END)"
-    )
-    return [kind, f"(CASE WHEN {kind} = 2 THEN {number} END)", f"(CASE WHEN {kind} = 3 THEN {text} END)"]
-
-
-def kinds_by_field(answers: Iterable[tuple[plans.Field, Iterable[Sequence[Any]]]]) -> Known:
+def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
     """What the answers to `Translation.questions` say. A name that several arrays' items have stands for all."""
-    found: dict[plans.Field, Kinds] = {}
+    found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}
     return found

@@ -10,6 +10,22 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+EXACT = 2**53
+"""Integers below it are doubles without rounding."""
+
+NOTHING = {
+    "integer": "CAST(NULL AS BIGINT)",
+    "double": "CAST(NULL AS DOUBLE PRECISION)",
+    "text": "CAST(NULL AS VARCHAR)",
+    "boolean": "CAST(NULL AS BOOLEAN)",
+}
+"""Kind -> what stands for a value of it that nothing has."""
+
+
+def is_nothing(expression: str) -> bool:
+    """Whether an expression is one of NOTHING, or the same in an engine's words."""
+    return expression.startswith("CAST(NULL AS ")
+
 
 class Value(ABC):
     """Something in a document, there or missing. Every method gives an SQL expression, but for `step`."""
@@ -93,3 +109,13 @@ class Quoted:
         if "\0" in value:
             raise ValueError("a NUL cannot stand in SQL")
         return '"' + value.replace('"', '""') + '"'
+
+
+def exactly(integer: str, operator: str, double: str) -> str:
+    """An integer compared with a double, neither of them rounded: a double from 2 ** 53 on is a whole number."""
+    return (
+        f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
+        f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"
+        f" WHEN abs({double}) >= {EXACT}e0 THEN {integer} {operator} CAST({double} AS BIGINT)"
+        f" ELSE CAST({integer} AS DOUBLE PRECISION) {operator} {double} END)"
+    )

@@ -5,8 +5,8 @@
     with DocumentStore.open("events", key="id") as store:
         store.upsert([{"id": 1, "kind": "commit"}])
 
-It imports no other package of ours but `libraries.durable`; the modules below know one thing each. Nothing is imported
-before it is used.
+It imports no other package of ours but `libraries.durable` and `libraries.document_queries`, the language of its
+questions. Nothing is imported before it is used.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from libraries.document_store.errors import CorruptError, DocumentError, QueryError
+    from libraries.document_queries.errors import QueryError
+    from libraries.document_store.errors import CorruptError, DocumentError
     from libraries.document_store.store import DocumentStore
 
 __all__ = ["CorruptError", "DocumentError", "DocumentStore", "QueryError"]
 
-_HOMES = {"DocumentStore": "store", "CorruptError": "errors", "DocumentError": "errors", "QueryError": "errors"}
+_HOMES = {
+    "DocumentStore": "document_store.store",
+    **dict.fromkeys(("CorruptError", "DocumentError"), "document_store.errors"),
+    "QueryError": "document_queries.errors",
+}
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"libraries.{_HOMES[name]}"), name)

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from libraries.document_queries.paths import ITEMS, Path, Step
 from libraries.document_store import kernels, messagepack
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.paths import ITEMS, Path, Step
 from libraries.document_store.schema import ROOT, Leaf, Schema
 from libraries.document_store.shredding.columns import Column
 from libraries.document_store.values import Kind

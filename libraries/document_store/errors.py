@@ -30,9 +30,5 @@ class FullError(DocumentStoreError):
     """A limit was reached: of the disk, or of what a store can hold."""
 
 
-class QueryError(DocumentStoreError):
-    """A plan that means nothing, or that this way of execution cannot do."""
-
-
 class ClosedError(DocumentStoreError):
     """The store was closed before the call."""

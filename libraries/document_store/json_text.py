@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, MAX_DEPTH
 from libraries.document_store import kernels
 from libraries.document_store.errors import DocumentError
 from libraries.document_store.messagepack import NOT_TEXT, TOO_DEEP, TOO_LARGE
-from libraries.document_store.paths import ITEMS, Path
-from libraries.document_store.values import MAX_DEPTH, MAX_INTEGER, MIN_INTEGER
 
 _DOCUMENT = Path()
 _encode = msgspec.msgpack.Encoder().encode
@@ -72,8 +72,8 @@ def _double(text: str) -> float | _Fault:
 
 def _integer(text: str) -> int | _Fault:
     # Python refuses to read thousands of digits.
-    value = int(text) if len(text) <= len(str(MIN_INTEGER)) else MAX_INTEGER + 1
-    return value if MIN_INTEGER <= value <= MAX_INTEGER else _Fault(TOO_LARGE)
+    value = int(text) if len(text) <= len(str(INTEGER_LOWEST)) else INTEGER_HIGHEST + 1
+    return value if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else _Fault(TOO_LARGE)
 
 
 _decoder = json.JSONDecoder(

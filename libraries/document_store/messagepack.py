@@ -12,17 +12,18 @@ from typing import Any
 
 import msgspec
 
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, MAX_DEPTH
 from libraries.document_store import kernels
 from libraries.document_store.errors import DocumentError
-from libraries.document_store.paths import ITEMS, Path
-from libraries.document_store.values import MAX_DEPTH, MAX_INTEGER, MIN_INTEGER, Kind, kind_of
+from libraries.document_store.values import Kind, kind_of
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 _DOCUMENT = Path()
 
-TOO_LARGE = f"an integer beyond 64 bits ({MIN_INTEGER} to {MAX_INTEGER}); store it as text or as a double"
+TOO_LARGE = f"an integer beyond 64 bits ({INTEGER_LOWEST} to {INTEGER_HIGHEST}); store it as text or as a double"
 TOO_DEEP = f"lies deeper than {MAX_DEPTH} steps below the document"
 NOT_TEXT = "a text that is not UTF-8; store it as bytes"
 ZONED = "a date and time with a time zone; store it as text, in one zone"
@@ -113,7 +114,7 @@ def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> No
                 raise DocumentError(f"has a field named {name!r}; names must be texts", number, str(path))
             _explain_value(name, number, path)
             _explain_value(item, number, path / name)
-    elif isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+    elif isinstance(value, int) and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
         raise DocumentError(TOO_LARGE, number, str(path))
     else:
         try:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from libraries.document_queries.paths import Path
 from libraries.document_store.assembling import assemble_rows
 from libraries.document_store.messagepack import decode
-from libraries.document_store.paths import Path
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import Column
 

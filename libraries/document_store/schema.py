@@ -13,9 +13,10 @@ from functools import cached_property
 
 import msgspec
 
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.paths import ITEMS, Path
-from libraries.document_store.values import MAX_DEPTH, Kind
+from libraries.document_store.values import Kind
 
 MOST_LEAVES = 4_000
 """Of one schema, unless it says otherwise; what comes later shares the leaf REST, and so do the rarest of what comes

@@ -13,13 +13,15 @@ from pathlib import Path as FolderPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.paths import ITEMS, Path, parse
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, shown
 from libraries.document_store import kernels
-from libraries.document_store.errors import DocumentError, QueryError
+from libraries.document_store.errors import DocumentError
 from libraries.document_store.indexes.upkeep import Changes, Finders, all_entries
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import COMPRESSIONS, KEY_BYTES, LAYOUTS, CompressionName, LayoutName
 from libraries.document_store.messagepack import decode, encode_all, keys_of
-from libraries.document_store.paths import ITEMS, Path, parse
 from libraries.document_store.projecting import cut, documents_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.table import table_of
@@ -27,14 +29,14 @@ from libraries.document_store.tree.memtable import Batch, Key
 from libraries.document_store.tree.merging import due_merge
 from libraries.document_store.tree.scanning import Part
 from libraries.document_store.tree.tree import Settings, Tree
-from libraries.document_store.values import MAX_INTEGER, MIN_INTEGER, shown
 from libraries.durable.calls import OSCalls
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from libraries.document_queries.plan import Plan
+    from libraries.document_queries.steps import Condition
     from libraries.document_store.queries.executing import Way
-    from libraries.document_store.queries.plan import Condition, Plan
 
 MEMTABLE_BYTES = 32 << 20
 MOST_ROW_BYTES = 32 << 20
@@ -237,7 +239,8 @@ class DocumentStore:
         """All documents as they are when the scan begins, in no order that is promised; with `paths` only what lies
         under them, with `where` (queries) only those for which it is true. What a path does not reach leaves nothing
         behind; arrays are not entered."""
-        from libraries.document_store.queries.plan import Filter, Plan
+        from libraries.document_queries.plan import Plan
+        from libraries.document_queries.steps import Filter
 
         wanted = None if paths is None else _paths(paths)
         if where is not None:
@@ -254,8 +257,8 @@ class DocumentStore:
 
     def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
         """The answer to a plan (queries), by that way of execution. Raises QueryError."""
+        from libraries.document_queries.plan import Plan
         from libraries.document_store.queries.executing import execute
-        from libraries.document_store.queries.plan import Plan
 
         if not isinstance(plan, Plan):
             raise QueryError(f"a query takes a Plan of steps, not {type(plan).__name__}: Plan((Filter(...), ...))")
@@ -336,7 +339,7 @@ class DocumentStore:
     def _check_keys(self, keys: Sequence[Key], what: str = "document") -> None:
         for number, key in enumerate(keys):
             kind = type(key)
-            if kind is int and MIN_INTEGER <= key <= MAX_INTEGER and type(keys[0]) is int:  # type: ignore[operator]
+            if kind is int and INTEGER_LOWEST <= key <= INTEGER_HIGHEST and type(keys[0]) is int:  # type: ignore[operator]
                 continue
             if kind is str and key.isascii() and len(key) <= KEY_BYTES and type(keys[0]) is str:  # type: ignore
                 continue
@@ -373,7 +376,7 @@ class DocumentStore:
 
 def key_fault(key: object) -> str | None:
     """Why no document can have such a key; None where one can."""
-    if type(key) not in (int, str) or (isinstance(key, int) and not MIN_INTEGER <= key <= MAX_INTEGER):
+    if type(key) not in (int, str) or (isinstance(key, int) and not INTEGER_LOWEST <= key <= INTEGER_HIGHEST):
         return f"the key must be an integer of 64 bits or a text, not {shown(key)}"
     if isinstance(key, str) and not _is_utf8(key):
         return "the key has surrogates, which UTF-8 has not"
@@ -419,7 +422,7 @@ def _fields(path: PathText) -> Path:
 
 
 def _chosen(documents: Iterable[dict[str, Any]], where: Condition) -> Iterator[dict[str, Any]]:
-    from libraries.document_store.queries.interpreting import outcome
+    from libraries.document_queries.interpreter import outcome
 
     return (document for document in documents if outcome(where, {"": document}) is True)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from libraries.document_store.paths import Path
+from libraries.document_queries.paths import Path
 from libraries.document_store.values import Kind, kind_of
 
 

@@ -10,13 +10,6 @@ import enum
 import struct
 from typing import Any
 
-MAX_DEPTH = 64
-"""A value lies at most so many steps (fields and items) below its document."""
-MIN_INTEGER, MAX_INTEGER = -(1 << 63), (1 << 63) - 1
-
-MOST_DIGITS = 40
-"""An integer of more is named by its size in an error: Python refuses to spell thousands of digits."""
-
 _DOUBLE = struct.Struct("<d")
 
 
@@ -57,13 +50,6 @@ def kind_of(value: object) -> Kind:
         raise TypeError(
             f"a document cannot hold a {type(value).__name__}: {sorted(k.__name__ for k in _KINDS)}"
         ) from None
-
-
-def shown(value: object) -> str:
-    """A value as errors name it."""
-    if type(value) is int and value.bit_length() > 4 * MOST_DIGITS:
-        return f"an integer of {value.bit_length():,} bits"
-    return repr(value)
 
 
 def same(first: Any, second: Any) -> bool:

@@ -17,9 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from adapters.document_store import DocumentLoss, DocumentStoreAdapter, RefusedQuery, identical, seen
 from adapters.errors import RefusedData
 from document_stores.shared.json_losses import without_nulls
-from document_stores.shared.reference import answer
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries import (
+from libraries.document_queries import (
     Aggregate,
     And,
     AnyItem,
@@ -46,10 +44,13 @@ from libraries.document_store.queries import (
     TopK,
     Unnest,
     field,
+    from_json,
+    run_over_documents,
     to_json,
 )
-from libraries.document_store.queries.plan import Field
-from libraries.document_store.tests.queries.memory import documents, plans
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.steps import Field
+from libraries.document_queries.tests.strategies import documents, plans
 from tests.contracts.adapters import only_for
 from tests.contracts.attached_duckdb import attached_duckdb
 from tests.contracts.document_kinds import HOSTILE_NAMES
@@ -332,7 +333,7 @@ LITTLE_BYTES = 4_096
 @cache
 def _answer(plan: str, documents: bytes) -> list[dict[str, Any]]:
     """The reference's answer over documents in MessagePack: all stores are asked the same of the same ones."""
-    return answer(plan, msgspec.msgpack.decode(documents))
+    return run_over_documents(msgspec.msgpack.decode(documents), from_json(plan))
 
 
 def _or_error(made: Callable[[], Any]) -> Any:
@@ -431,7 +432,7 @@ class DocumentQueries:
         before = rchar()
         second.prepare(plan)
         assert rchar() - before < LITTLE_BYTES
-        assert second.query(plan) == answer(plan, documents)
+        assert second.query(plan) == run_over_documents(documents, from_json(plan))
         second.close()
 
     @answers_queries

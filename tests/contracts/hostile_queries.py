@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from libraries.document_store.queries import (
+from libraries.document_queries import (
     Aggregate,
     AnyItem,
     Call,
@@ -30,9 +30,8 @@ from libraries.document_store.queries import (
     Unnest,
     field,
 )
-from libraries.document_store.queries.plan import Field
-from libraries.document_store.queries.steps import MOST_NESTING
-from libraries.document_store.values import MAX_DEPTH
+from libraries.document_queries.steps import MOST_NESTING, Field
+from libraries.document_queries.values import MAX_DEPTH
 
 Documents = list[dict[str, Any]]
 

@@ -21,7 +21,7 @@ from document_stores.registry import DOCUMENT_STORES
 from document_stores.shared import postgresql_server as servers
 from document_stores.sql.postgresql_dialect import as_psycopg_takes_it
 from document_stores.sql.postgresql_values import literal
-from libraries.document_store.queries import Compare, Constant, Count, Filter, Plan, field, to_json
+from libraries.document_queries import Compare, Constant, Count, Filter, Plan, field, to_json
 from tests.contracts.adapters import ROOT
 from tests.contracts.documents import DocumentStoreContract
 

@@ -23,7 +23,7 @@ from adapters.document_store import (
     parts,
 )
 from bench_runner.data_kinds import DOCUMENTS
-from document_stores.shared.reference import answer
+from libraries.document_queries import from_json, run_over_documents
 
 FAULTS = (
     "none",
@@ -178,7 +178,7 @@ class Handle(DocumentHandle):
             plan = plan.replace('"<="', '"<"')
         if (found := self._by_index(plan)) is not None:
             documents = [document for document in documents if document[self._key] in found]
-        self._answers[plan] = answer(plan, documents, self._key)
+        self._answers[plan] = run_over_documents(documents, from_json(plan), self._key)
         return self._answers[plan]
 
     def upsert(self, batch: Batch) -> None:

@@ -1,18 +1,19 @@
-"""Asking a question of all documents: those of Alkowaileet and Carey's table 2, and JSONBench's five.
+"""Asking a question of all documents, one of `bench_runner/suites/document_questions.py`.
 
 A plan goes to the store as JSON. Where the store has no call for it, all documents are read and the reference answers:
-that is what a user would have to do. The reference is our library's, and imported where it is needed: a worker that
-measures it must not have it already.
+that is what a user would have to do. The language is imported where it is needed: our own store has it in the time that
+its import takes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
@@ -27,6 +28,10 @@ from bench_runner.operations.documents.operation import (
 from bench_runner.operations.operation import READ_ALL, Stage
 from bench_runner.operations.parameters import word
 from bench_runner.operations.targets import Documents
+from bench_runner.suites.document_questions import NAMES, questions_of
+
+if TYPE_CHECKING:
+    from libraries.document_queries.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -45,11 +50,12 @@ class Asking(DocumentReading):
         return not steps_of(plan) <= store_of(stage).offers.operators
 
     def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
-        """Each of the plans is prepared for: what users know of their data is not part of asking."""
+        """Each of the plans is put into the store's own language: users ask in it, and know their data."""
         super().make_ready(stage, handle, inputs)
         for plan in dict.fromkeys(inputs):
             if not self._reads_all(stage, plan):
-                document_handle(handle).prepare(plan)
+                with _refusals():
+                    document_handle(handle).prepare(plan)
 
     def needs_values(self, held: str) -> bool:
         """Not to count all documents: many stores know how many they are."""
@@ -68,10 +74,8 @@ class Asking(DocumentReading):
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
             return _answer(held, everything, source.key_field(stage))
-        try:
+        with _refusals():
             return handle.query(held)
-        except RefusedQuery as refused:
-            raise RefusedData(str(refused)) from refused
 
     def difference(self, stage: Stage, held: str, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
         """Row by row, in the order that the plan has."""
@@ -80,6 +84,14 @@ class Asking(DocumentReading):
     def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
         """The reference's answer over the documents in memory."""
         return _right(stage, plan)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except RefusedQuery as refused:
+        raise RefusedData(str(refused)) from refused
 
 
 @lru_cache(maxsize=64)
@@ -94,16 +106,24 @@ def _right(stage: Stage, plan: str) -> list[dict[str, Any]]:
 
 
 def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str, Any]]:
-    from document_stores.shared.reference import answer
+    from libraries.document_queries.reference import run_over_documents
 
-    return answer(plan, documents, key)
+    return run_over_documents(documents, _plan(plan), key)
+
+
+@lru_cache(maxsize=64)
+def _plan(text: str) -> Plan:
+    """Parsed while the operation is primed, as steps_of is."""
+    from libraries.document_queries.json_form import from_json
+
+    return from_json(text)
 
 
 @dataclass(frozen=True)
 class Ask(Asking):
     """From an open store to the answer of a question that is known of such documents."""
 
-    query: str = word("q1", "q2", "q3", "q4", "q5", spelled=True)
+    query: str = word(*NAMES, spelled=True)
 
     name: ClassVar[str] = "ask"
     meaning: ClassVar[str] = "answer a question about all documents, of the paper's table 2 or of JSONBench"
@@ -115,14 +135,8 @@ class Ask(Asking):
 
     def concerns(self, dataset: str, network: str = "") -> bool:
         """Whether there is such a question about these documents."""
-        return super().concerns(dataset, network) and self.query in _plans(dataset.partition("[")[0])
+        return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
 
     def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
         """The same plan for each repetition."""
-        return [_plans(stage.name.partition("[")[0])[self.query]] * repetitions
-
-
-def _plans(dataset: str) -> Mapping[str, str]:
-    from document_stores.shared.questions import questions_of
-
-    return {name: question.plan for name, question in questions_of(dataset).items()}
+        return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions

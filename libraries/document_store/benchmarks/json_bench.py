@@ -19,8 +19,8 @@ import click
 
 from adapters.document_store import DocumentHandle, identical
 from bench_runner.clock import now_ns
+from bench_runner.suites.document_questions import questions_of
 from document_stores.registry import DOCUMENT_STORES
-from document_stores.shared.questions import questions_of
 from libraries.document_store.benchmarks.targets import least_ns, lines_of, pieces_of
 from tests.selfbench.costs import Check, print_checks
 

@@ -22,9 +22,9 @@ from bench_runner.clock import now_ns
 from bench_runner.machine.linux import files_below
 from data_generator.catalogue import resolve
 from document_stores.registry import DOCUMENT_STORES
+from libraries.document_queries import Aggregate, Count, GroupBy, Named, Order, Plan, TopK, field
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import LAYOUTS, LayoutName
-from libraries.document_store.queries import Aggregate, Count, GroupBy, Named, Order, Plan, TopK, field
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import shred
 from libraries.document_store.store import DocumentStore

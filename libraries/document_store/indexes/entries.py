@@ -11,7 +11,8 @@ import struct
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from libraries.document_store.errors import CorruptError, QueryError
+from libraries.document_queries.errors import QueryError
+from libraries.document_store.errors import CorruptError
 
 Key: TypeAlias = int | str
 Range: TypeAlias = tuple[bytes, bytes]

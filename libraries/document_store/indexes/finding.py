@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from libraries.document_store.paths import ITEMS, Path
+from libraries.document_queries.paths import ITEMS, Path
 
 
 class Finder:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from libraries.document_queries.paths import ITEMS, Path, parse
 from libraries.document_store.indexes.entries import Key, entries
 from libraries.document_store.indexes.finding import Finder, values_at
 from libraries.document_store.layouts.layout import Component
 from libraries.document_store.messagepack import decode
-from libraries.document_store.paths import ITEMS, Path, parse
 from libraries.document_store.projecting import rows_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.tree.memtable import Memtable, key_array

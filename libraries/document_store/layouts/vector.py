@@ -22,9 +22,9 @@ from typing import Any
 
 import msgspec
 
+from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import Schema
-from libraries.document_store.values import MAX_DEPTH
 
 OBJECT, ARRAY, NULL, FALSE, TRUE, INT8, INT16, INT32, INT64, DOUBLE, TEXT, BINARY = range(12)
 MOST_NAMES = (1 << 21) - 2

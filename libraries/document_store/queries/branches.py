@@ -11,8 +11,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from libraries.document_store.paths import Items, Path
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.paths import Items, Path
+from libraries.document_queries.plan import Plan, absolute, arrays_of
+from libraries.document_queries.steps import (
     And,
     AnyItem,
     Call,
@@ -28,9 +29,6 @@ from libraries.document_store.queries.plan import (
     IsType,
     Not,
     Or,
-    Plan,
-    absolute,
-    arrays_of,
 )
 from libraries.document_store.schema import ROOT, Leaf, Schema
 from libraries.document_store.values import Kind

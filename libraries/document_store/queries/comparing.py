@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from libraries.document_store.queries.semantics import INTEGER_HIGHEST, INTEGER_LOWEST
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 Comparison = tuple[str, int | float] | bool
 """An operator and a constant of the column's kind; or what is true of each value but NaN."""

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from libraries.document_store.errors import QueryError
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.results import Row, finish
+from libraries.document_queries.steps import GroupBy
 from libraries.document_store.queries.branches import Places, wants_nested_values
-from libraries.document_store.queries.columns import assembled, interpret_columns, reaches_rest
-from libraries.document_store.queries.finishing import Row, finish
 from libraries.document_store.queries.generated.collecting import Collected
 from libraries.document_store.queries.generated.columns import Columns, Function, function_for
 from libraries.document_store.queries.generated.rows import RowLoop
+from libraries.document_store.queries.interpreting import assembled, interpret_columns, interpret_rows, reaches_rest
 from libraries.document_store.queries.parts import Part, Snapshot
-from libraries.document_store.queries.plan import GroupBy, Plan
 from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
-from libraries.document_store.queries.rows import interpret_rows
-from libraries.document_store.queries.spelling import to_json
 from libraries.document_store.schema import Schema
 
 if TYPE_CHECKING:

@@ -1,139 +1,74 @@
-"""Operators that interpret a plan, tuple by tuple, over documents as dicts: the specification of all other ways.
+"""A plan interpreted over what a store has: rows that are decoded, or columns that are assembled into dicts again.
 
-Each operator takes tuples and gives tuples; a tuple is the document and the items that were unnested from it, by name.
-This module must not know where documents come from.
+What the paper's figure 9e shows as slower than rows: columns spare reading, and assembling them costs more than they
+spare.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from libraries.document_store.queries.aggregates import CountState, State, new_state
-from libraries.document_store.queries.plan import (
-    And,
-    AnyItem,
-    Call,
-    Compare,
-    Condition,
-    Constant,
-    Exists,
-    Expression,
-    Field,
-    Filter,
-    GroupBy,
-    In,
-    IsMissing,
-    IsNull,
-    IsType,
-    Not,
-    Or,
-    Plan,
-    Prefix,
-    Project,
-    Unnest,
-)
-from libraries.document_store.queries.semantics import KIND_NAMES, MISSING, call, compare, identity, step_into
-
-Tuple = dict[str, Any]
-Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], list[State]]]
-"""Identities of a group's keys -> the keys themselves, and a state for each aggregate."""
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.reference import Interpretation
+from libraries.document_queries.results import Row
+from libraries.document_store.assembling import assemble, rest_fields
+from libraries.document_store.messagepack import decode
+from libraries.document_store.queries.branches import Places, needed_leaves, paths_of
+from libraries.document_store.queries.parts import Part
+from libraries.document_store.schema import ROOT, Schema
+from libraries.document_store.shredding import Column
 
 
-def evaluate(expression: Expression, row: Tuple) -> Any:
-    """The value of an expression for one tuple, or MISSING."""
-    if isinstance(expression, Field):
-        return step_into(row[expression.of], expression.path)
-    if isinstance(expression, Constant):
-        return expression.value
-    assert isinstance(expression, Call)
-    return call(expression.function, [evaluate(operand, row) for operand in expression.operands])
+def interpret_rows(parts: Iterable[Part], plan: Plan) -> list[Row]:
+    """The answer by decoding whole rows. Raises QueryError."""
+    interpretation = Interpretation(plan)
+    for part in parts:
+        interpretation.add(part.keys.tolist(), map(decode, part.rows()))
+    return interpretation.answer()
 
 
-def outcome(condition: Condition, row: Tuple) -> bool | None:
-    """True, false or, for unknown, None."""
-    if isinstance(condition, Compare):
-        return compare(evaluate(condition.left, row), condition.operator, evaluate(condition.right, row))
-    if isinstance(condition, And):
-        return _all([outcome(part, row) for part in condition.conditions])
-    if isinstance(condition, Or):
-        return _negated(_all([_negated(outcome(part, row)) for part in condition.conditions]))
-    if isinstance(condition, Not):
-        return _negated(outcome(condition.condition, row))
-    if isinstance(condition, AnyItem):
-        items = step_into(row[condition.of], condition.path)
-        if type(items) is not list:
-            return False
-        return any(outcome(condition.condition, {**row, condition.name: item}) is True for item in items)
-    return _test(condition, evaluate(condition.expression, row))
+def interpret_columns(parts: Iterable[Part], plan: Plan) -> list[Row]:
+    """The answer by assembling what the plan reads. Raises QueryError, CorruptError."""
+    interpretation = Interpretation(plan)
+    for part in parts:
+        interpretation.add(part.keys.tolist(), assembled(part, plan))
+    return interpretation.answer()
 
 
-def _test(condition: In | Prefix | Exists | IsMissing | IsNull | IsType, value: Any) -> bool | None:
-    if isinstance(condition, In):
-        return _negated(_all([_negated(compare(value, "=", other)) for other in condition.values]))
-    if isinstance(condition, Prefix):
-        return value.startswith(condition.text) if type(value) is str else None
-    if isinstance(condition, IsType):
-        return value is not MISSING and KIND_NAMES[type(value)] == condition.kind
-    if isinstance(condition, IsNull):
-        return value is None
-    return (value is MISSING) is isinstance(condition, IsMissing)
+def assembled(part: Part, plan: Plan) -> list[dict[str, Any]]:
+    """The documents of a part as far as the plan reads them."""
+    whole = plan.result is None or reaches_rest(part, plan)
+    wanted = range(len(part.schema.leaves)) if whole else sorted(needed_leaves(plan, Places(part.schema)))
+    columns = part.columns(wanted)
+    if whole:
+        return assemble(part.schema, columns, part.count)
+    schema = reduced(part.schema, wanted)
+    renumbered = {
+        number: Column(leaf, columns[old].levels, columns[old].values)
+        for number, (leaf, old) in enumerate(zip(schema.leaves, wanted, strict=True))
+    }
+    return assemble(schema, renumbered, part.count)
 
 
-def _all(outcomes: list[bool | None]) -> bool | None:
-    if False in outcomes:
+def reaches_rest(part: Part, plan: Plan) -> bool:
+    """Whether what the plan reads may lie, in a document of this part, in the column beyond the schema's limit."""
+    leaf = part.schema.rest
+    if leaf is None:
         return False
-    return None if None in outcomes else True
+    wanted = {path[0] if path else None for path in paths_of(plan)}
+    return None in wanted or not wanted.isdisjoint(rest_fields(part.columns([leaf.number])[leaf.number]))
 
 
-def _negated(known: bool | None) -> bool | None:
-    return None if known is None else not known
-
-
-def tuples(plan: Plan, documents: Iterable[dict[str, Any]]) -> Iterator[Tuple]:
-    """The tuples that a plan's filters and unnests make of documents, in order."""
-    flow: Iterator[Tuple] = ({"": document} for document in documents)
-    for step in plan.gathering:
-        flow = _filtered(step, flow) if isinstance(step, Filter) else _unnested(step, flow)
-    return flow
-
-
-def _filtered(step: Filter, flow: Iterator[Tuple]) -> Iterator[Tuple]:
-    return (row for row in flow if outcome(step.condition, row) is True)
-
-
-def _unnested(step: Unnest, flow: Iterator[Tuple]) -> Iterator[Tuple]:
-    for row in flow:
-        items = step_into(row[step.of], step.path)
-        if type(items) is not list:
-            continue
-        seen = set()
-        for item in items:
-            joined = {**row, step.name: item}
-            if step.distinct is not None:
-                value = identity(evaluate(step.distinct, joined))
-                if value in seen:
-                    continue
-                seen.add(value)
-            yield joined
-
-
-def projected(project: Project, flow: Iterable[Tuple]) -> Iterator[dict[str, Any]]:
-    """One row for each tuple, missing values left out."""
-    for row in flow:
-        values = ((column.name, evaluate(column.expression, row)) for column in project.columns)
-        yield {name: value for name, value in values if value is not MISSING}
-
-
-def add_to_groups(group_by: GroupBy, flow: Iterable[Tuple], groups: Groups) -> None:
-    """Add each tuple to its group, which is made when its first tuple comes."""
-    for row in flow:
-        keys = tuple(evaluate(key.expression, row) for key in group_by.keys)
-        found = tuple(identity(key) for key in keys)
-        if found not in groups:
-            groups[found] = (keys, [new_state(aggregate.function) for aggregate in group_by.aggregates])
-        for aggregate, state in zip(group_by.aggregates, groups[found][1], strict=True):
-            if aggregate.expression is not None:
-                state.add(evaluate(aggregate.expression, row))
-            elif isinstance(state, CountState):
-                state.count += 1
+def reduced(schema: Schema, leaf_numbers: Iterable[int]) -> Schema:
+    """The schema with these leaves alone, numbered in their order, and all that lies above them."""
+    kept = {ROOT}
+    for number in leaf_numbers:
+        node = schema.leaf_nodes[number]
+        while node not in kept:
+            kept.add(node)
+            node = schema.nodes[node].parent
+    place = {node: index for index, node in enumerate(sorted(kept))}
+    nodes = [schema.nodes[node] for node in sorted(kept)]
+    moved = (type(node)(place.get(node.parent, -1), node.kind, node.name) for node in nodes)
+    return Schema(schema.key, tuple(moved), schema.limit)

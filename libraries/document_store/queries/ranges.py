@@ -9,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from libraries.document_store.paths import ITEMS, Path
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.plan import Plan, absolute
+from libraries.document_queries.steps import And, AnyItem, Compare, Condition, Constant, Field, Filter, In, Scalar
 from libraries.document_store.queries.branches import Places
 from libraries.document_store.queries.comparing import for_doubles, for_integers
 from libraries.document_store.queries.parts import Part
-from libraries.document_store.queries.plan import (
-    And,
-    AnyItem,
-    Compare,
-    Condition,
-    Constant,
-    Field,
-    Filter,
-    In,
-    Plan,
-    Scalar,
-    absolute,
-)
 from libraries.document_store.values import Kind, kind_of
 
 _NUMBERS = (Kind.INTEGER, Kind.DOUBLE)

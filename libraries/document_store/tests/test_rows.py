@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from libraries.document_queries.paths import ITEMS, Path, parse
+from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store import json_text, kernels, messagepack
 from libraries.document_store.errors import DocumentError
-from libraries.document_store.paths import ITEMS, Path, parse
 from libraries.document_store.tests.random_documents import NAMES, documents
-from libraries.document_store.values import MAX_DEPTH, Kind, same
+from libraries.document_store.values import Kind, same
 
 BUILT = kernels.NATIVE
 both = pytest.mark.parametrize("way", ["both"], indirect=True)

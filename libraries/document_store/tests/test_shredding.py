@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store import kernels, messagepack
 from libraries.document_store.assembling import assemble
 from libraries.document_store.encodings import decode_column, encode_column
 from libraries.document_store.errors import CorruptError, DocumentError
-from libraries.document_store.paths import ITEMS, Path
 from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Texts, native, shred
 from libraries.document_store.tests.random_documents import documents
-from libraries.document_store.values import MAX_DEPTH, Kind, same
+from libraries.document_store.values import Kind, same
 
 EMPTY = Schema.new("id", Kind.INTEGER)
 

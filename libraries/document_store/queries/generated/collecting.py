@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from libraries.document_queries.interpreter import Groups
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.reference import Interpretation
+from libraries.document_queries.results import Place, Row, finish, rows_of_groups
+from libraries.document_queries.semantics import MISSING, identity, order_key
+from libraries.document_queries.steps import Call, Compute, Expression, Field, GroupBy, Project, TopK
 from libraries.document_store.messagepack import decode
-from libraries.document_store.queries.finishing import Place, Row, finish, rows_of_groups
-from libraries.document_store.queries.interpreting import Groups
 from libraries.document_store.queries.parts import Part
-from libraries.document_store.queries.plan import Call, Compute, Expression, Field, GroupBy, Plan, Project, TopK
-from libraries.document_store.queries.rows import Interpretation
-from libraries.document_store.queries.semantics import MISSING, identity, order_key
 from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
 from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, counted, grouped
 from libraries.document_store.queries.vectors.vector import (

@@ -10,26 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
-from libraries.document_store.paths import Path
-from libraries.document_store.queries.branches import Branch, Places, uses_of
-from libraries.document_store.queries.generated.compiling import Cache, Source
-from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
-from libraries.document_store.queries.parts import Part
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.paths import Path
+from libraries.document_queries.plan import Plan, absolute, arrays_of, result_expressions
+from libraries.document_queries.steps import (
     Aggregate,
     Expression,
     Field,
     Filter,
     GroupBy,
-    Plan,
     Unnest,
-    absolute,
     any_items_of,
-    arrays_of,
     expressions_of,
     operands_of,
-    result_expressions,
 )
+from libraries.document_store.queries.branches import Branch, Places, uses_of
+from libraries.document_store.queries.generated.compiling import Cache, Source
+from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
+from libraries.document_store.queries.parts import Part
 from libraries.document_store.queries.vectors import joining, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.queries.vectors.vector import Index, Vector

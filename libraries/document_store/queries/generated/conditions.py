@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from libraries.document_store.paths import ITEMS, Path
-from libraries.document_store.queries.branches import NESTED, Branch, Places
-from libraries.document_store.queries.comparing import for_doubles, for_integers
-from libraries.document_store.queries.generated.compiling import Source
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.paths import ITEMS, Path
+from libraries.document_queries.semantics import compare
+from libraries.document_queries.steps import (
     And,
     AnyItem,
     Call,
@@ -34,7 +32,9 @@ from libraries.document_store.queries.plan import (
     Scalar,
     Unnest,
 )
-from libraries.document_store.queries.semantics import compare
+from libraries.document_store.queries.branches import NESTED, Branch, Places
+from libraries.document_store.queries.comparing import for_doubles, for_integers
+from libraries.document_store.queries.generated.compiling import Source
 from libraries.document_store.queries.vectors.vector import MISSING
 from libraries.document_store.values import Kind, kind_of
 

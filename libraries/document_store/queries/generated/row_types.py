@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from libraries.document_store.paths import Items
+from libraries.document_queries.paths import Items
+from libraries.document_queries.plan import Plan, absolute, arrays_of
+from libraries.document_queries.semantics import MISSING
 from libraries.document_store.queries.branches import Use, uses_of
-from libraries.document_store.queries.plan import Plan, absolute, arrays_of
-from libraries.document_store.queries.semantics import MISSING
 
 Decode = Callable[[bytes], Any]
 

@@ -10,15 +10,13 @@ from typing import Any
 
 import msgspec
 
-from libraries.document_store.messagepack import decode as decode_whole
-from libraries.document_store.paths import ITEMS
-from libraries.document_store.queries.aggregates import CountState, new_state
-from libraries.document_store.queries.finishing import Place, Row
-from libraries.document_store.queries.generated.compiling import Cache, Source
-from libraries.document_store.queries.generated.conditions import MIRRORED, OPPOSITE
-from libraries.document_store.queries.generated.row_types import Decode, Shape, decoder_of, shape_of
-from libraries.document_store.queries.interpreting import Groups
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.aggregates import CountState, new_state
+from libraries.document_queries.interpreter import Groups
+from libraries.document_queries.paths import ITEMS
+from libraries.document_queries.plan import Plan, absolute
+from libraries.document_queries.results import Place, Row
+from libraries.document_queries.semantics import MISSING, call, compare, identity
+from libraries.document_queries.steps import (
     Aggregate,
     And,
     AnyItem,
@@ -37,15 +35,16 @@ from libraries.document_store.queries.plan import (
     IsType,
     Not,
     Or,
-    Plan,
     Prefix,
     Project,
     Scalar,
     Unnest,
-    absolute,
     expressions_of,
 )
-from libraries.document_store.queries.semantics import MISSING, call, compare, identity
+from libraries.document_store.messagepack import decode as decode_whole
+from libraries.document_store.queries.generated.compiling import Cache, Source
+from libraries.document_store.queries.generated.conditions import MIRRORED, OPPOSITE
+from libraries.document_store.queries.generated.row_types import Decode, Shape, decoder_of, shape_of
 
 Function = Callable[[Iterable[bytes], Iterable[Any], dict[Any, list[Any]], list[tuple[Place, Row]]], None]
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow.compute as pc
 
-from libraries.document_store.queries.aggregates import (
+from libraries.document_queries.aggregates import (
     UNIT_BITS,
     AverageState,
     CountState,
@@ -20,7 +20,7 @@ from libraries.document_store.queries.aggregates import (
     State,
     SumState,
 )
-from libraries.document_store.queries.semantics import identity
+from libraries.document_queries.semantics import identity
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded
 from libraries.document_store.queries.vectors.codes import codes_of, compressed

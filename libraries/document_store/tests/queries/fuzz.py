@@ -10,10 +10,11 @@ import sys
 
 from hypothesis import HealthCheck, given, settings
 
-from libraries.document_store.errors import QueryError
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.reference import run_over_documents
+from libraries.document_queries.tests.strategies import documents, plans
 from libraries.document_store.queries.executing import WAYS, execute
-from libraries.document_store.queries.rows import run_over_documents
-from libraries.document_store.tests.queries.memory import MemorySnapshot, documents, plans
+from libraries.document_store.tests.queries.memory import MemorySnapshot
 
 
 def told(rows):

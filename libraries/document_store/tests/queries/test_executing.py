@@ -2,22 +2,15 @@
 
 import itertools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
 
-from data_generator.catalogue import resolve
-from data_generator.documents import json_lines, key_of
-from libraries.document_store.errors import CorruptError, QueryError
-from libraries.document_store.json_text import rows_of
-from libraries.document_store.messagepack import decode
-from libraries.document_store.queries.branches import Places
-from libraries.document_store.queries.examples import EXAMPLES
-from libraries.document_store.queries.executing import WAYS, execute
-from libraries.document_store.queries.generated import collecting, rows
-from libraries.document_store.queries.generated.columns import function_for
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.steps import (
+    MOST_UNNESTS,
     Aggregate,
     And,
     AnyItem,
@@ -35,21 +28,22 @@ from libraries.document_store.queries.plan import (
     Not,
     Or,
     Order,
-    Plan,
     Prefix,
     Project,
     TopK,
     Unnest,
-    field,
 )
-from libraries.document_store.queries.rows import run_over_documents
-from libraries.document_store.queries.spelling import to_json
-from libraries.document_store.queries.steps import MOST_UNNESTS
+from libraries.document_queries.tests.strategies import HOSTILE
+from libraries.document_store.errors import CorruptError
+from libraries.document_store.queries.branches import Places
+from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.generated import collecting, rows
+from libraries.document_store.queries.generated.columns import function_for
 from libraries.document_store.queries.vectors import aggregates, arrow, coded, codes, joining, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.shredding import Column, Texts
-from libraries.document_store.tests.queries.fuzz import answer, check, runs
-from libraries.document_store.tests.queries.memory import HOSTILE, MemorySnapshot
+from libraries.document_store.tests.queries.fuzz import check, runs
+from libraries.document_store.tests.queries.memory import MemorySnapshot
 from libraries.document_store.values import Kind
 
 A, B = field("a"), field("b")
@@ -77,53 +71,6 @@ def test_many_different_texts_are_not_coded():
         documents, Plan((condition, Project((Named("a", A), Named("n", Call("length", (A,))))), Limit(9))), **snapshot
     )
     check(documents, Plan((Filter(Compare(A, ">", B)), GroupBy((Named("a", A),), figures))), **snapshot)
-
-
-DATASETS = sorted({example.dataset for example in EXAMPLES})
-
-
-@pytest.fixture(scope="module")
-def generated():
-    """Of each set 400 documents."""
-    found = {}
-    for name in DATASETS:
-        dataset = resolve(name, {}, rows=400)
-        lines = b"".join(json_lines(batch) for batch in dataset.batches())
-        found[name] = key_of(dataset.schema), [decode(row) for row in rows_of(lines)]
-    return found
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_examples_have_answers_that_all_ways_give(example, generated):
-    key, documents = generated[example.dataset]
-    documents = sorted(documents, key=lambda document: document[key])
-    expected = answer(lambda: run_over_documents(documents, example.plan, key))
-    assert expected
-    assert "QueryError" not in expected
-    kind = Kind.TEXT if isinstance(documents[0][key], str) else Kind.INTEGER
-    snapshot = MemorySnapshot(documents, sizes=(150, 50, 100), kind=kind, key=key)
-    for way in WAYS:
-        assert answer(lambda way=way: execute(snapshot, example.plan, way)) == expected, way
-
-
-def test_examples_ask_what_their_titles_say(generated):
-    plans = {example.name: example.plan for example in EXAMPLES}
-    events = generated["bluesky-events"][1]
-    created = [e["commit"] | e for e in events if e["kind"] == "commit" and e["commit"]["operation"] == "create"]
-    users = {c: len({e["did"] for e in created if e["collection"] == c}) for c in {e["collection"] for e in created}}
-    found = run_over_documents(events, plans["events-q2"])
-    assert {row["event"]: row["users"] for row in found} == users
-    assert [row["count"] for row in found] == sorted(Counter(e["collection"] for e in created).values(), reverse=True)
-    readings = [r["value"] for s in generated["sensors"][1] for r in s["readings"]]
-    assert run_over_documents(generated["sensors"][1], plans["sensors-q2"]) == [{"highest": max(readings)}]
-    pairs = Counter()
-    for document in generated["wos"][1]:
-        found = document["static_data"]["fullrecord_metadata"]["addresses"]["address_name"]
-        if isinstance(found, list):
-            countries = sorted({address["address_spec"]["country"] for address in found})
-            pairs.update((a, b) for a in countries for b in countries if a < b)
-    first = run_over_documents(generated["wos"][1], plans["wos-q4"], "UID")[0]
-    assert pairs[first["first"], first["second"]] == first["count"] == pairs.most_common(1)[0][1]
 
 
 # --- Fixed cases, each of which a planted fault below must change.

@@ -2,8 +2,9 @@
 
 import pytest
 
-from libraries.document_store.queries.executing import WAYS, execute
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.reference import run_over_documents
+from libraries.document_queries.steps import (
     Aggregate,
     And,
     AnyItem,
@@ -16,13 +17,11 @@ from libraries.document_store.queries.plan import (
     IsNull,
     Named,
     Order,
-    Plan,
     Project,
     TopK,
     Unnest,
-    field,
 )
-from libraries.document_store.queries.rows import run_over_documents
+from libraries.document_store.queries.executing import WAYS, execute
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.queries.fuzz import told

@@ -10,23 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from libraries.document_queries import Aggregate, Compare, Constant, Count, Filter, GroupBy, Named, Plan, Unnest, field
+from libraries.document_queries.paths import parse
+from libraries.document_queries.reference import run_over_documents
 from libraries.document_store.indexes.finding import values_at
 from libraries.document_store.layouts import ComponentOptions, LayoutName
-from libraries.document_store.paths import parse
-from libraries.document_store.queries import (
-    Aggregate,
-    Compare,
-    Constant,
-    Count,
-    Filter,
-    GroupBy,
-    Named,
-    Plan,
-    Unnest,
-    field,
-)
 from libraries.document_store.queries.executing import execute
-from libraries.document_store.queries.rows import run_over_documents
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.document_store.values import same

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from libraries.document_store.layouts import LAYOUTS, ComponentOptions
-from libraries.document_store.queries import (
+from libraries.document_queries import (
     Aggregate,
     Compare,
     Constant,
@@ -16,6 +15,7 @@ from libraries.document_store.queries import (
     field,
     run_over_documents,
 )
+from libraries.document_store.layouts import LAYOUTS, ComponentOptions
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree import scanning
 

@@ -5,14 +5,16 @@ import shutil
 import pytest
 
 from libraries import document_store
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import from_json
+from libraries.document_queries.plan import field
+from libraries.document_queries.steps import Compare, Constant, Field
 from libraries.document_store import store as store_module
 from libraries.document_store.encodings import chunk
-from libraries.document_store.errors import DocumentError, DocumentStoreError, QueryError
+from libraries.document_store.errors import DocumentError, DocumentStoreError
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.layouts.layout import LEAF_BYTES
 from libraries.document_store.messagepack import encode
-from libraries.document_store.queries.plan import Compare, Constant, Field, field
-from libraries.document_store.queries.spelling import from_json
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding.shredder import shred
 from libraries.document_store.store import MOST_ROW_BYTES, DocumentStore

@@ -11,6 +11,8 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from libraries.document_queries import Aggregate, Compare, Constant, GroupBy, Named, Plan, field
+from libraries.document_queries.errors import QueryError
 from libraries.document_store.errors import (
     ClosedError,
     CorruptError,
@@ -18,10 +20,8 @@ from libraries.document_store.errors import (
     DocumentStoreError,
     FullError,
     LockedError,
-    QueryError,
 )
 from libraries.document_store.layouts import LAYOUTS
-from libraries.document_store.queries import Aggregate, Compare, Constant, GroupBy, Named, Plan, field
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.store.model import Disk, differs, opened
 from libraries.document_store.tree import flushing, merging

@@ -1,8 +1,7 @@
-"""Plans as JSON and back, for adapters, files and other processes.
+"""Plans as JSON and back, for stores, files and other processes.
 
 Every part is an object whose `is` names it, beside its own fields; what has its default is left out. Doubles that JSON
-lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. This module must not know what
-plans mean: plan.py checks what is read here.
+lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. plan.py checks what is read here.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import math
 import re
 from typing import Any
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries import steps as parts
-from libraries.document_store.queries.plan import Plan
-from libraries.document_store.values import MOST_DIGITS
+from libraries.document_queries import steps as parts
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.values import MOST_DIGITS
 
 _CLASSES = (
     *(parts.Field, parts.Constant, parts.Call),
@@ -34,24 +33,10 @@ MOST_CHARACTERS = 1 << 20
 """A longer text is no plan that anybody wrote."""
 
 
-def to_data(plan: Plan) -> list[Any]:
-    """A plan as JSON's lists, objects and scalars: one object for each step."""
-    return [_spelled(step) for step in plan.steps]
-
-
-def from_data(data: Any) -> Plan:
-    """The plan of what `to_data` makes. Raises QueryError for anything else."""
-    if not isinstance(data, list):
-        raise QueryError(f"a plan is a list of steps, not {type(data).__name__}")
-    try:
-        return Plan(tuple(_understood(step) for step in data))
-    except RecursionError:
-        raise QueryError("the plan is nested too deeply to be read") from None
-
-
 def to_json(plan: Plan) -> str:
     """A plan as JSON text, always the same for equal plans."""
-    return json.dumps(to_data(plan), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    steps = [_spelled(step) for step in plan.steps]
+    return json.dumps(steps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def from_json(text: str) -> Plan:
@@ -62,7 +47,12 @@ def from_json(text: str) -> Plan:
         data = json.loads(text, parse_constant=_no_json, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise QueryError(f"the plan is no JSON: {error}") from None
-    return from_data(data)
+    if not isinstance(data, list):
+        raise QueryError(f"a plan is a list of steps, not {type(data).__name__}")
+    try:
+        return Plan(tuple(_understood(step) for step in data))
+    except RecursionError:
+        raise QueryError("the plan is nested too deeply to be read") from None
 
 
 def _integer(digits: str) -> int:

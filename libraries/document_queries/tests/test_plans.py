@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.paths import parse
-from libraries.document_store.queries.examples import EXAMPLES
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import from_json, to_json
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.steps import (
     Aggregate,
     And,
     AnyItem,
@@ -27,16 +27,12 @@ from libraries.document_store.queries.plan import (
     Not,
     Or,
     Order,
-    Plan,
     Prefix,
     Project,
     TopK,
     Unnest,
-    field,
-    paths_of,
 )
-from libraries.document_store.queries.spelling import from_json, to_json
-from libraries.document_store.values import MAX_DEPTH
+from libraries.document_queries.values import MAX_DEPTH
 
 A = field("a")
 ONE = Compare(A, "=", Constant(1))
@@ -89,11 +85,6 @@ def test_what_cannot_be_executed_is_refused_with_its_reason(words):
         WRONG[words]()
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_examples_survive_json(example):
-    assert from_json(to_json(example.plan)) == example.plan
-
-
 def test_values_that_json_lacks_survive_it():
     values = (float("inf"), float("-inf"), -0.0, 1.0, 1, True, None, b"\x00\xff", "x")
     (step,) = from_json(to_json(Plan((Filter(In(A, values)),)))).steps
@@ -124,20 +115,6 @@ def test_values_that_json_lacks_survive_it():
 def test_hostile_json_is_refused(text):
     with pytest.raises(QueryError):
         from_json(text)
-
-
-def test_paths_of_a_plan_are_absolute_and_end_where_the_plan_reads():
-    plan = Plan(
-        (
-            Unnest(("a", "b"), "outer"),
-            Unnest(("c",), "inner", of="outer"),
-            Unnest(("unread",), "rest"),
-            GroupBy((Named("k", field("d.e", "inner")),), (Aggregate("n", "max", field("f")),)),
-        )
-    )
-    assert paths_of(plan) == (parse("a.b[*].c[*].d.e"), parse("f"), parse("unread[*]"))
-    assert paths_of(Plan((Filter(ONE),))) is None
-    assert paths_of(Plan((Count(),))) == ()
 
 
 def test_a_path_beyond_what_documents_hold_is_refused():

@@ -1,7 +1,4 @@
-"""From groups or rows to the answer: their defined order, computed columns, the first rows. The same for all ways.
-
-This module must not know where rows come from.
-"""
+"""From groups or rows to the answer: their defined order, computed columns, the first rows."""
 
 from __future__ import annotations
 
@@ -9,10 +6,11 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from libraries.document_store.queries.aggregates import new_state
-from libraries.document_store.queries.interpreting import Groups, evaluate
-from libraries.document_store.queries.plan import Compute, GroupBy, Limit, Plan, TopK
-from libraries.document_store.queries.semantics import MISSING, order_key
+from libraries.document_queries.aggregates import new_state
+from libraries.document_queries.interpreter import Groups, evaluate
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.semantics import MISSING, order_key
+from libraries.document_queries.steps import Compute, GroupBy, Limit, TopK
 
 Row = dict[str, Any]
 Place = Any

@@ -1,7 +1,6 @@
-"""A plan interpreted over rows: each MessagePack row becomes a dict, which every operator reads in turn.
+"""The right answer to a plan over documents as dicts: every operator of the interpreter in turn.
 
-The reference that all other ways are compared with; over plain dicts it is what adapters' answers are verified by.
-This module must not know columns.
+Stores' own ways of execution and their answers are compared with it.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from libraries.document_store.messagepack import decode
-from libraries.document_store.queries.finishing import Place, Row, finish, rows_of_groups
-from libraries.document_store.queries.interpreting import Groups, add_to_groups, projected, tuples
-from libraries.document_store.queries.parts import Part
-from libraries.document_store.queries.plan import GroupBy, Plan, Project
+from libraries.document_queries.interpreter import Groups, add_to_groups, projected, tuples
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.results import Place, Row, finish, rows_of_groups
+from libraries.document_queries.steps import GroupBy, Project
 
 Document = dict[str, Any]
 _T = TypeVar("_T")
@@ -55,12 +53,4 @@ def run_over_documents(documents: Iterable[Document], plan: Plan, key: str = "id
     interpretation = Interpretation(plan)
     for document in documents:
         interpretation.add((document[key],), (document,))
-    return interpretation.answer()
-
-
-def interpret_rows(parts: Iterable[Part], plan: Plan) -> list[Row]:
-    """The answer by decoding whole rows. Raises QueryError."""
-    interpretation = Interpretation(plan)
-    for part in parts:
-        interpretation.add(part.keys.tolist(), map(decode, part.rows()))
     return interpretation.answer()

@@ -2,7 +2,7 @@
 out.
 
 Sums are exact: integers as they are, doubles in units of the smallest double, so that no order of adding changes a
-bit. This module must not know where values come from.
+bit.
 """
 
 from __future__ import annotations
@@ -10,14 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Protocol
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries.semantics import (
-    INTEGER_HIGHEST,
-    INTEGER_LOWEST,
-    MISSING,
-    identity,
-    order_key,
-)
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.semantics import MISSING, identity, order_key
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 UNIT_BITS = 1074
 """Every finite double is a whole number of 2**-UNIT_BITS, the smallest double above 0."""

@@ -1,7 +1,6 @@
 """Paths into documents: steps by field name or to all items of an array, and how they are spelled.
 
-`user.tags[*].text`; a dot, bracket or backslash in a name stands behind a backslash, and `""` is the empty name. It
-knows nothing of schemas.
+`user.tags[*].text`; a dot, bracket or backslash in a name stands behind a backslash, and `""` is the empty name.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from libraries.document_store.errors import QueryError
+from libraries.document_queries.errors import QueryError
 
 
 class Items(enum.Enum):

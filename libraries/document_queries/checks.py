@@ -1,19 +1,16 @@
 """Whether a plan can be executed: types, names, order of steps, and operands, each with an error that says what is
 allowed.
 
-Plans come from adapters and from JSON, so nothing about their parts is believed. This module must not know any way of
-execution.
+Plans come from users and from JSON, so nothing about their parts is believed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries.steps import (
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.steps import (
     FUNCTIONS,
-    INTEGER_HIGHEST,
-    INTEGER_LOWEST,
     KINDS,
     MOST_NESTING,
     MOST_UNNESTS,
@@ -47,7 +44,7 @@ from libraries.document_store.queries.steps import (
     arrays_in,
     step_place,
 )
-from libraries.document_store.values import MAX_DEPTH, shown
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, MAX_DEPTH, shown
 
 _STEPS = (Unnest, Filter, Project, GroupBy, Count, Compute, TopK, Limit)
 

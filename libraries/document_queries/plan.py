@@ -4,7 +4,7 @@
           (Aggregate("highest", "max", field("value", of="r")),)), TopK((Order("highest", descending=True),), 10)))
 
 A plan names fields and says nothing of rows, columns, schemas or execution. What its parts mean, value by value, is
-said in semantics.py. This module must not know any way of execution.
+said in semantics.py.
 """
 
 from __future__ import annotations
@@ -12,97 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.paths import ITEMS, Path, parse
-from libraries.document_store.queries.checking import check_steps
-from libraries.document_store.queries.steps import (
+from libraries.document_queries.checks import check_steps
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.paths import ITEMS, Path, parse
+from libraries.document_queries.steps import (
     Aggregate,
-    AggregateFunction,
-    And,
-    AnyItem,
     Array,
-    Call,
-    Compare,
-    Compute,
-    Condition,
-    Constant,
     Count,
-    Exists,
     Expression,
     Field,
     Filter,
-    FunctionName,
     GroupBy,
-    In,
-    IsMissing,
-    IsNull,
-    IsType,
-    KindName,
-    Limit,
-    Named,
-    Not,
-    Operator,
-    Or,
-    Order,
-    Prefix,
     Project,
-    Scalar,
     Step,
-    TopK,
     Unnest,
-    any_items_of,
     arrays_in,
     expressions_of,
     operands_of,
 )
-
-__all__ = [
-    "Aggregate",
-    "AggregateFunction",
-    "And",
-    "AnyItem",
-    "Array",
-    "Call",
-    "Compare",
-    "Compute",
-    "Condition",
-    "Constant",
-    "Count",
-    "Exists",
-    "Expression",
-    "Field",
-    "Filter",
-    "FunctionName",
-    "GroupBy",
-    "In",
-    "IsMissing",
-    "IsNull",
-    "IsType",
-    "KindName",
-    "Limit",
-    "Named",
-    "Not",
-    "Operator",
-    "Or",
-    "Order",
-    "Plan",
-    "Prefix",
-    "Project",
-    "Scalar",
-    "Step",
-    "TopK",
-    "Unnest",
-    "absolute",
-    "any_items_of",
-    "arrays_in",
-    "arrays_of",
-    "expressions_of",
-    "field",
-    "fields_of",
-    "operands_of",
-    "paths_of",
-    "result_expressions",
-]
 
 
 @dataclass(frozen=True)
@@ -176,19 +103,6 @@ def absolute(plan: Plan, of: str, path: tuple[str, ...]) -> Path:
         steps = (*arrays[of].path, ITEMS, *steps)
         of = arrays[of].of
     return Path(steps)  # type: ignore[arg-type]
-
-
-def paths_of(plan: Plan) -> tuple[Path, ...] | None:
-    """The paths that a plan reads, each once; None: whole documents; none at all: keys alone are enough."""
-    if plan.result is None:
-        return None
-    fields = fields_of(plan)
-    paths = [absolute(plan, part.of, part.path) for part in fields]
-    used = {part.of for part in fields} | {array.of for array in arrays_of(plan)}
-    paths += [absolute(plan, array.name, ()) for array in arrays_of(plan) if array.name not in used]
-    if any(len(path) == 0 for path in paths):
-        return None
-    return tuple(dict.fromkeys(paths))
 
 
 def _read(plan: Plan) -> Iterator[Expression]:

@@ -1,7 +1,7 @@
 """What plans are made of: expressions, conditions and steps, as frozen dataclasses; and what lies within them.
 
-Adapters build these by hand or read them from JSON; plan.py puts them together. What they mean, value by value, is
-said in semantics.py. This module must not know whole plans, nor any way of execution.
+Users build these by hand or read them from JSON; plan.py puts them together. What they mean, value by value, is said
+in semantics.py.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ MOST_NESTING = 64
 
 MOST_UNNESTS = 16
 """Unnests of one plan: each is a loop of generated source within that of the last, and Python takes 20."""
-
-INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)

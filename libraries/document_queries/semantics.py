@@ -26,8 +26,6 @@ tuples. Sums are exact and rounded once, at the end, so no way of execution and 
 integers an integer (QueryError beyond 64 bits), with at least one double a double. `avg` is that exact sum divided by
 the count, rounded once. Nothing to aggregate: `count` and `count_distinct` are 0, all others null. A group without
 keys has one row even when there are no tuples.
-
-This module must not know plans, rows or columns.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ import struct
 from collections.abc import Hashable
 from typing import Any, Final
 
-INTEGER_LOWEST, INTEGER_HIGHEST = -(2**63), 2**63 - 1
+from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 
 class Missing:

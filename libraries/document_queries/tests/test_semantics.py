@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from libraries.document_store.errors import QueryError
-from libraries.document_store.queries.plan import (
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.plan import Plan, field
+from libraries.document_queries.reference import run_over_documents
+from libraries.document_queries.steps import (
     Aggregate,
     AnyItem,
     Call,
@@ -25,14 +27,11 @@ from libraries.document_store.queries.plan import (
     Not,
     Or,
     Order,
-    Plan,
     Prefix,
     Project,
     TopK,
     Unnest,
-    field,
 )
-from libraries.document_store.queries.rows import run_over_documents
 
 A = field("a")
 VALUES = [None, True, 1, 1.0, -0.0, 0.0, math.nan, math.inf, "", "é", b"", [], [1], {}, {"b": 1}, 2**53 + 1]

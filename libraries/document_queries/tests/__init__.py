@@ -1,0 +1,1 @@
+"""Tests of the language: plans, their JSON form, their meaning."""

@@ -1,0 +1,101 @@
+"""While a store answers, nothing of the project runs but its own adapter and the operation that holds the clock."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.document_store import DocumentStoreAdapter
+from bench_runner.clock import Laps
+from bench_runner.operations import operation_of
+from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.operation import Stage
+from bench_runner.operations.targets import Target
+from bench_runner.suites.document_questions import CELL, EVENTS, questions_of
+from bench_runner.variants import is_raw_io
+from data_generator.cache import prepare
+from data_generator.catalogue import resolve
+from data_generator.documents import json_lines
+from document_stores.registry import DOCUMENT_STORES
+
+ROOT = Path(__file__).parents[4]
+
+OPERATION = ("bench_runner/operations/documents/", "bench_runner/clock.py")
+SHARED_BY_STORES = ("document_stores/shared/", "document_stores/sql/")
+OURS = ("libraries/document_store/", "libraries/document_queries/", "libraries/durable/")
+"""What our own store is made of."""
+READS_ALL = ("libraries/document_queries/", "data_generator/documents.py")
+"""What answers where a store cannot: the reference, over the documents by their key. Figures say so."""
+
+STORES = {
+    f"{name}[engine={engine.engine}]" if engine.engine else name: engine
+    for name in DOCUMENT_STORES
+    if not is_raw_io(name)
+    for engine in DOCUMENT_STORES.engines(name)
+}
+
+
+def allowed(engine: type[DocumentStoreAdapter]) -> tuple[str, ...]:
+    """Files and folders of what may run while an engine answers."""
+    own = Path(inspect.getfile(engine)).relative_to(ROOT).as_posix()
+    if engine.format == "document-store":
+        return (*OPERATION, own, *OURS)
+    return (*OPERATION, own, *SHARED_BY_STORES, *(() if engine.offers.operators else READS_ALL))
+
+
+def files_that_run(call: Callable[[], Any]) -> set[str]:
+    """Files of the project whose functions are called."""
+    seen: set[str] = set()
+    gc.collect()  # a generator of another test would be closed meanwhile, which runs its function
+    sys.setprofile(lambda frame, event, _: seen.add(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    below = {Path(name).relative_to(ROOT) for name in seen - {__file__} if Path(name).is_relative_to(ROOT)}
+    # Installed libraries may lie in a folder of the checkout.
+    return {path.as_posix() for path in below if "site-packages" not in path.parts}
+
+
+@pytest.mark.parametrize("variant", STORES)
+def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tmp_path: Path) -> None:
+    engine = STORES[variant]
+    if not DOCUMENT_STORES.availability(engine).installed:
+        pytest.skip("not installed")
+    # Documents that every store takes, and for those that answer by themselves richer ones.
+    dataset = EVENTS if engine.offers.operators else CELL
+    stored = prepare(resolve(dataset, {}, rows=300), tmp_path / "cache")
+    store: Any = DOCUMENT_STORES.build(variant)
+    store.load_library()
+    asked = Stage(store, Target("documents"), stored.path, stored.digest, stored.rows, dataset)
+    location = tmp_path / f"stored{store.suffix}"
+    store.begin(location)
+    store.ingest([json_lines(asked.table(asked.rows))], location)
+    for question in questions_of(dataset):
+        operation = operation_of(f"ask[query={question}]")
+        assert isinstance(operation, Ask)
+        (plan,) = operation.inputs(asked, asked.rows, 1)
+        operation.run(asked, plan, location, Laps())  # primed
+        handle: Any = operation.open(asked, location)
+        operation.make_ready(asked, handle, [plan])
+        # As before a cold call.
+        handle = operation.open_again(asked, handle, location)
+        laps, given = Laps(), []
+        laps.start()
+        ran = files_that_run(lambda: given.append(operation.call(asked, handle, plan, location, laps)))  # noqa: B023
+        handle.close()
+        others = {file for file in ran if not file.startswith(allowed(engine))}
+        assert (question, others) == (question, set())
+        assert operation.difference(asked, plan, given[0], store.losses) is None
+    store.end(location)
+
+
+def test_another_module_inside_the_clock_is_seen() -> None:
+    ran = files_that_run(lambda: questions_of(EVENTS)["q1"].plan)
+    assert {"bench_runner/suites/document_questions.py", "libraries/document_queries/json_form.py"} <= ran
