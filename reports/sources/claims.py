@@ -1,9 +1,9 @@
 """Published claims beside a run: each with its source's figures, ours, a verdict, and why.
 
-A source is two files below `published/`: rows of claims in TOML, and the figures that it publishes for them in CSV. One
-evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested: because nothing
-here measures such a thing, because a library gives no figure that counts, or because the run has not measured it. Then
-the command is named that does.
+A source is three files below `published/`: its claims as rows, what these rows name, and the figures that it publishes
+for them. One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested:
+because nothing here measures such a thing, because a library gives no figure that counts, or because the run has not
+measured it. Then the command is named that does.
 """
 
 from __future__ import annotations
@@ -102,38 +102,11 @@ class Judged:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-class _Relation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Each of `lower` is below each of `higher`: `times` as low, or `at_most` so many times as high, or neither is more
-    than `within` times the other. Both name what the claim leaves open: figures, variants or data sets."""
-
-    lower: tuple[str, ...]
-    higher: tuple[str, ...]
-    times: float = 1.0
-    at_most: float = 1.0
-    within: float = 0.0
-
-
-class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A claim. Its relations hold for each of its figures with each of its variants, on all of its data sets that a run
-    has. `differs`, `untestable` and `command` are texts, or names of texts in the file."""
-
-    place: str
-    statement: str
-    figures: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    relations: tuple[_Relation, ...] = ()
-    datasets: tuple[str, ...] = ()
-    command: str = ""
-    differs: tuple[str, ...] = ()
-    untestable: str = ""
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rows of a source. `command` and `datasets` are those of claims that name none; `figures` are an operation and
-    a registered figure by their title; `groups` are data sets by a common name."""
+class _Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the rows of a source name: our variants, figures (an operation and a registered figure by their title),
+    groups of data sets, and texts. `command` and `datasets` are those of rows that have none."""
 
     title: str
-    claims: dict[str, _Row]
     variants: dict[str, str]
     figures: dict[str, str]
     groups: dict[str, tuple[str, ...]] = {}
@@ -142,32 +115,34 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datasets: tuple[str, ...] = ()
     slips: tuple[Slip, ...] = ()
 
-    def claim(self, key: str) -> Claim:
-        """One row with its names replaced by what they stand for."""
-        row = self.claims[key]
-        if row.untestable:
-            return Claim(key, row.place, row.statement, untestable=self._text(row.untestable))
-        pairs = tuple(self._pairs(row))
+    def claim(self, key: str, rows: Sequence[Mapping[str, str]]) -> Claim:
+        """A claim by its rows: the first has its sentence, and each one relation, which holds for each of its figures
+        with each of its variants, on all of its data sets that a run has."""
+        row = rows[0]
+        if row["untestable"]:
+            return Claim(key, row["place"], row["statement"], untestable=self._text(row["untestable"]))
+        shared = itertools.product(*map(_listed, filter(None, (row["figures"], row["variants"]))))
+        pairs = tuple(pair for names in shared for each in rows for pair in self._pairs(names, each))
         about = tuple(dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher)))
-        datasets = tuple(each for name in row.datasets or self.datasets for each in self.groups.get(name, (name,)))
-        finding = Finding(row.place, row.statement, pairs, about, datasets or ACROSS)
-        differs = "; ".join(map(self._text, row.differs))
-        command = self._text(row.command) or self.command
-        return Claim(key, row.place, row.statement, finding, differs=differs, command=command)
+        names = _listed(row["datasets"]) or self.datasets
+        datasets = tuple(each for name in names for each in self.groups.get(name, (name,)))
+        finding = Finding(row["place"], row["statement"], pairs, about, datasets or ACROSS)
+        differs = "; ".join(map(self._text, _listed(row["differs"])))
+        command = self._text(row["command"]) or self.command
+        return Claim(key, row["place"], row["statement"], finding, differs=differs, command=command)
 
     def _text(self, name: str) -> str:
         return self.texts.get(name, name)
 
-    def _pairs(self, row: _Row) -> Iterator[Pair]:
-        for shared in itertools.product(*filter(None, (row.figures, row.variants))):
-            for relation in row.relations:
-                for lower, higher in itertools.product(relation.lower, relation.higher):
-                    low, high = self._subject(*shared, lower), self._subject(*shared, higher)
-                    if relation.within:
-                        yield Pair(low, high, 1 / relation.within)
-                        yield Pair(high, low, 1 / relation.within)
-                    else:
-                        yield Pair(low, high, relation.times / relation.at_most)
+    def _pairs(self, shared: tuple[str, ...], row: Mapping[str, str]) -> Iterator[Pair]:
+        """Each of `lower` is `factor` times as low as each of `higher`, or at most so many times as high, or neither is
+        more than so many times the other. They name what the claim leaves open: figures, variants or data sets."""
+        factor = float(row["factor"] or 1)
+        for lower, higher in itertools.product(_listed(row["lower"]), _listed(row["higher"])):
+            low, high = self._subject(*shared, lower), self._subject(*shared, higher)
+            yield Pair(low, high, factor if row["relation"] == "below" else 1 / factor)
+            if row["relation"] == "within":
+                yield Pair(high, low, 1 / factor)
 
     def _subject(self, *names: str) -> Subject:
         """A figure and a variant by their names, and a data set where a third one is given."""
@@ -178,10 +153,18 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Subject(column, self.variants[variant], "".join(set(names) - {title, variant}))
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(text.split("; ")) if text else ()
+
+
 def _source(name: str) -> Source:
-    place = resources.files("reports.sources").joinpath(f"published/{_file_name(name)}.toml")
-    file = msgspec.toml.decode(place.read_bytes(), type=_File)
-    return Source(name, file.title, file.variants, tuple(map(file.claim, file.claims)), file.slips)
+    file = _file_name(name)
+    place = resources.files("reports.sources").joinpath(f"published/{file}.toml")
+    names = msgspec.toml.decode(place.read_bytes(), type=_Names)
+    rows: dict[str, list[dict[str, str]]] = {}
+    for row in published_rows(f"{file}_claims.csv"):
+        rows.setdefault(row["claim"], []).append(row)
+    return Source(name, names.title, names.variants, tuple(itertools.starmap(names.claim, rows.items())), names.slips)
 
 
 def _file_name(source: str) -> str:
