@@ -8,30 +8,18 @@ measured it. Then the command is named that does.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-
-import msgspec
 
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, Interval, smallest_shown, summarise
-from bench_runner.variants import operation_name_of
-from reports.analysis.columns import Column, Role
+from reports.analysis.columns import Column
 from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.findings import ACROSS, Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, Verdict, judge
+from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
-FIGURES = {
-    "wall_ns": Role.TIME,
-    "cpu_ns": Role.TIME,
-    "size_bytes": Role.SIZE,
-    "peak_private_bytes": Role.MEMORY,
-}
-"""What of each operation is compared."""
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
 """Over a network these are the client's alone: such figures bear no claim out."""
 
@@ -64,15 +52,6 @@ class Claim:
         return ", ".join(titles[:MOST_NAMED]) + " and more" * (len(titles) > MOST_NAMED)
 
 
-class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An error of a source: what it prints, what is right, and what that changes."""
-
-    place: str
-    printed: str
-    right: str
-    matters: str
-
-
 @dataclass(frozen=True)
 class Source:
     """A publication: its name on the command line, its title, our variants by their names in its rows, its claims, and
@@ -102,69 +81,20 @@ class Judged:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-class _Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the rows of a source name: our variants, figures (an operation and a registered figure by their title),
-    groups of data sets, and texts. `command` and `datasets` are those of rows that have none."""
-
-    title: str
-    variants: dict[str, str]
-    figures: dict[str, str]
-    groups: dict[str, tuple[str, ...]] = {}
-    texts: dict[str, str] = {}
-    command: str = ""
-    datasets: tuple[str, ...] = ()
-    slips: tuple[Slip, ...] = ()
-
-    def claim(self, key: str, rows: Sequence[Mapping[str, str]]) -> Claim:
-        """A claim by its rows: the first has its sentence, and each one relation, which holds for each of its figures
-        with each of its variants, on all of its data sets that a run has."""
-        row = rows[0]
-        if row["untestable"]:
-            return Claim(key, row["place"], row["statement"], untestable=self._text(row["untestable"]))
-        shared = itertools.product(*map(_listed, filter(None, (row["figures"], row["variants"]))))
-        pairs = tuple(pair for names in shared for each in rows for pair in self._pairs(names, each))
-        about = tuple(dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher)))
-        names = _listed(row["datasets"]) or self.datasets
-        datasets = tuple(each for name in names for each in self.groups.get(name, (name,)))
-        finding = Finding(row["place"], row["statement"], pairs, about, datasets or ACROSS)
-        differs = "; ".join(map(self._text, _listed(row["differs"])))
-        command = self._text(row["command"]) or self.command
-        return Claim(key, row["place"], row["statement"], finding, differs=differs, command=command)
-
-    def _text(self, name: str) -> str:
-        return self.texts.get(name, name)
-
-    def _pairs(self, shared: tuple[str, ...], row: Mapping[str, str]) -> Iterator[Pair]:
-        """Each of `lower` is `factor` times as low as each of `higher`, or at most so many times as high, or neither is
-        more than so many times the other. They name what the claim leaves open: figures, variants or data sets."""
-        factor = float(row["factor"] or 1)
-        for lower, higher in itertools.product(_listed(row["lower"]), _listed(row["higher"])):
-            low, high = self._subject(*shared, lower), self._subject(*shared, higher)
-            yield Pair(low, high, factor if row["relation"] == "below" else 1 / factor)
-            if row["relation"] == "within":
-                yield Pair(high, low, 1 / factor)
-
-    def _subject(self, *names: str) -> Subject:
-        """A figure and a variant by their names, and a data set where a third one is given."""
-        (title,) = self.figures.keys() & names
-        (variant,) = self.variants.keys() & names
-        operation, figure = self.figures[title].split(" ")
-        column = Column(operation_name_of(operation), figure, FIGURES[figure], title)
-        return Subject(column, self.variants[variant], "".join(set(names) - {title, variant}))
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(text.split("; ")) if text else ()
-
-
 def _source(name: str) -> Source:
     file = _file_name(name)
-    place = resources.files("reports.sources").joinpath(f"published/{file}.toml")
-    names = msgspec.toml.decode(place.read_bytes(), type=_Names)
-    rows: dict[str, list[dict[str, str]]] = {}
-    for row in published_rows(f"{file}_claims.csv"):
-        rows.setdefault(row["claim"], []).append(row)
-    return Source(name, names.title, names.variants, tuple(itertools.starmap(names.claim, rows.items())), names.slips)
+    names = names_of(file)
+    claims = tuple(_claim(names, rows) for rows in claims_of(file))
+    return Source(name, names.title, names.variants, claims, names.slips)
+
+
+def _claim(names: Names, rows: Sequence[Row]) -> Claim:
+    row = rows[0]
+    about = (row["claim"], row["place"], row["statement"])
+    if row["untestable"]:
+        return Claim(*about, untestable=names.text(row["untestable"]))
+    differs = "; ".join(map(names.text, row["differs"].split("; ")))
+    return Claim(*about, names.finding(rows), differs=differs, command=names.text(row["command"]) or names.command)
 
 
 def _file_name(source: str) -> str:
@@ -246,7 +176,7 @@ def _measured(run: Run) -> _Measured:
         place = _Place(changed(cell.conditions, track=""), cell.machine)
         cells = found.setdefault(place, {}).setdefault((cell.dataset, cell.rows), _Cells({}, {}))
         why = _aside(summary)
-        for figure, role in FIGURES.items():
+        for figure, role in ROLES.items():
             subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
             if figure in CLIENTS_ALONE and cell.conditions.network:
                 cells.aside.setdefault(subject, "of the client alone, who leaves a part of the work to the services")
