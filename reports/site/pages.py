@@ -62,7 +62,7 @@ def write_site(
     else, unless `among_others` says that this stays beside the site; OSError when the disk refuses. With `files_in` the
     folders of the runs lie already in that folder of the site, and their files are not copied.
     """
-    _check_libraries()
+    check_libraries()
     before = _files_before(folder)
     if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SiteError(f"{folder} is not empty and holds no site of ours; name another folder")
@@ -101,7 +101,7 @@ def slow_pages(folder: Path) -> dict[str, int]:
 def check_pages(runs: Sequence[Run]) -> None:
     """Make the pages of runs and write none. Raises SiteError without the libraries, and whatever odd facts in a
     run raise."""
-    _check_libraries()
+    check_libraries()
     for _ in _pages(places(runs), ()):
         pass
 
@@ -114,7 +114,8 @@ def missing_library() -> str | None:
     return next((name for module, name in needed.items() if importlib.util.find_spec(module) is None), None)
 
 
-def _check_libraries() -> None:
+def check_libraries() -> None:
+    """Raise SiteError where the site lacks one of its libraries."""
     missing = missing_library()
     if missing:
         raise SiteError(f"the site needs {missing}, not installed here: pip install -e '.[site]'")
@@ -178,13 +179,13 @@ def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str,
 
 
 def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
-    environment = _environment()
+    templates = environment()
 
     def render(template: str, address: str, **values: Any) -> str:
         scripts = []
         if "data" in values:
             scripts = [*([drawing_library()] if values.get("draws") else []), _asset("site.js")]
-        return environment.get_template(f"{template}.html").render(
+        return templates.get_template(f"{template}.html").render(
             site=TITLE,
             navigation=navigation,
             address=address,
@@ -200,21 +201,22 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
 
 
 @cache
-def _environment() -> Environment:
-    """Kept, because compiling the templates takes longer than the pages of a run, and a publication has many sites."""
+def environment() -> Environment:
+    """The templates, which escape all values. Kept, because compiling them takes longer than the pages of a run, and a
+    publication has many sites."""
     import jinja2
 
-    environment = jinja2.Environment(
+    found = jinja2.Environment(
         loader=jinja2.PackageLoader("reports.site", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["ratio"] = ratio_text
-    environment.filters["breakable"] = _breakable
-    environment.filters["mean_band"] = mean_band
-    return environment
+    found.filters["ratio"] = ratio_text
+    found.filters["breakable"] = _breakable
+    found.filters["mean_band"] = mean_band
+    return found
 
 
 def _breakable(label: str) -> Markup:

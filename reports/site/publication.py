@@ -10,9 +10,9 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -21,7 +21,7 @@ from bench_runner.results.records import RecordError, Run, changed, read_run
 from reports.analysis.compare import CompareError, compare
 from reports.site.asv_pages import Graph, graphs
 from reports.site.contents import CSV
-from reports.site.pages import Link, SiteError, check_pages
+from reports.site.pages import Link, SiteError, check_libraries, check_pages, environment
 from reports.site.pages import write_site as write_front
 from reports.text import comparison as compare_text
 from reports.text import terminal
@@ -31,18 +31,6 @@ WIDTH = 110
 LEAST_CHANGE = 0.05
 ODD_FACTS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
 """What a run raises that holds something else than ours do."""
-
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
-table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #ddd; vertical-align: top; }
-pre { overflow-x: auto; font: 13px/1.35 ui-monospace, monospace; }
-.quiet { color: #555; }
-@media (prefers-color-scheme: dark) {
-  body { background: #16181b; color: #e8e8e8; } th, td { border-color: #3a3d41; }
-  a { color: #8ab4f8; } .quiet { color: #a5a5a5; }
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -90,6 +78,17 @@ class Published:
         parts += [f"{failed} samples failed"] if failed else []
         return ", ".join(parts) or "complete"
 
+    @property
+    def facts(self) -> str:
+        """When and where it was measured, of which version, and how it ended."""
+        parts = (
+            self.started and f"started {self.started}",
+            self.machine and f"on {self.machine}",
+            self.commit and f"commit {self.commit[:10]}",
+            self.state,
+        )
+        return "; ".join(part for part in parts if part)
+
 
 def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
     """The runs below `folder`, newest first, and why others cannot be read."""
@@ -109,6 +108,7 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
 def write_site(runs: Path, site: Path) -> list[str]:
     """Write the site of the newest runs, and the index and pages of all runs below `runs`; what else lies in `site`
     stays. Returns why a run has no page. Raises SiteError without the site's libraries."""
+    check_libraries()
     published, problems = stored_runs(runs)
     shown = []
     for place, each in enumerate(published):
@@ -120,10 +120,11 @@ def write_site(runs: Path, site: Path) -> list[str]:
             problems.append(f"{each.name}: {type(error).__name__}: {error}")
         else:
             shown.append(each)
-    (site / "runs").mkdir(parents=True, exist_ok=True)
-    history = list(_history(site / "asv", problems))
-    _write_front(_newest(shown), site, problems)
-    (site / "runs" / "index.html").write_text(_index(shown, problems, history), encoding="utf-8")
+    has_history = (site / "asv" / "index.html").is_file()
+    history = _history(site / "asv", problems) if has_history else None
+    _write_front(_newest(shown), site, problems, has_history=has_history)
+    values = {"runs": shown, "problems": problems, "has_history": has_history, "history": history}
+    _write_page("index", site / "runs", **values)
     return problems
 
 
@@ -136,10 +137,10 @@ def _newest(published: Sequence[Published]) -> list[Published]:
     return list(found.values())
 
 
-def _write_front(published: Sequence[Published], site: Path, problems: list[str]) -> None:
+def _write_front(published: Sequence[Published], site: Path, problems: list[str], *, has_history: bool) -> None:
     """The interactive site. One run with odd facts must not hide the others."""
     links = [Link("All stored runs", "runs/index.html")]
-    if (site / "asv" / "index.html").is_file():
+    if has_history:
         links.append(Link("History", "asv/index.html"))
     kept = []
     for each in published:
@@ -152,37 +153,17 @@ def _write_front(published: Sequence[Published], site: Path, problems: list[str]
     write_front(kept, site, links=links, among_others=True, files_in="runs")
 
 
-def _history(folder: Path, problems: list[str]) -> Iterator[str]:
-    """What leads to asv's pages, where there are any."""
-    if not (folder / "index.html").is_file():
-        return
-    yield (
-        '<h2>History</h2><p><a href="../asv/index.html">Graphs over the versions of the project</a>. Here each format '
-        "beside the others, newest version:</p>"
-    )
+def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequence[Graph]] | None:
+    """asv's graphs by suite and data set, None where its pages cannot be read."""
     try:
         found = graphs(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         problems.append(f"the history: {type(error).__name__}: {error}")
-        return
+        return None
     by_dataset: dict[tuple[str, str], list[Graph]] = {}
-    for graph in found:
+    for graph in sorted(found, key=lambda graph: graph.place):
         by_dataset.setdefault((graph.suite, graph.dataset), []).append(graph)
-    if not by_dataset:
-        yield "<p>none yet</p>"
-        return
-    rows = "".join(
-        f"<tr><td>{escape(suite)}</td><td>{escape(dataset)}</td><td>{_links(shown)}</td></tr>"
-        for (suite, dataset), shown in by_dataset.items()
-    )
-    yield f"<table><thead><tr><th>suite</th><th>data set</th><th>graphs</th></tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _links(shown: Sequence[Graph]) -> str:
-    return ", ".join(
-        f'<a href="../asv/{escape(graph.address)}">{escape(graph.measure)}</a> ({escape(graph.unit)})'
-        for graph in sorted(shown, key=lambda graph: graph.place)
-    )
+    return {key: by_dataset[key] for key in dict.fromkeys((graph.suite, graph.dataset) for graph in found)}
 
 
 def _same_question(one: Published, other: Published) -> bool:
@@ -204,85 +185,27 @@ def _write_run(published: Published, earlier: Published | None, folder: Path) ->
     kept = [path for path in kept if path.is_file() and not path.is_symlink()]
     for path in kept:
         shutil.copyfile(path, folder / path.name)
-    links = "".join(f'<li><a href="{escape(path.name)}">{escape(path.name)}</a></li>' for path in kept)
-    parts = [
-        '<p><a href="../../index.html">Format Bench</a>, <a href="../index.html">all stored runs</a></p>',
-        f"<h1>{escape(', '.join(published.suites) or published.name)}</h1>",
-        f"<p>{_facts(published)}</p><ul>{links}</ul>",
-        f"<h2>Tables</h2><pre>{_tables(published.run)}</pre>",
-        *_changes(published, earlier),
-    ]
-    (folder / "index.html").write_text(_page(published.name, parts), encoding="utf-8")
+    values = {"run": published, "files": [path.name for path in kept], "earlier": earlier, "refusal": "", "changes": ""}
+    if earlier is not None:
+        try:
+            found = compare(earlier.run, published.run, least_change=LEAST_CHANGE, anyway=False)
+            values["changes"] = _printed(partial(compare_text.show, found))
+        except CompareError as error:
+            values["refusal"] = str(error)
+    _write_page("run", folder, tables=_printed(partial(terminal.show, published.run)), **values)
 
 
-def _facts(published: Published) -> str:
-    started, commit = published.started, published.commit
-    parts = [
-        started and f"started {started}",
-        published.machine and f"on {published.machine}",
-        commit and f"commit {commit[:10]}",
-        published.state,
-    ]
-    return escape("; ".join(part for part in parts if part))
+def _printed(show: Callable[[Console], None]) -> str:
+    """What the terminal shows, as plain text."""
+    text = io.StringIO()
+    show(Console(file=text, width=WIDTH, force_terminal=False, color_system=None))
+    return text.getvalue()
 
 
-def _tables(run: Run) -> str:
-    """What the terminal shows, as plain text in HTML."""
-    console = Console(file=io.StringIO(), width=WIDTH, force_terminal=False, color_system=None)
-    terminal.show(run, console)
-    assert isinstance(console.file, io.StringIO)
-    return escape(console.file.getvalue())
-
-
-def _changes(published: Published, earlier: Published | None) -> Iterator[str]:
-    """What changed since the run before of the same suites on the same machine."""
-    if earlier is None:
-        return
-    yield f'<h2>Since <a href="../{escape(earlier.name)}/index.html">{escape(earlier.name)}</a></h2>'
-    try:
-        found = compare(earlier.run, published.run, least_change=LEAST_CHANGE, anyway=False)
-    except CompareError as error:
-        yield f"<p>not compared: {escape(str(error))}</p>"
-        return
-    console = Console(file=io.StringIO(), width=WIDTH, force_terminal=False, color_system=None)
-    compare_text.show(found, console)
-    assert isinstance(console.file, io.StringIO)
-    yield f"<pre>{escape(console.file.getvalue())}</pre>"
-
-
-def _index(published: Sequence[Published], problems: Sequence[str], history: Sequence[str]) -> str:
-    rows = "".join(
-        f'<tr><td><a href="{escape(each.name)}/index.html">{escape(each.started or each.name)}</a></td>'
-        f"<td>{escape(', '.join(each.suites))}</td><td>{escape(each.machine)}</td>"
-        f"<td>{escape(each.commit[:10])}</td><td>{escape(each.state)}</td></tr>"
-        for each in published
-    )
-    parts = [
-        '<p><a href="../index.html">Format Bench</a></p>',
-        "<h1>All stored runs</h1>",
-    ]
-    parts += history
-    parts.append("<h2>Runs</h2>")
-    if published:
-        parts.append(
-            "<table><thead><tr><th>started</th><th>suites</th><th>machine</th><th>commit</th><th>state</th></tr></thead>"
-            f"<tbody>{rows}</tbody></table>"
-        )
-    else:
-        parts.append("<p>none yet</p>")
-    parts += [f'<p class="quiet">cannot be read: {escape(problem)}</p>' for problem in problems]
-    return _page("Format Bench", parts)
-
-
-def _page(title: str, parts: Sequence[str]) -> str:
-    body = "\n".join(parts)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        # Without this a browser asks for /favicon.ico, and tells of an error.
-        '<link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
-    )
+def _write_page(name: str, folder: Path, **values: object) -> None:
+    text = environment().get_template(f"publication-{name}.html").render(**values)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.html").write_text(text, encoding="utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,37 +1,25 @@
 """Published claims beside a run: each with its source's figures, ours, a verdict, and why.
 
-A source is two files below `published/`: rows of claims in TOML, and the figures that it publishes for them in CSV. One
-evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested: because nothing
-here measures such a thing, because a library gives no figure that counts, or because the run has not measured it. Then
-the command is named that does.
+A source is three files below `published/`: its claims as rows, what these rows name, and the figures that it publishes
+for them. One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested:
+because nothing here measures such a thing, because a library gives no figure that counts, or because the run has not
+measured it. Then the command is named that does.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
-
-import msgspec
 
 from bench_runner.results.records import Conditions, Run, changed
 from bench_runner.results.statistics import CellSummary, Interval, smallest_shown, summarise
-from bench_runner.variants import operation_name_of
-from reports.analysis.columns import Column, Role
+from reports.analysis.columns import Column
 from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.findings import ACROSS, Finding, Pair, Subject
 from reports.sources.judging import Judgement, Ours, Verdict, judge
+from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
-FIGURES = {
-    "wall_ns": Role.TIME,
-    "cpu_ns": Role.TIME,
-    "size_bytes": Role.SIZE,
-    "peak_private_bytes": Role.MEMORY,
-}
-"""What of each operation is compared."""
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
 """Over a network these are the client's alone: such figures bear no claim out."""
 
@@ -64,15 +52,6 @@ class Claim:
         return ", ".join(titles[:MOST_NAMED]) + " and more" * (len(titles) > MOST_NAMED)
 
 
-class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An error of a source: what it prints, what is right, and what that changes."""
-
-    place: str
-    printed: str
-    right: str
-    matters: str
-
-
 @dataclass(frozen=True)
 class Source:
     """A publication: its name on the command line, its title, our variants by their names in its rows, its claims, and
@@ -102,86 +81,20 @@ class Judged:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-class _Relation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Each of `lower` is below each of `higher`: `times` as low, or `at_most` so many times as high, or neither is more
-    than `within` times the other. Both name what the claim leaves open: figures, variants or data sets."""
-
-    lower: tuple[str, ...]
-    higher: tuple[str, ...]
-    times: float = 1.0
-    at_most: float = 1.0
-    within: float = 0.0
-
-
-class _Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A claim. Its relations hold for each of its figures with each of its variants, on all of its data sets that a run
-    has. `differs`, `untestable` and `command` are texts, or names of texts in the file."""
-
-    place: str
-    statement: str
-    figures: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    relations: tuple[_Relation, ...] = ()
-    datasets: tuple[str, ...] = ()
-    command: str = ""
-    differs: tuple[str, ...] = ()
-    untestable: str = ""
-
-
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The rows of a source. `command` and `datasets` are those of claims that name none; `figures` are an operation and
-    a registered figure by their title; `groups` are data sets by a common name."""
-
-    title: str
-    claims: dict[str, _Row]
-    variants: dict[str, str]
-    figures: dict[str, str]
-    groups: dict[str, tuple[str, ...]] = {}
-    texts: dict[str, str] = {}
-    command: str = ""
-    datasets: tuple[str, ...] = ()
-    slips: tuple[Slip, ...] = ()
-
-    def claim(self, key: str) -> Claim:
-        """One row with its names replaced by what they stand for."""
-        row = self.claims[key]
-        if row.untestable:
-            return Claim(key, row.place, row.statement, untestable=self._text(row.untestable))
-        pairs = tuple(self._pairs(row))
-        about = tuple(dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher)))
-        datasets = tuple(each for name in row.datasets or self.datasets for each in self.groups.get(name, (name,)))
-        finding = Finding(row.place, row.statement, pairs, about, datasets or ACROSS)
-        differs = "; ".join(map(self._text, row.differs))
-        command = self._text(row.command) or self.command
-        return Claim(key, row.place, row.statement, finding, differs=differs, command=command)
-
-    def _text(self, name: str) -> str:
-        return self.texts.get(name, name)
-
-    def _pairs(self, row: _Row) -> Iterator[Pair]:
-        for shared in itertools.product(*filter(None, (row.figures, row.variants))):
-            for relation in row.relations:
-                for lower, higher in itertools.product(relation.lower, relation.higher):
-                    low, high = self._subject(*shared, lower), self._subject(*shared, higher)
-                    if relation.within:
-                        yield Pair(low, high, 1 / relation.within)
-                        yield Pair(high, low, 1 / relation.within)
-                    else:
-                        yield Pair(low, high, relation.times / relation.at_most)
-
-    def _subject(self, *names: str) -> Subject:
-        """A figure and a variant by their names, and a data set where a third one is given."""
-        (title,) = self.figures.keys() & names
-        (variant,) = self.variants.keys() & names
-        operation, figure = self.figures[title].split(" ")
-        column = Column(operation_name_of(operation), figure, FIGURES[figure], title)
-        return Subject(column, self.variants[variant], "".join(set(names) - {title, variant}))
-
-
 def _source(name: str) -> Source:
-    place = resources.files("reports.sources").joinpath(f"published/{_file_name(name)}.toml")
-    file = msgspec.toml.decode(place.read_bytes(), type=_File)
-    return Source(name, file.title, file.variants, tuple(map(file.claim, file.claims)), file.slips)
+    file = _file_name(name)
+    names = names_of(file)
+    claims = tuple(_claim(names, rows) for rows in claims_of(file))
+    return Source(name, names.title, names.variants, claims, names.slips)
+
+
+def _claim(names: Names, rows: Sequence[Row]) -> Claim:
+    row = rows[0]
+    about = (row["claim"], row["place"], row["statement"])
+    if row["untestable"]:
+        return Claim(*about, untestable=names.text(row["untestable"]))
+    differs = "; ".join(map(names.text, row["differs"].split("; ")))
+    return Claim(*about, names.finding(rows), differs=differs, command=names.text(row["command"]) or names.command)
 
 
 def _file_name(source: str) -> str:
@@ -263,7 +176,7 @@ def _measured(run: Run) -> _Measured:
         place = _Place(changed(cell.conditions, track=""), cell.machine)
         cells = found.setdefault(place, {}).setdefault((cell.dataset, cell.rows), _Cells({}, {}))
         why = _aside(summary)
-        for figure, role in FIGURES.items():
+        for figure, role in ROLES.items():
             subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
             if figure in CLIENTS_ALONE and cell.conditions.network:
                 cells.aside.setdefault(subject, "of the client alone, who leaves a part of the work to the services")

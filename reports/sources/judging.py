@@ -12,7 +12,8 @@ from enum import Enum
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, ratio_interval
 from reports.analysis.columns import Role
 from reports.analysis.units import MEGABYTES, SECONDS, Unit
-from reports.sources.findings import FAULTS, Fault, Finding, Pair, Subject
+from reports.sources.findings import FAULTS, Fault
+from reports.sources.rows import Finding, Pair, Subject
 
 
 class Verdict(Enum):

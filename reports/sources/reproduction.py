@@ -5,11 +5,9 @@ the thesis's figures.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 
 from rich.console import Console
 from rich.table import Table as Grid
@@ -23,11 +21,13 @@ from bench_runner.results.statistics import (
 from reports.analysis.codecs import has_codecs
 from reports.analysis.columns import THESIS_METRICS, Column, Role
 from reports.analysis.engines import is_about_calls
+from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.tables import Row, Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
-from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
+from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judging import Judgement, Ours, by_text, count_text, judge
+from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 from reports.text.page import page_for, print_lines
 
@@ -80,10 +80,9 @@ class Reproduction:
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
     """The thesis's tables 6.3 to 6.7, in seconds and megabytes, from reports/sources/published/thesis_tabular.csv."""
-    text = resources.files("reports.sources").joinpath("published/thesis_tabular.csv").read_text(encoding="utf-8")
     return {
         Subject(_METRICS[row["metric"]], row["format"], row["dataset"]): float(row["value"])
-        for row in csv.DictReader(text.splitlines())
+        for row in published_rows("thesis_tabular.csv")
     }
 
 
@@ -141,7 +140,7 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
         chosen[0].conditions if chosen else None,
         comparisons,
         tuple(_agreements(comparisons)),
-        tuple(judge(finding, ours, thesis_figures(), left_out) for finding in FINDINGS),
+        tuple(judge(finding, ours, thesis_figures(), left_out) for finding in TABLES),
         tuple(_notes(chosen, left_out, _webface_is_generated(run))),
     )
 
@@ -244,7 +243,7 @@ def show_reproduction(run: Run, console: Console) -> None:
 
 
 def reproduction_markdown(run: Run) -> str:
-    """The comparison as Markdown, for docs/reproduction.md."""
+    """The comparison as Markdown."""
     found = reproduce(run)
     parts = [_source(run)]
     for beside in grids(found):

@@ -6,19 +6,20 @@ function of tables and of the thesis's figures.
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.statistics import Interval, median_interval
 from reports.analysis.codecs import CodecEffect, codec_effects, has_codecs
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column, Role
+from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.tables import Row, Table
-from reports.sources.findings import FORMATS, Finding, Pair, Subject
+from reports.sources import findings
+from reports.sources.findings import FORMATS
 from reports.sources.judging import Judgement, Ours, judge
+from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 
 NAMES = ("H5 table", "Parquet", "Feather", "ORC")
@@ -26,90 +27,6 @@ NAMES = ("H5 table", "Parquet", "Feather", "ORC")
 CODECS = {"lz4": ("lz4", "blosc:lz4"), "zstd": ("zstd", "blosc:zstd")}
 DATASET = "webface"
 RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio")
-_ALL = tuple(f"{name} {codec}" for codec in CODECS for name in NAMES)
-
-
-def _pairs(column: Column, lower: str, codec: str) -> tuple[Pair, ...]:
-    """One format's figure with a codec is below every other's with it."""
-    others = (name for name in NAMES if name != lower)
-    return tuple(Pair(Subject(column, f"{lower} {codec}"), Subject(column, f"{name} {codec}")) for name in others)
-
-
-def _least_added(column: Column, lower: str, codec: str) -> tuple[Pair, ...]:
-    """One format's time rises by fewer seconds than every other's: a + without b is below b + without a."""
-    return tuple(
-        Pair(Subject(column, f"{lower} {codec} + {name}"), Subject(column, f"{name} {codec} + {lower}"))
-        for name in NAMES
-        if name != lower
-    )
-
-
-FINDINGS = (
-    Finding(
-        "table 6.1",
-        "HDF5 table has the best compression ratio, with both codecs",
-        (*_pairs(RATIO, "H5 table", "lz4"), *_pairs(RATIO, "H5 table", "zstd")),
-        ("H5 table lz4", "H5 table zstd"),
-        (DATASET,),
-    ),
-    Finding(
-        "table 6.1, 6.2",
-        "ZSTD adds the least time to saving Parquet",
-        _least_added(SAVE_TIME, "Parquet", "zstd"),
-        ("Parquet zstd + H5 table",),
-        (DATASET,),
-    ),
-    Finding(
-        "6.2 compression ratio",
-        "ORC with LZ4 stays as large as without (within 1 %)",
-        (
-            Pair(Subject(SIZE, "ORC lz4"), Subject(SIZE, "ORC"), 1 / 1.01),
-            Pair(Subject(SIZE, "ORC"), Subject(SIZE, "ORC lz4"), 1 / 1.01),
-        ),
-        ("ORC lz4", "ORC"),
-        (DATASET,),
-    ),
-    Finding(
-        "6.2 compression ratio",
-        "ZSTD makes Parquet's file 0.15 to 0.30 of what it was (0.21 in the thesis)",
-        (
-            Pair(Subject(SIZE, "Parquet zstd"), Subject(SIZE, "Parquet"), 1 / 0.30),
-            Pair(Subject(SIZE, "Parquet"), Subject(SIZE, "Parquet zstd"), 0.15),
-        ),
-        ("Parquet zstd", "Parquet"),
-        (DATASET,),
-        rests_on_data=True,
-    ),
-    Finding(
-        "6.2 time of compression",
-        "every save takes longer with a codec",
-        tuple(Pair(Subject(SAVE_TIME, name.rpartition(" ")[0]), Subject(SAVE_TIME, name)) for name in _ALL),
-        _ALL,
-        (DATASET,),
-    ),
-    Finding(
-        "6.2 time of compression",
-        "LZ4 adds the least time to saving HDF5 table",
-        _least_added(SAVE_TIME, "H5 table", "lz4"),
-        ("H5 table lz4 + Parquet",),
-        (DATASET,),
-    ),
-    Finding(
-        "6.2 time of compression",
-        "Feather's save takes twice as long or more with a codec",
-        tuple(Pair(Subject(SAVE_TIME, "Feather"), Subject(SAVE_TIME, f"Feather {codec}"), 2.0) for codec in CODECS),
-        ("Feather lz4", "Feather zstd"),
-        (DATASET,),
-    ),
-    Finding(
-        "6.2 time of decompression",
-        "Parquet reads faster with a codec than without",
-        tuple(Pair(Subject(READ_TIME, f"Parquet {codec}"), Subject(READ_TIME, "Parquet")) for codec in CODECS),
-        ("Parquet lz4", "Parquet zstd"),
-        (DATASET,),
-    ),
-)
-"""M. Tarageľ, Brno University of Technology, 2024: table 6.1 and section 6.2."""
 
 
 @cache
@@ -118,11 +35,11 @@ def thesis_figures() -> Mapping[Subject, float]:
     ratios."""
     base = {
         (row["metric"], row["format"]): float(row["value"])
-        for row in _published("thesis_tabular.csv")
+        for row in published_rows("thesis_tabular.csv")
         if row["dataset"] == DATASET
     }
     found: dict[Subject, float] = {}
-    for row in _published("thesis_compression.csv"):
+    for row in published_rows("thesis_compression.csv"):
         name, codec = row["format"], f"{row['format']} {row['codec']}"
         for column, metric in ((SAVE_TIME, "save_time"), (READ_TIME, "read_time")):
             found[Subject(column, name, DATASET)] = base[f"{metric}_s", name]
@@ -132,11 +49,6 @@ def thesis_figures() -> Mapping[Subject, float]:
         found[Subject(SIZE, name, DATASET)] = base["size_mb", name]
         found[Subject(SIZE, codec, DATASET)] = base["size_mb", name] * ratio
     return found | _sums(found)
-
-
-def _published(name: str) -> list[dict[str, str]]:
-    text = resources.files("reports.sources").joinpath(f"published/{name}").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
 
 
 def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
@@ -164,7 +76,7 @@ def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
     left_out = {} if table else {DATASET: "not in this run"}
     ours = Ours(_figures(table) if table else {}, 0)
     made = (DATASET,) if generated else ()
-    return tuple(judge(finding, ours, thesis_figures(), left_out, made) for finding in FINDINGS)
+    return tuple(judge(finding, ours, thesis_figures(), left_out, made) for finding in findings.CODECS)
 
 
 def grid(table: Table) -> SideBySide:

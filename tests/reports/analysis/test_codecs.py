@@ -16,10 +16,11 @@ from reports.analysis.codecs import break_even_text, by_format, codec_effects, f
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.tables import Table, tables
 from reports.pdf.pages import codecs_pages
-from reports.sources.findings import FORMATS, Subject
+from reports.sources.findings import FORMATS
 from reports.sources.judging import Verdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
+from reports.sources.rows import Subject
 from reports.text.terminal import show
 from reports.text.thesis_csv import write_csv
 from tests.reports.factory import make_run, make_sample, with_info

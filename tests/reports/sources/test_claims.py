@@ -238,6 +238,8 @@ def test_every_claim_has_published_figures_and_every_figure_a_claim(name: str, s
     assert set(published(name)) == {claim.key for claim in source.claims}
     for row in published_rows(f"{name.replace('-', '_')}.csv"):
         assert all(row[name] for name in ("claim", "source", "what", "value")), row
+    for row in published_rows(f"{name.replace('-', '_')}_claims.csv"):
+        assert row["relation"] in ("below", "at most", "within") or row["untestable"], row
     for claim in source.claims:
         assert (claim.finding is None) == bool(claim.untestable), claim.key
         assert bool(claim.command) == (claim.finding is not None), claim.key

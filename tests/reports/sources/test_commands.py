@@ -16,7 +16,7 @@ from format_bench.api.planning import planned
 from format_bench.api.request import requested
 from format_bench.commands.run import run, selected
 from reports.sources.claims import SOURCES, Claim, needed_by
-from reports.sources.findings import Subject
+from reports.sources.rows import Subject
 
 TESTED = {
     f"{source.name}/{claim.key}": claim for source in SOURCES.values() for claim in source.claims if claim.finding

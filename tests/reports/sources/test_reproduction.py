@@ -12,9 +12,10 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
-from reports.sources.findings import FINDINGS, FORMATS, ROWS, Subject
+from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judging import Judgement, Verdict, count_text
 from reports.sources.reproduction import reproduce, reproduction_markdown, show_reproduction, thesis_figures
+from reports.sources.rows import Subject
 from tests.reports.factory import make_run, make_sample
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -217,7 +218,7 @@ def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
 
 
 def test_every_finding_has_pairs() -> None:
-    for finding in FINDINGS:
+    for finding in TABLES:
         assert finding.pairs, finding.statement
         named = {subject.format for pair in finding.pairs for subject in (pair.lower, pair.higher)}
         assert set(finding.about) <= named <= set(FORMATS)
@@ -232,7 +233,7 @@ def test_the_terminal_shows_it_as_pinned() -> None:
 
 def test_markdown_has_every_finding_and_even_tables() -> None:
     text = reproduction_markdown(thesis_run())
-    for finding in FINDINGS:
+    for finding in TABLES:
         assert finding.statement in text
     blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(blocks) == 6 + 1 + 1

@@ -9,10 +9,10 @@ import pytest
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
-from reports.sources.findings import Subject
 from reports.sources.judging import Verdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_images import DATASETS, STORAGES, thesis_figures
+from reports.sources.rows import Subject
 from tests.reports.factory import make_run, make_sample
 
 IMAGES = {"CIFAR-10": ("cifar-like", 50_000), "ImageNet-100": ("imagenet100", 126_689)}

@@ -1,0 +1,150 @@
+"""What a source says, as relations of our figures: rows of a table below `published/`, and what they name.
+
+Each finding is a set of pairs 'this figure is below that one'. Nothing here depends on what our samples say.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import msgspec
+
+from bench_runner.variants import operation_name_of
+from reports.analysis.columns import Column, Role
+from reports.analysis.near_storage.workloads import published_rows
+
+ROLES = {
+    "wall_ns": Role.TIME,
+    "cpu_ns": Role.TIME,
+    "size_bytes": Role.SIZE,
+    "size_ratio": Role.SIZE,
+    "peak_private_bytes": Role.MEMORY,
+}
+"""What figures are about. The size ratio of a codec is computed, all others are registered."""
+ACROSS = ("",)
+"""For findings that compare one data set with another: their pairs name them."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One figure of one format; `dataset` is empty when a finding is about each data set by itself."""
+
+    column: Column
+    format: str
+    dataset: str = ""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`lower` times `factor` is below `higher`."""
+
+    lower: Subject
+    higher: Subject
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement of a source. It holds when all of its pairs do, on all of its data sets (on one, if `some`).
+
+    `about` are the formats without which it says nothing; others may be missing from a run, and are named then. One of
+    too few rounds leaves it open. With `rests_on_data` the values decide it, not the formats: data that were generated
+    to be like the source's cannot bear it out.
+    """
+
+    place: str
+    statement: str
+    pairs: tuple[Pair, ...]
+    about: tuple[str, ...]
+    datasets: tuple[str, ...]
+    some: bool = False
+    rests_on_data: bool = False
+
+
+class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An error of a source: what it prints, what is right, and what that changes."""
+
+    place: str
+    printed: str
+    right: str
+    matters: str
+
+
+Row = Mapping[str, str]
+
+
+class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the rows of a source name: figures (an operation and a figure by their title), our variants (none where the
+    source's names are kept), groups of names, and texts. `command` and `datasets` are those of rows that have none."""
+
+    title: str
+    figures: dict[str, str]
+    variants: dict[str, str] = {}
+    groups: dict[str, tuple[str, ...]] = {}
+    texts: dict[str, str] = {}
+    command: str = ""
+    datasets: tuple[str, ...] = ()
+    slips: tuple[Slip, ...] = ()
+
+    def finding(self, rows: Sequence[Row]) -> Finding:
+        """A finding by its rows. The first has its sentence, and each has one relation, which is about each of its
+        figures with each of its variants. Without a column `about` it is about all that it compares."""
+        row = rows[0]
+        shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
+        pairs = tuple(pair for names in shared for each in rows for pair in self._pairs(*names, each))
+        compared = dict.fromkeys(subject.format for pair in pairs for subject in (pair.lower, pair.higher))
+        return Finding(
+            row["place"],
+            row["statement"],
+            pairs,
+            self._listed(row["about"]) if "about" in row else tuple(compared),
+            self._listed(row["datasets"]) or self.datasets or ACROSS,
+            some=row.get("decides") == "one data set",
+            rests_on_data=row.get("decides") == "the data",
+        )
+
+    def text(self, name: str) -> str:
+        """A text by its name; one that has no name is itself."""
+        return self.texts.get(name, name)
+
+    def _listed(self, text: str) -> tuple[str, ...]:
+        names = text.split("; ") if text else ()
+        return tuple(each for name in names for each in self.groups.get(name, (name,)))
+
+    def _pairs(self, figure: str, variant: str, row: Row) -> Iterator[Pair]:
+        """`factor` times each of `lower` is below each of `higher`, or it is at most so many times as high, or neither
+        is more than so many times the other."""
+        factor = float(row["factor"] or 1)
+        for lower, higher in itertools.product(self._listed(row["lower"]), self._listed(row["higher"])):
+            if lower != higher:
+                low, high = self._subject(figure, variant, lower), self._subject(figure, variant, higher)
+                yield Pair(low, high, factor if row["relation"] == "below" else 1 / factor)
+                if row["relation"] == "within":
+                    yield Pair(high, low, 1 / factor)
+
+    def _subject(self, title: str, variant: str, name: str) -> Subject:
+        """`name` is what a row compares: figures, else variants, else data sets."""
+        dataset = name if title and variant else ""
+        title, variant = (title, variant or name) if title else (name, variant)
+        operation, figure = self.figures[title].split(" ")
+        column = Column(operation_name_of(operation), figure, ROLES[figure], title)
+        return Subject(column, self.variants[variant] if self.variants else variant, dataset)
+
+
+def names_of(file: str) -> Names:
+    """What the rows of a source name."""
+    place = resources.files("reports.sources").joinpath(f"published/{file}.toml")
+    return msgspec.toml.decode(place.read_bytes(), type=Names)
+
+
+def claims_of(file: str) -> Iterable[Sequence[Row]]:
+    """The rows of each claim of a source: one that has no place has a further relation of the claim above."""
+    found: list[list[Row]] = []
+    for row in published_rows(f"{file}_claims.csv"):
+        if row["place"]:
+            found.append([])
+        found[-1].append(row)
+    return found
