@@ -180,8 +180,8 @@ def _operation_failure(spelled: str, dataset: Dataset, adapter: Adapter, conditi
         reason = f"needs {', '.join(missing)}: pip install {' '.join(missing)}"
         return Failure(kind="not installed", reason=reason)
     refused = operation.refused_under(conditions) or operation.refusal(dataset.schema, dataset.rows)
-    reason = refused or operation.unfit(adapter)
-    return None if reason is None else Failure(kind="refused", reason=reason)
+    refused = refused or operation.unfit(adapter)
+    return None if refused is None else Failure(kind="refused", reason=refused)
 
 
 def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:

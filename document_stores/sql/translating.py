@@ -505,7 +505,7 @@ class Translation:
         elif function == "count_distinct":
             counted = self._value(value)
             told = counted if isinstance(counted, str) else counted.plain()
-            if told is None:
+            if told is None and not isinstance(counted, str):
                 canonical = counted.canonical()
                 told = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
                 self._refuse_counted(value)
