@@ -126,6 +126,9 @@ class VariantInfo(Facts):
     capabilities: tuple[str, ...] | None = None
     maturity: MaturityInfo | None = None
     """None in runs of versions that did not tell."""
+    partial_reads: tuple[str, ...] | None = None
+    """Operations for which it reads no more of a table than they ask for: 'take' if it finds rows by their numbers,
+    'scan' if it tests conditions itself. None in runs of versions that did not record it."""
     mapped: bool = False
     reads_unseen: bool = False
     """Whether the counters of read calls do not see what it reads: mappings, io_uring."""

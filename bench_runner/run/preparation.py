@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
-from adapters.contract import Maturity
+from adapters.contract import Adapter, TabularFormat
+from adapters.offers import Reach
 from bench_runner import registries
 from bench_runner.errors import RunError
 from bench_runner.machine import doctor, folders
@@ -93,23 +94,33 @@ def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) 
 
 
 def describe_variants(session: Session) -> None:
-    """What each variant's adapter says of itself, for the run's records."""
+    """Record what each variant's adapter declares."""
     for chain in session.plan.chains:
-        engine, settings = registries.engine_of(chain.spelled)
-        session.info.variants.setdefault(
-            chain.variant,
-            VariantInfo(
-                title=engine.title,
-                format=engine.format,
-                library=chain.library,
-                syncs_on_save=engine.syncs_on_save,
-                capabilities=tuple(sorted(can.value for can in engine.capabilities)),
-                maturity=_told(engine.maturity),
-                mapped=chain.mapped,
-                reads_unseen=engine(settings).reads_unseen,
-            ),
-        )
+        if chain.variant not in session.info.variants:
+            about = declared(*registries.engine_of(chain.spelled))
+            about.library, about.mapped = chain.library, chain.mapped
+            session.info.variants[chain.variant] = about
 
 
-def _told(maturity: Maturity) -> MaturityInfo:
-    return MaturityInfo(stage=maturity.stage.value, reason=maturity.reason, ours=maturity.ours)
+def declared(engine: type[Adapter], settings: Mapping[str, str]) -> VariantInfo:
+    """Return what an adapter declares of itself with these settings. Raises RefusedSetting for one that it does not
+    take."""
+    adapter = engine(settings)
+    return VariantInfo(
+        title=adapter.title,
+        format=adapter.format,
+        syncs_on_save=adapter.syncs_on_save,
+        capabilities=tuple(sorted(can.value for can in adapter.capabilities)),
+        maturity=MaturityInfo(
+            stage=adapter.maturity.stage.value, reason=adapter.maturity.reason, ours=adapter.maturity.ours
+        ),
+        partial_reads=_partial_reads(adapter),
+        reads_unseen=adapter.reads_unseen,
+    )
+
+
+def _partial_reads(adapter: Adapter) -> tuple[str, ...]:
+    if not isinstance(adapter, TabularFormat):
+        return ()
+    offered = {"take": adapter.offers.take is Reach.ROWS, "scan": bool(adapter.offers.scan)}
+    return tuple(operation for operation, reads_a_part in offered.items() if reads_a_part)

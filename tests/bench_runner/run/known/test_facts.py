@@ -12,6 +12,7 @@ import pytest
 
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
+from bench_runner.registries import engine_of
 from bench_runner.results.information import RunInfo, RunWarning
 from bench_runner.results.records import Conditions
 from bench_runner.run import preparation
@@ -241,6 +242,13 @@ def test_imports_are_not_timed_when_the_budget_is_spent(tmp_path: Path, clock: C
     assert told == {"csv[engine=pandas]": "established", "pickle[engine=pandas]": "young"}
     (warning,) = run.info.warnings
     assert warning.text.startswith("imports of 2 variants left out")
+
+
+def test_a_run_records_what_its_variants_read_in_part_by_themselves() -> None:
+    """Takes of Parquet read whole groups of rows."""
+    variants = ("lance[engine=pylance]", "parquet[engine=pyarrow]", "csv[engine=pandas]", "png[engine=pillow]")
+    found = [preparation.declared(*engine_of(variant)).partial_reads for variant in variants]
+    assert found == [("take", "scan"), ("scan",), (), ()]
 
 
 # --- files in the cache ----------------------------------------------------------------------------------------
