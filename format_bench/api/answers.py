@@ -40,7 +40,7 @@ from reports.analysis.recommendation.candidates import (
     NOT_COUNTED,
     Candidate,
     Question,
-    projected,
+    project_candidates,
     questions,
     whole_rows,
 )
@@ -268,7 +268,7 @@ def _only(run: Run) -> tuple[Question, list[Candidate]]:
     if rows is None or len(found) < 2:
         return question, candidates
     smaller, fewer = list(found.items())[-1]
-    return question, projected(candidates, question.rows, fewer, smaller.rows, rows)
+    return question, project_candidates(candidates, fewer, (smaller.rows, question.rows, rows))
 
 
 def _found(

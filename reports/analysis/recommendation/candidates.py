@@ -15,7 +15,7 @@ from bench_runner.results.statistics import MISMATCH, CellSummary, smallest_show
 from bench_runner.variants import Variant
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
 from reports.analysis.recommendation.preferences import STAGES
-from reports.analysis.recommendation.projection import Measured, by_round
+from reports.analysis.recommendation.projection import projected
 
 FIGURES = {
     "read": READ_TIME,
@@ -155,23 +155,17 @@ def whole_rows(run: Run, dataset: str) -> int | None:
     return None if about is None else about.whole_rows
 
 
-def projected(
-    candidates: Sequence[Candidate], rows: int, fewer: Sequence[Candidate], fewer_rows: int, whole: int
+def project_candidates(
+    candidates: Sequence[Candidate], fewer: Sequence[Candidate], sizes: tuple[int, int, int]
 ) -> list[Candidate]:
-    """The candidates with each figure as it would be on `whole` rows, by round, from two sizes of the same sample."""
-    smaller = {candidate.variant: candidate for candidate in fewer}
+    """Return the candidates with each figure projected to all rows. `fewer` are the same on fewer rows of the same
+    sample, `sizes` the rows of these, of the candidates, and all rows."""
+    smaller = {candidate.variant: candidate.figures for candidate in fewer}
     return [
         replace(
             candidate,
             figures={
-                name: by_round(
-                    Measured(
-                        fewer_rows,
-                        smaller[candidate.variant].figures.get(name, {}) if candidate.variant in smaller else {},
-                    ),
-                    Measured(rows, values),
-                    whole,
-                )
+                name: projected(smaller.get(candidate.variant, {}).get(name, {}), values, sizes)
                 for name, values in candidate.figures.items()
             },
         )

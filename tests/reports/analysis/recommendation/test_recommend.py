@@ -8,7 +8,7 @@ import pytest
 
 from bench_runner.results.records import Conditions, Failure
 from reports.analysis.recommendation.answer import Answer
-from reports.analysis.recommendation.candidates import Candidate, Question, projected, questions
+from reports.analysis.recommendation.candidates import Candidate, Question, project_candidates, questions
 from reports.analysis.recommendation.levelling import levelled
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
@@ -202,13 +202,13 @@ def test_what_gives_something_else_is_never_ranked() -> None:
 def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
     few = [candidate("flat", read=10, size=1), candidate("steep", read=1, size=1)]
     many = [candidate("flat", read=12, size=4), candidate("steep", read=4, size=4)]
-    found = projected(many, 400, few, 100, 40_000)
+    found = project_candidates(many, few, (100, 400, 40_000))
     reads = {each.variant: each.figures["read"][1] / 1e6 for each in found}
     # 2 ms for 300 rows against 3: on few rows the second is quicker, on all of them the first.
     assert reads == pytest.approx({"flat": 12 + 2 * 39_600 / 300, "steep": 4 + 3 * 39_600 / 300})
     assert names(recommend(found, (), Preferences(weights={"read": 1})))[0] == "flat"
     assert names(recommend(many, (), Preferences(weights={"read": 1})))[0] == "steep"
-    lost = projected(many, 400, few[:1], 100, 40_000)
+    lost = project_candidates(many, few[:1], (100, 400, 40_000))
     assert lost[1].rounds == frozenset()
 
 
