@@ -16,6 +16,7 @@ from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS, Operation, operation_of, parameters
 from bench_runner.operations.parameters import Parameter
+from bench_runner.variants import operation_name_of
 from format_bench.errors import RequestError
 from reports.analysis.recommendation import preferences
 from reports.analysis.recommendation.preferences import USE, WEIGHED, Use
@@ -106,7 +107,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
         raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
     for text, times in per_day.items():
         spelled, title = _operation("--use", text)
-        if spelled.partition("[")[0] not in USES:
+        if operation_name_of(spelled).name not in USES:
             raise RequestError(f"--use {text}: is no use that is weighed\n  there are: {', '.join(USES)}")
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
             raise RequestError(f"--use: {text} is done {times!r} times a day\n  give a number above 0")
@@ -133,7 +134,7 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
         if name in (*WEIGHED, USE):
             found[name] = float(weight)
             continue
-        if name.partition("[")[0] not in PARTS:
+        if operation_name_of(name).name not in PARTS:
             known = ", ".join((*WEIGHED, *PARTS))
             raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {known}, e.g. take[rows=10]")
         spelled, titles_of = _operation("--prefer", name)

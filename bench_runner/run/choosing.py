@@ -7,7 +7,7 @@ variants may win, and which may still win after some rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from bench_runner.clock import now_ns
@@ -25,7 +25,7 @@ from bench_runner.run.options import Options
 from bench_runner.run.session import Race
 from bench_runner.run.watcher import Watcher
 from bench_runner.suites import SUITES, Suite
-from bench_runner.variants import variant_of
+from bench_runner.variants import operation_name_of, variant_of
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 
@@ -45,14 +45,6 @@ SMALLER = "table[share=0.25]"
 """The second size of a sample of the user's table, for the projection to all of it."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Both parts; `sifting` is None where the data are so few that all candidates were measured by rounds."""
-
-    run: Run
-    sifting: Run | None
-
-
 def is_sample(dataset: Dataset) -> bool:
     """Whether this is a part of the user's table, of which the rest was not read."""
     return int(dataset.source.get("input_rows", 0)) > dataset.rows
@@ -63,7 +55,7 @@ def kind_of(request: Request) -> DataKind:
     opened here."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
-    entries = (CATALOGUE.get(name.partition("[")[0]) for name in request.datasets)
+    entries = (CATALOGUE.get(operation_name_of(name).name) for name in request.datasets)
     kinds = {entry.kind for entry in entries if entry is not None}
     return KINDS[kinds.pop()] if len(kinds) == 1 else TABLES
 
@@ -142,8 +134,9 @@ def measure_for_choice(
     decisive: Sequence[str] = (),
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
-) -> Measured:
-    """Both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good.
+) -> Run:
+    """Measure both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good,
+    and return the run of the second one. Small data have no first part.
 
     `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
     by what it has measured so far: they get rounds until one is left, or the budget is spent. The request's baseline
@@ -184,9 +177,7 @@ def measure_for_choice(
     if sifting is not None and _took_s(sifting, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
         request = changed(request, baseline=None)
     counted = replace(options, budget_s=left_s, began_ns=now)
-    return Measured(
-        measure_race(request, counted, folder, command, watcher, Race(contending, sifting), kind), sifting
-    )
+    return measure_race(request, counted, folder, command, watcher, Race(contending, sifting), kind)
 
 
 def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind
+from bench_runner.variants import Variant, variant_of
 from data_generator.errors import DataError
 from data_generator.imported.byte_stream import packing_of
 from data_generator.imported.images import image_input
 from data_generator.imported.tables import table_input
 
-PLAIN_CSV = "csv[engine=pandas]"
+PLAIN_CSV = variant_of("csv[engine=pandas]")
 OF_TABLES: Mapping[str, str] = {
     table_input.CSV: PLAIN_CSV,
     table_input.JSON: "json[engine=pandas]",
@@ -26,7 +27,7 @@ OF_TABLES: Mapping[str, str] = {
     table_input.EXCEL: "excel[save=xlsxwriter,read=openpyxl]",
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
-PLAIN_JSON_LINES = "json-lines[engine=msgspec]"
+PLAIN_JSON_LINES = variant_of("json-lines[engine=msgspec]")
 """Of documents: what they are received as."""
 CODECS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 """Ending of a compressed file -> the codec by which pandas writes such a one."""
@@ -38,7 +39,7 @@ OF_IMAGES: Mapping[str, str] = {
 }
 
 
-PLAIN: Mapping[str, str] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
+PLAIN: Mapping[str, Variant] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
 """The baseline if the data are not a file of the user's, by the name of the kind of data."""
 
 

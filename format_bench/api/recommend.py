@@ -1,7 +1,4 @@
-"""From a question to an answer: which format, and which call, for my data and my use of it.
-
-A question is checked here; what is measured for it, and what the reports make of that, is format_bench.api.answers'.
-"""
+"""Checks a question to `recommend`, which format and which call for my data and my use of it, and has it answered."""
 
 from __future__ import annotations
 
@@ -21,11 +18,12 @@ from bench_runner.run.choosing import kind_of, limits_of
 from bench_runner.run.measuring import machine_name, new_folder
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
+from bench_runner.variants import operation_name_of
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
 from data_generator.imported.tables.in_memory import HeldTable
-from format_bench.api.answers import measured_answer, names_dataset, stored_answer
 from format_bench.api.document_hint import document_hint
+from format_bench.api.measured import measured_answer
 from format_bench.api.own_format import PLAIN, plain_call
 from format_bench.api.own_table import takes_tables
 from format_bench.api.report import stored_runs
@@ -44,6 +42,7 @@ from format_bench.api.request import (
     texts,
     usual_values,
 )
+from format_bench.api.stored import chosen_run, stored_answer
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
 from format_bench.uses import PARTS, USES, uses_of, weighed
@@ -124,11 +123,12 @@ def recommend(
     datasets = texts("--datasets", wanted.get("datasets", ()))
     kind = TABLES if stored is not None else _kind(data, wanted.get("key"), datasets)
     decides, titles = _weights(weights, done, kind)
+    wished = several("--need", needs, str, "('append', 'types')")
     preferences = Preferences(
         weights=decides,
         uses=done,
         titles={**titles, **{use.operation: use.title for use in done}},
-        needs=_needs(needs),
+        needs=tuple(dict.fromkeys(one_of("--need", need, NEEDS) for need in wished)),
         max_memory_bytes=max_memory_bytes,
         reads_per_save=reads_per_save,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
@@ -146,9 +146,9 @@ def recommend(
     if stored is not None:
         _check_measures_nothing(given)
         chosen = texts("--formats", wanted.get("formats", ())), texts("--formats-not", wanted.get("formats_not", ()))
-        run = _holding(stored_runs(stored), datasets, preferences)
-        kinds = {kind_of_target(sample.conditions.target) for sample in run.samples}
-        if weights is None and not done and DOCUMENTS in kinds:
+        run = chosen_run(stored_runs(stored), datasets, preferences)
+        targets = {sample.conditions.target for sample in run.samples}
+        if weights is None and not done and any(kind_of_target(target) is DOCUMENTS for target in targets):
             decides, titles = _weights(None, (), DOCUMENTS)
             preferences = replace(preferences, weights=decides, titles=titles)
         return stored_answer(run, preferences, datasets, *chosen)
@@ -190,22 +190,6 @@ def _check_measures_nothing(given: Mapping[str, object]) -> None:
                 f"{option}: says how to measure, and --from measures nothing\n"
                 "  leave it out: the answer says under which conditions the run was made"
             )
-
-
-def _holding(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Of several runs, which are the reference's, the first that measured such a data set: one that has what the user
-    does; tables before images, and both before codecs and calls."""
-    first = ("tabular", "image")
-    if not datasets and len(runs) > 1:
-        held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
-        raise RequestError(f"--from: holds several data sets; name one by --datasets\n  {held}")
-    ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
-    asked = set(preferences.operations)
-    ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)
-    for run in ordered:
-        if any(names_dataset(pattern, dataset) for pattern in datasets for dataset in run.info.datasets):
-            return run
-    return ordered[0]
 
 
 def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
@@ -275,7 +259,7 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
     documents = kind is DOCUMENTS
     offered = [name for name in PARTS if (DOCUMENTS in (USES[name]().kinds or ())) == documents]
     for operation in preferences.operations:
-        name = operation.partition("[")[0]
+        name = operation_name_of(operation).name
         if name in PARTS and name not in offered:
             held, hint = "documents", ""
             if not documents:
@@ -304,14 +288,6 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
         measured = [name for name in measured if name not in arrow]
     parts = dict.fromkeys((*asked, *measured))
     return changed(request, operations=(*WHOLE, *parts)) if parts else request
-
-
-def _needs(given: Sequence[str]) -> tuple[str, ...]:
-    needs = several("--need", given, str, "('append', 'types')")
-    for need in needs:
-        if need not in NEEDS:
-            raise RequestError(f"--need {need!r} is not known\n  there are: {', '.join(NEEDS)}")
-    return tuple(dict.fromkeys(needs))
 
 
 def _holds_images(data: Path | None) -> bool:

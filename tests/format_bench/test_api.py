@@ -92,7 +92,7 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str]] 
     (recommend, (), {"datasets": "eq", "weights": {"take": 1}, "bandwidth_bytes_per_s": 1e6}, "--bandwidth: what a"),
     (recommend, (), {"datasets": "eq", "uses": {"read": 1}, "reads_per_save": 2}, "--reads-per-save: --use says"),
     (recommend, (), {"datasets": "eq", "weights": {"take[rows=0]": 1}}, "--prefer take[rows=0]: rows=0 is not"),
-    (recommend, (), {"datasets": "eq", "needs": ["magic"]}, "--need 'magic' is not known"),
+    (recommend, (), {"datasets": "eq", "needs": ["magic"]}, "--need 'magic': is not known"),
     (recommend, (), {"datasets": "eq", "max_memory_bytes": "8G"}, "--max-memory '8G'"),
     (recommend, (), {"datasets": "eq", "bandwidth_bytes_per_s": 0}, "--bandwidth 0"),
     (recommend, (), {"datasets": "eq", "reads_per_save": -2}, "--reads-per-save -2"),

@@ -259,15 +259,15 @@ def stopped_recommendation(
     places: Mapping[str, Run],
 ) -> tuple[int, str]:
     """What `recommend` says when Ctrl-C comes with these runs in its folder."""
-    from format_bench.api import answers
+    from format_bench.api import measured
 
-    def measured(request: object, options: object, new_folder: Callable[[], Path], *_: object, **__: object) -> None:
+    def stop(request: object, options: object, new_folder: Callable[[], Path], *_: object, **__: object) -> None:
         folder = new_folder() if places else tmp_path
         for place, invented in places.items():
             write_run(invented, folder / place)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answers, "measure_for_choice", measured)
+    monkeypatch.setattr(measured, "measure_for_choice", stop)
     code, _, err = run(capsys, "recommend", "-d", "eq", "--out", str(tmp_path / "out"))
     return code, err
 

@@ -18,7 +18,7 @@ from bench_runner.results.records import Failure, Run, Sample, changed, read_run
 from reports.analysis.cold_start import cold_starts
 from reports.analysis.compare import compare
 from reports.analysis.frame import frame
-from reports.analysis.recommendation.candidates import questions
+from reports.analysis.recommendation.candidates import summary_of
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import weighed
 from reports.pdf.report import write_pdf
@@ -143,7 +143,7 @@ def test_a_frame_has_projections_and_what_stood_for_them() -> None:
 
 def test_unless_more_is_asked_recommendations_and_the_thesis_are_about_save_and_read_alone() -> None:
     plain = make_run(datasets=("eq", "core"), tracks=("plain",), rounds=5)
-    (candidates, *_) = questions(run_of()).values()
+    (candidates, *_) = summary_of(run_of()).questions.values()
     assert all(set(weighed(each, Preferences())) == {"read", "save", "size"} for each in candidates if each.rounds)
     assert {item.column.operation for item in reproduce(run_of()).comparisons} == {"save", "read"}
     assert len(reproduce(run_of()).comparisons) == len(reproduce(plain).comparisons)
@@ -203,7 +203,7 @@ def test_every_report_copes_without_a_save(kind: str, tmp_path: Path) -> None:
     assert reproduce(run).comparisons
     assert compare(run, run).changes
     assert cold_starts(run).rows
-    assert all(not each.rounds for candidates in questions(run).values() for each in candidates)
+    assert all(not each.rounds for candidates in summary_of(run).questions.values() for each in candidates)
 
 
 def test_a_run_of_projections_alone_is_shown_by_them(tmp_path: Path) -> None:

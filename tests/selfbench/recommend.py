@@ -21,11 +21,11 @@ import click
 from bench_runner.data_kinds import TABLES
 from bench_runner.request import Request
 from bench_runner.results.records import Run, changed, read_run
-from bench_runner.run.choosing import measure_for_choice, measure_race
+from bench_runner.run.choosing import SIFTING, measure_for_choice, measure_race
 from bench_runner.run.options import Options
 from bench_runner.run.session import Race
 from format_bench.progress import watching
-from reports.analysis.recommendation.candidates import questions
+from reports.analysis.recommendation.candidates import summary_of
 from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, recommend
@@ -87,7 +87,7 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
     first.mkdir(parents=True)
     options, command = Options(fidelity=False), ["selfbench"]
     with watching() as watcher:
-        found = measure_for_choice(
+        run = measure_for_choice(
             request,
             options,
             lambda: first,
@@ -98,14 +98,14 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             may_win=partial(_near, weightings=WEIGHTINGS[:1], chosen=may_win),
             contending=partial(_near, weightings=WEIGHTINGS[:1], chosen=contending),
         )
-        assert found.sifting is not None
+        screening = read_run(first / SIFTING)
         for number, text in enumerate(WEIGHTINGS[1:], start=1):
             place = folder / str(number)
             place.mkdir()
-            chosen = changed(request, formats=tuple(_near(found.sifting, [text], may_win)))
+            chosen = changed(request, formats=tuple(_near(screening, [text], may_win)))
             # Its sifting would have taken as long.
-            same_budget = replace(options, budget_s=found.run.info.budget_s)
-            race = Race(partial(_near, weightings=[text], chosen=contending), found.sifting)
+            same_budget = replace(options, budget_s=run.info.budget_s)
+            race = Race(partial(_near, weightings=[text], chosen=contending), screening)
             measure_race(chosen, same_budget, place, command, watcher, race, TABLES)
 
 
@@ -127,7 +127,7 @@ def _measure_in_full(folder: Path, request: Request) -> None:
 
 def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation], Sequence[str]]) -> list[str]:
     """Who is chosen under one of the weightings, and of whom nothing is known."""
-    ((_, candidates),) = questions(run).items()
+    ((_, candidates),) = summary_of(run).questions.items()
     variants = [variant for text in weightings for variant in chosen(_asked(run, text))]
     variants += [candidate.variant for candidate in candidates if candidate.unknown]
     return list(dict.fromkeys(variants))
@@ -156,7 +156,7 @@ def _of_halves(full: Run, weighting: str) -> Iterator[float]:
 
 def _asked(run: Run, weighting: str) -> Recommendation:
     wish = Preferences(weights=parse_weights(weighting, ()), accept=STAGES[-1])
-    ((_, candidates),) = questions(run).items()
+    ((_, candidates),) = summary_of(run).questions.items()
     kept, dropped = sifted(candidates, wish, 0)
     return recommend(kept, dropped, wish)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bench_runner.results.information import READ, MaturityInfo
-from bench_runner.results.records import Conditions, Failure, Run, changed
+from bench_runner.results.information import READ, MaturityInfo, VariantInfo
+from bench_runner.results.records import Cell, Conditions, Failure, Run, changed
 from bench_runner.results.statistics import MISMATCH, CellSummary, smallest_shown, summarise
 from bench_runner.variants import Variant
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
@@ -31,6 +31,8 @@ OPENING = "open "
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
 NO_FIGURE = "no figure of"
 """Why a variant drops out: the words before the colon, where more is to be said."""
+_NEEDS_MET = {"take": "random-access", "scan": "pushdown"}
+"""By the operations that may be among a variant's partial reads."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Candidate:
     """By operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
-    """None where the run does not tell."""
+    """With the needs that its partial reads meet: what these cost, times show where there are any. None where the run
+    does not tell."""
     title: str = ""
     """Of its format, for people; empty where the run does not tell."""
     maturity: MaturityInfo | None = None
@@ -119,15 +122,32 @@ def _wrong(failures: Sequence[Failure]) -> str:
     return next((f"{each.kind}: {each.reason}" for each in failures if each.kind in (MISMATCH, "crash")), "")
 
 
-def questions(run: Run) -> dict[Question, list[Candidate]]:
-    """All candidates of a run by question, in the order of its samples; without raw I/O."""
+@dataclass(frozen=True, eq=False)
+class RunSummary:
+    """A run, summarised once. `questions` has its candidates in the order of its samples, without raw I/O; those that
+    were read through a service only if nothing was read without one."""
+
+    run: Run
+    cells: Mapping[Cell, CellSummary]
+    questions: Mapping[Question, Sequence[Candidate]]
+
+
+def summary_of(run: Run) -> RunSummary:
+    """Summarise a run."""
+    cells = summarise(run.samples)
+    questions = _questions(run, cells)
+    local = {question: candidates for question, candidates in questions.items() if not question.conditions.network}
+    return RunSummary(run, cells, local or questions)
+
+
+def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question, Sequence[Candidate]]:
     least_bytes = smallest_shown(run.info)
     encodings: dict[tuple[str, str], tuple[str, ...]] = {}
     for sample in run.samples:
         if sample.encodings:
             encodings[sample.dataset, sample.variant] = sample.encodings
     grouped: dict[Question, dict[Variant, dict[str, CellSummary]]] = {}
-    for cell, summary in summarise(run.samples).items():
+    for cell, summary in summaries.items():
         if cell.variant.is_raw_io:
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
@@ -141,7 +161,7 @@ def questions(run: Run) -> dict[Question, list[Candidate]]:
                 _figures(cells, least_bytes),
                 cells,
                 encodings.get((question.dataset, variant), ()),
-                *_described(run, variant),
+                *_described(run.info.variants.get(variant, VariantInfo())),
             )
             for variant, cells in by_variant.items()
         ]
@@ -188,9 +208,9 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
     return found
 
 
-def _described(run: Run, variant: Variant) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
+def _described(about: VariantInfo) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
     """Capabilities, title and maturity."""
-    about = run.info.variants.get(variant)
-    if about is None:
-        return None, "", None
-    return None if about.capabilities is None else frozenset(about.capabilities), about.title, about.maturity
+    if about.capabilities is None:
+        return None, about.title, about.maturity
+    met = (need for operation, need in _NEEDS_MET.items() if operation in (about.partial_reads or ()))
+    return frozenset((*about.capabilities, *met)), about.title, about.maturity

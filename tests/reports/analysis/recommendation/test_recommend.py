@@ -8,7 +8,7 @@ import pytest
 
 from bench_runner.results.records import Conditions, Failure
 from reports.analysis.recommendation.answer import Answer
-from reports.analysis.recommendation.candidates import Candidate, Question, project_candidates, questions
+from reports.analysis.recommendation.candidates import Candidate, Question, project_candidates, summary_of
 from reports.analysis.recommendation.levelling import levelled
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
@@ -330,7 +330,7 @@ def test_a_baseline_of_other_rounds_is_compared_all_the_same() -> None:
 @pytest.fixture(scope="module")
 def answer() -> Answer:
     run = make_run(datasets=("eq",), rounds=7)
-    ((question, candidates),) = questions(run).items()
+    ((question, candidates),) = summary_of(run).questions.items()
     kept, dropped = sifted(candidates, Preferences(), 60_000_000)
     found = recommend(kept, dropped, Preferences(needs=("types",)))
     return Answer(question, found, ("a remark",), ("import x",), "x.save(df)", "df = x.read()")

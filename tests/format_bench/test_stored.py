@@ -19,8 +19,9 @@ from bench_runner.results.records import Run, changed, read_run
 from bench_runner.run.choosing import SIFTING, SMALLER
 from bench_runner.variants import variant_of
 from format_bench import cli, recommend
-from format_bench.api.answers import _unknown
-from reports.analysis.recommendation.candidates import questions
+from format_bench.api import stored
+from format_bench.api.ranking import uncounted
+from reports.analysis.recommendation.candidates import summary_of
 from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.race import contending
 from reports.text.recommendation import show
@@ -42,7 +43,7 @@ def of_variants(run: Run, *variants: str) -> Run:
 
 def test_what_earlier_runs_do_not_tell_is_what_the_formats_say_today(tmp_path: Path) -> None:
     told = made()
-    silent = {name: changed(about, maturity=None) for name, about in told.info.variants.items()}
+    silent = {name: changed(about, maturity=None, partial_reads=None) for name, about in told.info.variants.items()}
     run = replace(told, info=changed(told.info, variants=silent))
     answer = recommend(stored=write_run(run, tmp_path / "run"))
     everything = (*answer.found.ranked, *answer.found.not_accepted)
@@ -50,10 +51,30 @@ def test_what_earlier_runs_do_not_tell_is_what_the_formats_say_today(tmp_path: P
     assert stages[PICKLE] == "young"
     assert stages["parquet[engine=pyarrow,codec=none]"] == "established"
     assert answer.found.ranked[0].candidate.stage == "established"
-    stored = recommend(stored=told)
     assert [each.candidate.variant for each in answer.found.ranked] == [
-        each.candidate.variant for each in stored.found.ranked
+        each.candidate.variant for each in recommend(stored=told).found.ranked
     ]
+
+
+def test_adapters_are_not_asked_about_a_run_that_recorded_what_they_declare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lance takes rows by their numbers today; the version that measured this run did not."""
+    lance = "lance[engine=pylance]"
+    told = made()
+    able = {name: changed(about, capabilities=("append",)) for name, about in told.info.variants.items()}
+    older = replace(told, info=changed(told.info, variants=able))
+    recorded = {name: changed(about, partial_reads=("scan",) if name == lance else ()) for name, about in able.items()}
+    folder = write_run(replace(told, info=changed(told.info, variants=recorded)), tmp_path / "run")
+
+    def left(run: Run | Path, need: str) -> list[str]:
+        found = recommend(stored=run, needs=[need], accept="experimental").found
+        return [each.candidate.variant for each in found.ranked]
+
+    assert lance in left(older, "random-access")
+    monkeypatch.setattr(stored, "engine_of", None)
+    assert left(folder, "random-access") == []
+    assert left(folder, "pushdown") == [lance]
 
 
 def test_of_a_format_that_is_not_installed_here_nothing_is_claimed(tmp_path: Path) -> None:
@@ -313,9 +334,9 @@ def test_a_variant_of_which_no_use_was_counted_goes_on() -> None:
     preferences = Preferences(
         weights={"use": 1.0}, uses=(Use(TAKE, "take 100 rows", 10),), titles={TAKE: "take 100 rows"}
     )
-    (candidates,) = questions(run).values()
-    assert PARQUET in list(_unknown(candidates, preferences))
-    assert FEATHER not in list(_unknown(candidates, preferences))
+    (candidates,) = summary_of(run).questions.values()
+    assert PARQUET in list(uncounted(candidates, preferences))
+    assert FEATHER not in list(uncounted(candidates, preferences))
 
 
 def test_a_race_that_goes_on_for_what_is_not_accepted_ends() -> None:

@@ -1,0 +1,81 @@
+"""Answers that measure: every candidate on few rows, then a race of those that may be the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bench_runner.data_kinds import DataKind
+from bench_runner.request import Request
+from bench_runner.results.records import Run, read_run
+from bench_runner.run.choosing import SIFTING, measure_for_choice
+from bench_runner.run.options import Options
+from bench_runner.run.watcher import Watcher
+from bench_runner.variants import Variant
+from format_bench.api.ranking import Choice, only_choice, rank, rank_after_screening, uncounted
+from format_bench.api.suggestion import answer_of, shown
+from format_bench.errors import Interrupted
+from reports.analysis.recommendation.answer import Answer
+from reports.analysis.recommendation.candidates import summary_of
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.race import contending, may_win
+
+
+def measured_answer(
+    request: Request,
+    options: Options,
+    new_folder: Callable[[], Path],
+    command: Sequence[str],
+    watcher: Watcher,
+    preferences: Preferences,
+    *,
+    kind: DataKind,
+    budget_s: float,
+) -> Answer:
+    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, RunError when nothing could be
+    measured, and Interrupted after Ctrl-C with what is kept."""
+    folders: list[Path] = []
+    screening: Choice | None = None
+
+    def begun() -> Path:
+        folders.append(new_folder())
+        return folders[-1]
+
+    def screened(run: Run) -> list[Variant]:
+        nonlocal screening
+        screening = only_choice(summary_of(run))
+        found = rank(screening, preferences, on_all_rows=False)
+        return [*may_win(found), *uncounted(screening.chosen, preferences)]
+
+    def still_contending(run: Run) -> list[Variant]:
+        choice = only_choice(summary_of(run), screening)
+        return [*contending(rank(choice, preferences)), *uncounted(choice.candidates, preferences)]
+
+    try:
+        run = measure_for_choice(
+            request,
+            options,
+            begun,
+            command,
+            watcher,
+            kind=kind,
+            budget_s=budget_s,
+            decisive=preferences.operations,
+            may_win=screened,
+            contending=still_contending,
+        )
+    except KeyboardInterrupt:
+        if (stopped := _stopped(folders)) is None:
+            raise
+        raise stopped from None
+    choice = only_choice(summary_of(run), screening)
+    return answer_of(choice, rank_after_screening(choice, preferences))
+
+
+def _stopped(folders: Iterable[Path]) -> Interrupted | None:
+    """Return what is kept of a measurement that was stopped: the rounds of the race, or else the screening."""
+    kept = [place for folder in folders for place in (folder, folder / SIFTING) if (place / "run.json").exists()]
+    for place in kept:
+        if any(sample.counted for sample in read_run(place).samples):
+            return Interrupted(place, f"'recommend --from {shown(place)}' answers from it, as far as it goes")
+    return Interrupted(kept[0], "no round of it was counted yet, so it answers nothing: ask again") if kept else None

@@ -1,0 +1,124 @@
+"""Ranks the candidates of one question, with what the screening on few rows says of those that were left out there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bench_runner.data_kinds import kind_of_target
+from bench_runner.errors import RunError
+from bench_runner.plan.candidates import is_chosen
+from bench_runner.results.records import Run
+from bench_runner.variants import Variant, variant_of
+from format_bench.api.own_format import PLAIN, PLAIN_CSV
+from reports.analysis.recommendation.candidates import (
+    NOT_COUNTED,
+    Candidate,
+    Question,
+    RunSummary,
+    project_candidates,
+    whole_rows,
+)
+from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
+from reports.analysis.recommendation.sifting import sifted
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One question of a run, with all its candidates. `screening` is the same on few rows, where every candidate was
+    measured there first."""
+
+    summary: RunSummary
+    question: Question
+    candidates: Sequence[Candidate]
+    screening: Choice | None = None
+
+    @property
+    def run(self) -> Run:
+        """The run that measured it."""
+        return self.summary.run
+
+    @property
+    def own(self) -> Variant | None:
+        """What the user has now, if that is known. A race does not name it if its rounds would take too long."""
+        named = self.run.info.request.baseline
+        if named is not None:
+            return variant_of(named)
+        return self.screening.own if self.screening is not None else None
+
+    @property
+    def baseline(self) -> Variant:
+        """What the others are compared with: what the user has now, or a plain call."""
+        return self.own or PLAIN[kind_of_target(self.question.conditions.target).name]
+
+    @property
+    def chosen(self) -> list[Candidate]:
+        """The candidates that the user's patterns leave in: the baseline is measured without them."""
+        request = self.run.info.request
+        return [
+            candidate
+            for candidate in self.candidates
+            if candidate.variant not in (request.baseline, PLAIN_CSV)
+            or is_chosen(candidate.variant, request.formats, request.formats_not)
+        ]
+
+
+def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
+    """Return the question of a run that was made for one decision; of a sample, projected to the whole table. Raises
+    RunError if nothing was measured."""
+    found = sorted(summary.questions.items(), key=lambda each: -each[0].rows)
+    if not found:
+        raise RunError(f"{summary.run.folder}: nothing was measured, so there is nothing to recommend")
+    (question, candidates), (smaller, fewer) = found[0], found[-1]
+    rows = whole_rows(summary.run, question.dataset)
+    if rows is not None and len(found) > 1:
+        candidates = project_candidates(candidates, fewer, (smaller.rows, question.rows, rows))
+    return Choice(summary, question, candidates, screening)
+
+
+def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
+    """Yield those for which nothing that decides was counted, though they did not fail: the machine was not at rest."""
+    for candidate in candidates:
+        if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
+            yield candidate.variant
+
+
+def rank(
+    choice: Choice,
+    preferences: Preferences,
+    left_out: Iterable[tuple[Variant, str]] = (),
+    *,
+    on_all_rows: bool = True,
+) -> Recommendation:
+    """Rank what satisfies the needs. `left_out` are variants that are not among the candidates, with the reason."""
+    about = choice.run.info.datasets.get(choice.question.dataset)
+    held_bytes = about.size_bytes if about else 0
+    kept, dropped = sifted(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
+    now = next((candidate for candidate in choice.candidates if candidate.variant == choice.baseline), None)
+    return recommend(kept, [*dropped, *left_out], preferences, now)
+
+
+def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
+    """Rank the candidates, add those that the screening left out, and compare the baseline there if only the screening
+    measured it."""
+    if choice.screening is None:
+        return rank(choice, preferences)
+    screened = rank(choice.screening, preferences, on_all_rows=False)
+    found = rank(choice, preferences, _left_out(choice, screened, choice.screening.question.rows))
+    if found.baseline is not None or not found.ranked:
+        return found
+    by_variant = {candidate.variant: candidate for candidate in choice.screening.candidates}
+    now, first = by_variant.get(choice.baseline), by_variant.get(found.ranked[0].candidate.variant)
+    if now is None or first is None or not first.rounds:
+        return found
+    on_few_rows = compared(now, first, preferences)
+    return replace(found, baseline=replace(on_few_rows, values={}, score=None, rows=choice.screening.question.rows))
+
+
+def _left_out(choice: Choice, screened: Recommendation, rows: int) -> Iterator[tuple[Variant, str]]:
+    measured = {candidate.variant for candidate in choice.chosen}
+    yield from ((variant, reason) for variant, reason in screened.dropped if variant not in measured)
+    for each in (*screened.ranked, *screened.not_accepted):
+        if each.candidate.variant not in measured:
+            yield each.candidate.variant, f"behind: at {rows:,} rows its score was {each.score:.1f} times the best's"

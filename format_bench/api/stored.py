@@ -1,0 +1,175 @@
+"""Answers from a stored run: nothing is measured, and a run that was made for a decision answers as it did then."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapters.errors import AdapterError
+from bench_runner.data_kinds import kind_of_target
+from bench_runner.errors import RunError
+from bench_runner.plan.candidates import is_chosen
+from bench_runner.plan.patterns import check
+from bench_runner.registries import engine_of
+from bench_runner.request import Request
+from bench_runner.results.information import VariantInfo
+from bench_runner.results.records import Run, changed, read_run
+from bench_runner.run.choosing import SIFTING, SMALLER
+from bench_runner.run.preparation import declared
+from bench_runner.variants import variant_of
+from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
+from format_bench.api.ranking import Choice, only_choice, rank_after_screening
+from format_bench.api.suggestion import answer_of, shown
+from format_bench.errors import RequestError
+from reports.analysis.recommendation.answer import Answer
+from reports.analysis.recommendation.candidates import Question, RunSummary, summary_of
+from reports.analysis.recommendation.preferences import Preferences
+
+
+def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
+    """Return the first of several runs that measured such a data set: preferably one that has every operation that is
+    weighed; tables before images, and both before codecs and calls. Raises RequestError if no data set is named."""
+    first = ("tabular", "image")
+    if not datasets and len(runs) > 1:
+        held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
+        raise RequestError(f"--from: holds several data sets; name one by --datasets\n  {held}")
+    ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
+    asked = set(preferences.operations)
+    ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)
+    held_there = (run for run in ordered if any(_is_named(datasets, dataset) for dataset in run.info.datasets))
+    return next(held_there, ordered[0])
+
+
+def stored_answer(
+    run: Run,
+    preferences: Preferences,
+    datasets: Sequence[str],
+    formats: Sequence[str] = (),
+    formats_not: Sequence[str] = (),
+) -> Answer:
+    """Answer from a stored run. `formats` and `formats_not` choose among its variants. Raises RunError when it holds
+    several data sets or conditions and none is chosen, when it has no figure of something that is weighed, or no
+    variant of those chosen."""
+    summary = summary_of(ask_todays_adapters(_of_formats(run, formats, formats_not)))
+    found = _questions_asked(summary, preferences, datasets)
+    screening = _screening(run, formats, formats_not)
+    if len(found) == 1:
+        choice = Choice(summary, found[0], summary.questions[found[0]], screening)
+    else:
+        choice = only_choice(summary, screening)
+    selection = [word for name in datasets for word in ("--datasets", name)]
+    selection += [word for text in formats for word in ("--formats", text)]
+    selection += [word for text in formats_not for word in ("--formats-not", text)]
+    return answer_of(choice, rank_after_screening(choice, preferences), selection)
+
+
+def ask_todays_adapters(run: Run) -> Run:
+    """Add what today's adapters declare to the variants of a run, if the version that measured it did not record that.
+    Nothing is added for a plugin that is not installed."""
+    described = dict(run.info.variants)
+    for variant in dict.fromkeys(variant_of(sample.variant) for sample in run.samples):
+        about = described.get(variant, VariantInfo())
+        if variant.is_raw_io or (about.maturity is not None and about.partial_reads is not None):
+            continue
+        try:
+            # The harness replaces nulls before a variant is asked: its adapter does not take that setting.
+            today = declared(*engine_of(variant.without("nulls")))
+        except AdapterError:
+            continue
+        described[variant] = changed(
+            about,
+            title=about.title or today.title,
+            maturity=about.maturity or today.maturity,
+            partial_reads=today.partial_reads,
+        )
+    return replace(run, info=changed(run.info, variants=described))
+
+
+def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
+    """Return the run without the variants that these patterns leave out; what the user has now stays, to be compared.
+    Raises RunError if nothing is left and that is `required`, and PlanError for a text that is not a pattern."""
+    if not (formats or formats_not):
+        return run
+    check("--formats", formats)
+    check("--formats-not", formats_not)
+    variants = {variant_of(sample.variant) for sample in run.samples}
+    raw_io = {variant for variant in variants if variant.is_raw_io}
+    chosen = {variant for variant in variants - raw_io if is_chosen(variant, formats, formats_not)}
+    if required and not chosen:
+        had = f"it has: {', '.join(sorted({variant.format_name for variant in variants - raw_io}))}"
+        raise RunError(f"--formats, --formats-not: leave nothing of {shown(run.folder)}\n  {had}")
+    request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
+    kept = {*chosen, *raw_io, request.baseline or PLAIN_CSV, PLAIN_JSON_LINES}
+    samples = tuple(sample for sample in run.samples if sample.variant in kept)
+    return replace(run, info=changed(run.info, request=request), samples=samples)
+
+
+def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Sequence[str]) -> list[Question]:
+    """Return the question about these data sets; of a run that was made for a decision, both sizes of its sample. Some
+    variant has a time of each operation that is weighed. Raises RunError if there is not one such question."""
+    lacking = {
+        question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
+        for question, candidates in summary.questions.items()
+    }
+    complete = [question for question, names in lacking.items() if not names]
+    asked = [question for question in lacking if not datasets or _is_named(datasets, question.dataset)]
+    found = [question for question in complete if question in asked]
+    if asked and not found:
+        missing = dict.fromkeys(name for question in asked for name in lacking[question])
+        raise RunError(_what_measures(summary.run, preferences, datasets, asked[0], list(missing)))
+    names = {question.dataset for question in found}
+    two_sizes = len(found) == len(names) == 2 and SMALLER in names
+    if len(found) != 1 and not two_sizes:
+        offered = "\n".join(f"  {_told(question)}" for question in found or complete)
+        raise RunError(
+            f"{summary.run.folder}: a recommendation is about one data set under one set of conditions; name it by "
+            f"--datasets\n{offered}"
+        )
+    return found
+
+
+def _is_named(patterns: Sequence[str], dataset: str) -> bool:
+    """Whether one of these is the name of a data set, or a regular expression that it matches."""
+    return any(pattern == dataset or re.search(pattern, dataset) is not None for pattern in patterns)
+
+
+def _what_measures(
+    run: Run, preferences: Preferences, datasets: Sequence[str], question: Question, missing: Sequence[str]
+) -> str:
+    """Return what the run has no figure of, and the command that measures it."""
+    titles = ", ".join(preferences.title(name) for name in missing)
+    wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
+    kind = kind_of_target(question.conditions.target)
+    suite = "access" if kind.has_columns else kind.suite
+    return (
+        f"{shown(run.folder)}: has no figure of: {titles}\n"
+        f"  measure it: run {suite} {_data_of(run.info.request, datasets)} --operations {shlex.quote(wanted)}, "
+        "or ask without --from"
+    )
+
+
+def _data_of(request: Request, datasets: Sequence[str]) -> str:
+    """Return the options that measure the same data: the user's own file, or the data set that is asked about."""
+    if request.data_path is None:
+        return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
+    key = f" --key {shlex.quote(request.key)}" if request.key is not None else ""
+    return shlex.join(["--data", request.data_path, *request.options.words()]) + key
+
+
+def _told(question: Question) -> str:
+    conditions = question.conditions
+    return (
+        f"{question.dataset}: {question.rows:,} rows, cache {conditions.cache}, threads {conditions.threads}, "
+        f"target {conditions.target}, strings {conditions.strings}, {conditions.work_dir}, on {question.machine}"
+    )
+
+
+def _screening(run: Run, formats: Sequence[str], formats_not: Sequence[str]) -> Choice | None:
+    """Return the screening of a run that was made for a decision, if its data were screened."""
+    folder = run.folder / SIFTING
+    if not (folder / "run.json").exists():
+        return None
+    screened = _of_formats(read_run(folder), formats, formats_not, required=False)
+    return only_choice(summary_of(ask_todays_adapters(screened)))

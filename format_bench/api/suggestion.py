@@ -1,0 +1,157 @@
+"""Puts a ranking into words: the `Answer` with lines of Python, cautions, remarks, and the command that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from adapters.contract import Can
+from adapters.errors import AdapterError
+from bench_runner.data_kinds import kind_of_target
+from bench_runner.request import WITH_DATA
+from bench_runner.results import reference
+from bench_runner.results.information import READ, SAVE
+from bench_runner.variants import operation_name_of
+from format_bench.api.ranking import Choice
+from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
+from format_bench.uses import words_of
+from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.recommendation.answer import Answer
+from reports.analysis.recommendation.candidates import CHANGES, RunSummary, whole_rows
+from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
+from reports.analysis.recommendation.recommend import Recommendation
+
+
+def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = ()) -> Answer:
+    """Return the answer that `found` gives to this choice. `selection` are the options that chose its question and its
+    variants from a stored run."""
+    run, target = choice.run, choice.question.conditions.target
+    key = run.info.request.key or "id"
+    lines = _lines(found, target, key)
+    parts = tuple(_part_lines(found, target, key))
+    return Answer(
+        question=choice.question,
+        found=found,
+        remarks=tuple(_remarks(choice.summary)),
+        imports=tuple(sorted({*lines.imports, *(each for _, part in parts for each in part.imports)})),
+        save=lines.save,
+        read=lines.read,
+        about=_about(choice),
+        yours=choice.own is not None,
+        cautions=tuple(_cautions(found)),
+        folder=shown(run.folder),
+        # The suites of the reference run bear the name of one machine, and are of several.
+        processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
+        again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
+        remote=tuple(_remote(choice, found.preferences)),
+        parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
+    )
+
+
+def shown(folder: Path) -> str:
+    """Return how a user would write a folder: relative to the current one if it is below it."""
+    if folder.is_relative_to(reference.PLACE):
+        return reference.NAME
+    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
+
+
+def _lines(found: Recommendation, target: str, key: str) -> Lines:
+    if not found.ranked:
+        return Lines((), "", "")
+    try:
+        return lines_of(found.ranked[0].candidate.variant, target, key)
+    except AdapterError:
+        # A run of a plugin that is not installed here.
+        return Lines((), "", "")
+
+
+def _part_lines(found: Recommendation, target: str, key: str) -> Iterator[tuple[str, PartLines]]:
+    """Yield each operation that is weighed, other than saving and reading all, in words, with its lines."""
+    for operation in found.preferences.operations if found.ranked else ():
+        if operation not in (SAVE, READ):
+            try:
+                lines = part_lines_of(found.ranked[0].candidate.variant, target, operation, key)
+            except AdapterError:
+                return
+            yield found.preferences.title(operation), lines
+
+
+def _remarks(summary: RunSummary) -> Iterator[str]:
+    """Yield how the figures come about if they are not as measured, and what the run warned of."""
+    sizes = sorted({question.rows for question in summary.questions})
+    datasets = {question.dataset for question in summary.questions}
+    whole = next((rows for name in datasets if (rows := whole_rows(summary.run, name)) is not None), None)
+    if whole is not None and len(sizes) == 2:
+        yield (
+            f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
+            "sample; what grows otherwise beyond it (memory that runs out) it does not know"
+        )
+    elif whole is not None:
+        yield f"figures are of a sample of {sizes[-1]:,} of all {whole:,}, and not projected to all of them"
+    yield from (f"warning: {each.text}" for each in summary.run.info.warnings)
+
+
+def _about(choice: Choice) -> str:
+    """Return what the user calls the data."""
+    asked, dataset = choice.run.info.request, choice.question.dataset
+    named = asked.data_title or (asked.data.name if asked.data is not None else None)
+    return named if named and operation_name_of(dataset).name in WITH_DATA else dataset
+
+
+def _cautions(found: Recommendation) -> Iterator[str]:
+    """Yield what a user of the recommended variant should know, beyond figures."""
+    if not found.ranked:
+        return
+    first = found.ranked[0].candidate
+    if first.maturity is not None and first.stage != STAGES[0]:
+        yield f"{first.stage}{', ours' if first.maturity.ours else ''}: {first.maturity.reason}"
+    if first.losses:
+        yield f"{CHANGES}, as everything does that may be recommended: {'; '.join(first.losses)}"
+    able = first.capabilities
+    if able is None:
+        return
+    if Can.OTHER_LANGUAGES.value not in able:
+        yield (
+            "programs in other languages do not read such files: where they have to, ask with "
+            f"--need {Can.OTHER_LANGUAGES.value}"
+        )
+    if Can.NO_PICKLE.value not in able:
+        yield (
+            "reading a pickle runs code that is in the file: read your own alone, and for files that others may write "
+            f"ask with --need {Can.NO_PICKLE.value}"
+        )
+
+
+def _wishes(preferences: Preferences) -> Iterator[str]:
+    """Yield the options that ask for these preferences."""
+    usual = Preferences()
+    if preferences.uses:
+        yield from ("--use", ", ".join(map(words_of, preferences.uses)))
+    if preferences.weights != (dict.fromkeys([USE], 1.0) if preferences.uses else usual.weights):
+        yield from ("--prefer", ",".join(f"{name}={weight:g}" for name, weight in preferences.weights.items()))
+    if preferences.needs:
+        yield from ("--need", ",".join(preferences.needs))
+    for option, number in (
+        ("--max-memory", preferences.max_memory_bytes),
+        ("--reads-per-save", preferences.reads_per_save),
+        ("--bandwidth", preferences.bandwidth_bytes_per_s),
+    ):
+        if number is not None:
+            # Not as 2e+08, which no option reads.
+            yield from (option, f"{number:.12f}".rstrip("0").rstrip("."))
+    if preferences.accept != usual.accept:
+        yield from ("--accept", preferences.accept)
+
+
+def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
+    """Yield from which selectivity reading near the storage beats fetching the files, if the run shows it; for a
+    bandwidth without such a run, what measures it."""
+    bandwidth, dataset = preferences.bandwidth_bytes_per_s, choice.question.dataset
+    found = list(sentences(paying(choice.summary.cells, bandwidth, (dataset,))))
+    if not found and bandwidth is not None and kind_of_target(choice.question.conditions.target).has_columns:
+        yield (
+            "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then ask "
+            "by --from RUN"
+        )
+    yield from found
