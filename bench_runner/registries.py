@@ -3,12 +3,12 @@ variant says which it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from adapters.contract import Adapter
 from adapters.registry import Registry
-from adapters.spelling import parse, spell
+from adapters.spelling import parse
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES
 from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
@@ -36,12 +36,6 @@ def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
 def build(spelled: str, *, threads: int | None = None) -> Any:
     """A fresh adapter for a spelled variant, its libraries not loaded yet. Raises what Registry.build raises."""
     return registry_of(spelled).build(spelled, threads=threads)
-
-
-def build_unloaded(name: str, settings: Mapping[str, str]) -> Any:
-    """An adapter to be asked about itself: nothing has to be installed. Raises what Registry.engine raises."""
-    engine, values = engine_of(spell(name, settings))
-    return engine(values)
 
 
 def build_loaded(spelled: str) -> Any:

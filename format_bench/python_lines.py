@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from adapters.contract import Adapter, Calls, ImageStorage, Native, PartCall, TabularFormat
 from adapters.document_store import DocumentStoreAdapter
 from adapters.predicate import Kind
-from adapters.spelling import parse
 from bench_runner.operations import operation_of
 from bench_runner.operations.parameters import ALL
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.tables.take import Take
-from bench_runner.registries import build_unloaded
+from bench_runner.registries import engine_of
+from bench_runner.variants import variant_of
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
 OWN_CODE = "# Format Bench's own code"
@@ -192,9 +192,8 @@ _PANDAS_TEXTS = {
 
 
 def _adapter(variant: str) -> Adapter:
-    name, settings = parse(variant)
-    settings.pop("nulls", None)
-    return build_unloaded(name, settings)
+    engine, settings = engine_of(variant_of(variant).without("nulls"))
+    return engine(settings)
 
 
 def _natives(adapter: Adapter) -> tuple[Native, Native]:
@@ -214,8 +213,7 @@ def _by_calls(calls: Calls, path: str, target: str, native: Native, native_read:
     given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")
     save = calls.save.replace("{held}", given).replace("{path}", path)
     read = taken.replace("{}", calls.read.replace("{path}", path))
-    imports = (*calls.imports, *_imports(given + taken))
-    return Lines(tuple(sorted(set(imports))), save, f"{held} = {read}")
+    return Lines(_sorted(calls.imports, given + taken), save, f"{held} = {read}")
 
 
 def _imports(expressions: str) -> Iterator[str]:
@@ -278,10 +276,9 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
     else:
         held = "df" if target == "pandas" else "table"
         given, taken = _GIVEN.get((target, native), held), _TAKEN.get((target, native_read), "{}")
-    imports = (*imports, *_imports(given + taken))
     storage = f'build_loaded("{variant}")'
     read = taken.replace("{}", f"{storage}.read(Path({path}))")
-    return Lines(tuple(sorted(set(imports))), f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
+    return Lines(_sorted(imports, given + taken), f"{storage}.save({given}, Path({path}))", f"{held} = {read}")
 
 
 _RECORDS = {kind: f'Target("{kind}"), Native.RECORDS' for kind in ("pandas", "arrow")}

@@ -59,9 +59,8 @@ def stored_answer(
         choice = Choice(summary, found[0], summary.questions[found[0]], screening)
     else:
         choice = only_choice(summary, screening)
-    selection = [word for name in datasets for word in ("--datasets", name)]
-    selection += [word for text in formats for word in ("--formats", text)]
-    selection += [word for text in formats_not for word in ("--formats-not", text)]
+    options = (("--datasets", datasets), ("--formats", formats), ("--formats-not", formats_not))
+    selection = [word for option, texts in options for text in texts for word in (option, text)]
     return answer_of(choice, rank_after_screening(choice, preferences), selection)
 
 

@@ -28,8 +28,7 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
     variants from a stored run."""
     run, target = choice.run, choice.question.conditions.target
     key = run.info.request.key or "id"
-    lines = _lines(found, target, key)
-    parts = tuple(_part_lines(found, target, key))
+    lines, parts = _lines(found, target, key)
     return Answer(
         question=choice.question,
         found=found,
@@ -56,25 +55,18 @@ def shown(folder: Path) -> str:
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
-def _lines(found: Recommendation, target: str, key: str) -> Lines:
+def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tuple[str, PartLines]]]:
+    """Return the lines for saving and reading all, and those for what else is weighed, with its words."""
     if not found.ranked:
-        return Lines((), "", "")
+        return Lines((), "", ""), []
+    first, wish = found.ranked[0].candidate.variant, found.preferences
+    parts = (operation for operation in wish.operations if operation not in (SAVE, READ))
     try:
-        return lines_of(found.ranked[0].candidate.variant, target, key)
+        lines = lines_of(first, target, key)
+        return lines, [(wish.title(operation), part_lines_of(first, target, operation, key)) for operation in parts]
     except AdapterError:
         # A run of a plugin that is not installed here.
-        return Lines((), "", "")
-
-
-def _part_lines(found: Recommendation, target: str, key: str) -> Iterator[tuple[str, PartLines]]:
-    """Yield each operation that is weighed, other than saving and reading all, in words, with its lines."""
-    for operation in found.preferences.operations if found.ranked else ():
-        if operation not in (SAVE, READ):
-            try:
-                lines = part_lines_of(found.ranked[0].candidate.variant, target, operation, key)
-            except AdapterError:
-                return
-            yield found.preferences.title(operation), lines
+        return Lines((), "", ""), []
 
 
 def _remarks(summary: RunSummary) -> Iterator[str]:

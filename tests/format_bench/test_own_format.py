@@ -9,7 +9,7 @@ import pytest
 from pandas.io.excel._util import get_default_engine
 
 from bench_runner.data_kinds import IMAGES, TABLES
-from bench_runner.registries import build_unloaded, engine_of
+from bench_runner.registries import engine_of
 from data_generator.imported.tables.table_input import SUFFIXES
 from format_bench.api.own_format import CODECS, OF_IMAGES, OF_TABLES, PLAIN_CSV, plain_call
 
@@ -57,7 +57,8 @@ def test_the_calls_are_the_libraries_defaults() -> None:
         usual = engine(engine.library_default).values
         # Excel's writer is whichever of two is installed.
         assert engine.format == "excel" or engine(settings).values == usual, variant
-    excel = build_unloaded("excel", engine_of(OF_TABLES["Excel"])[1]).values
+    engine, settings = engine_of(OF_TABLES["Excel"])
+    excel = engine(settings).values
     assert (excel["save"], excel["read"]) == tuple(get_default_engine("xlsx", mode) for mode in ("writer", "reader"))
     frame = pd.DataFrame({"a": [1]})
     assert frame.to_json(orient="records") == frame.to_json(orient="records", double_precision=10)

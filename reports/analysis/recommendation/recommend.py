@@ -354,15 +354,11 @@ def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -
 def _inverted(at: Interval) -> Interval:
     """ns a byte as bytes a second; smallest and largest change places."""
 
-    def flip(value: float | None) -> float | None:
-        return None if value is None else (math.inf if value == 0 else 1e9 / value)
+    def flip(value: float) -> float:
+        return math.inf if value == 0 else 1e9 / value
 
-    ends = [flip(value) for value in (at.median, at.high, at.low, at.maximum, at.minimum)]
-    median, low, high, minimum, maximum = ends
-    assert median is not None
-    assert minimum is not None
-    assert maximum is not None
-    return Interval(median, low, high, minimum, maximum, at.rounds)
+    low, high = (None if end is None else flip(end) for end in (at.high, at.low))
+    return Interval(flip(at.median), low, high, flip(at.maximum), flip(at.minimum), at.rounds)
 
 
 def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
