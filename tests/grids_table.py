@@ -20,7 +20,7 @@ from reports.analysis.access.roofline import SHARES, figures_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
-from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.near_storage.break_even import break_evens, sentences
 from reports.analysis.near_storage.ways import network_place
 from reports.analysis.tables import Row, Table, tables, unit_of, value_text
 from reports.analysis.units import spread_text
@@ -306,7 +306,7 @@ def near_storage(part: str) -> str:
             ]
             about = f"`{table.dataset}`, {table.amount}, {network_text(table.conditions.network)}"
             told += [f"{about}, on {run.info.machine.cpu}:", "", grid(heads)]
-        told += [f"- {each[0].upper()}{each[1:]}." for each in sentences(paying(summaries))] if found else []
+        told += [f"- {each[0].upper()}{each[1:]}." for each in sentences(break_evens(summaries))] if found else []
     return "\n" + "\n".join([*told, ""] if told else [_NOT_MEASURED.format(NEAR_STORAGE)])
 
 

@@ -30,14 +30,14 @@ from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 
 _WHOLE = (SAVE, READ)
-SIFTING = "sifting"
-"""The folder of the first part, in the result folder of the second."""
+SCREENING = "sifting"
+"""The folder of the first part, in the result folder of the second: stored runs have this name."""
 LEAST_BUDGET_S = 10.0
 """The rounds of a recommendation get at least this, however long the parts before them took."""
 BASELINE_SHARE = 1 / 4
 """What a round of the user's own format takes at most of what is left of the budget; else few rows have to do."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""About what a race does before its first round: testing its probe, and the pilot round where nothing was sifted. For
+"""About what a race does before its first round: testing its probe, and the pilot round if nothing was screened. For
 the least that a race may have: else it is known when they are done what they left of the budget."""
 
 
@@ -159,25 +159,25 @@ def measure_for_choice(
     _check_enough(dataset, decisive)
     folder = new_folder()
     few = _screened(limits, dataset)
-    sifting = None
+    screening = None
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
         short = changed(request, rows=few)
         first = choosing_plan(short, kind)
-        place = folder / SIFTING
+        place = folder / SCREENING
         place.mkdir()
-        sifting, _ = measure(first, short, brief, place, command, watcher)
-        request = changed(request, formats=tuple(may_win(sifting)) or request.formats)
+        screening, _ = measure(first, short, brief, place, command, watcher)
+        request = changed(request, formats=tuple(may_win(screening)) or request.formats)
     # Other data of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
     if is_sample(dataset) and kind.has_columns:
         request = changed(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
-    least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if sifting is None else 0)
+    least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if screening is None else 0)
     left_s = max(budget_s - (now - began_ns) / 1e9, least_s)
-    if sifting is not None and _took_s(sifting, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
+    if screening is not None and _took_s(screening, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
         request = changed(request, baseline=None)
     counted = replace(options, budget_s=left_s, began_ns=now)
-    return measure_race(request, counted, folder, command, watcher, Race(contending, sifting), kind)
+    return measure_race(request, counted, folder, command, watcher, Race(contending, screening), kind)
 
 
 def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:

@@ -57,7 +57,7 @@ def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
     """What the operations of the chain that pass on few rows will need at full size; None when none does."""
     dataset = session.datasets[chain.dataset]
-    samples = _sifted(session, chain)
+    samples = _screened(session, chain)
     if samples:
         rows = samples[0].rows
     else:
@@ -80,13 +80,13 @@ def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction
     return predict(passed, rows) if any(sample.operation in chain.operations for sample in passed) else None
 
 
-def _sifted(session: Session, chain: Chain) -> list[Sample]:
-    """One execution of the chain on few rows of the same data, from the run that sifted; empty without one."""
-    if session.race is None or session.race.sifting is None:
+def _screened(session: Session, chain: Chain) -> list[Sample]:
+    """One execution of the chain on few rows of the same data, from the screening; empty without one."""
+    if session.race is None or session.race.screening is None:
         return []
     identity = chain.variant, session.public(chain.conditions)
     executions: dict[int, list[Sample]] = {}
-    for sample in session.race.sifting.samples:
+    for sample in session.race.screening.samples:
         if (sample.variant, sample.conditions) == identity and sample.failure is None:
             executions.setdefault(sample.round, []).append(sample)
     complete = [samples for samples in executions.values() if whole(samples).issuperset(chain.operations)]

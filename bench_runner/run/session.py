@@ -36,7 +36,7 @@ class Race:
     contending: Callable[[Run], Sequence[str]]
     """Of the run as far as it is measured: the variants that may still win, best first. Who is not named pauses; it is
     named again when what is measured meanwhile makes it one of them."""
-    sifting: Run | None
+    screening: Run | None
     """What was measured on few rows before: its samples stand for those of the pilot round."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bench_runner.data_kinds import DataKind
 from bench_runner.request import Request
 from bench_runner.results.records import Run, read_run
-from bench_runner.run.choosing import SIFTING, measure_for_choice
+from bench_runner.run.choosing import SCREENING, measure_for_choice
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant
@@ -74,7 +74,7 @@ def measured_answer(
 
 def _stopped(folders: Iterable[Path]) -> Interrupted | None:
     """Return what is kept of a measurement that was stopped: the rounds of the race, or else the screening."""
-    kept = [place for folder in folders for place in (folder, folder / SIFTING) if (place / "run.json").exists()]
+    kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):
             return Interrupted(place, f"'recommend --from {shown(place)}' answers from it, as far as it goes")

@@ -19,9 +19,9 @@ from reports.analysis.recommendation.candidates import (
     project_candidates,
     whole_rows,
 )
+from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
-from reports.analysis.recommendation.sifting import sifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ def rank(
     """Rank what satisfies the needs. `left_out` are variants that are not among the candidates, with the reason."""
     about = choice.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
-    kept, dropped = sifted(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
+    kept, dropped = eligible(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
     now = next((candidate for candidate in choice.candidates if candidate.variant == choice.baseline), None)
     return recommend(kept, [*dropped, *left_out], preferences, now)
 

@@ -16,7 +16,7 @@ from bench_runner.registries import engine_of
 from bench_runner.request import Request
 from bench_runner.results.information import VariantInfo
 from bench_runner.results.records import Run, changed, read_run
-from bench_runner.run.choosing import SIFTING, SMALLER
+from bench_runner.run.choosing import SCREENING, SMALLER
 from bench_runner.run.preparation import declared
 from bench_runner.variants import variant_of
 from format_bench.api.own_format import PLAIN_CSV, PLAIN_JSON_LINES
@@ -167,7 +167,7 @@ def _told(question: Question) -> str:
 
 def _screening(run: Run, formats: Sequence[str], formats_not: Sequence[str]) -> Choice | None:
     """Return the screening of a run that was made for a decision, if its data were screened."""
-    folder = run.folder / SIFTING
+    folder = run.folder / SCREENING
     if not (folder / "run.json").exists():
         return None
     screened = _of_formats(read_run(folder), formats, formats_not, required=False)

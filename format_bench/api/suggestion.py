@@ -16,7 +16,7 @@ from bench_runner.variants import operation_name_of
 from format_bench.api.ranking import Choice
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
-from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.near_storage.break_even import break_evens, sentences
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CHANGES, RunSummary, whole_rows
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
@@ -140,7 +140,7 @@ def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
     """Yield from which selectivity reading near the storage beats fetching the files, if the run shows it; for a
     bandwidth without such a run, what measures it."""
     bandwidth, dataset = preferences.bandwidth_bytes_per_s, choice.question.dataset
-    found = list(sentences(paying(choice.summary.cells, bandwidth, (dataset,))))
+    found = list(sentences(break_evens(choice.summary.cells, bandwidth, (dataset,))))
     if not found and bandwidth is not None and kind_of_target(choice.question.conditions.target).has_columns:
         yield (
             "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then ask "

@@ -17,9 +17,9 @@ from reports.analysis.labels import short_labels
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.baseline import Baseline
 from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.daily_time import read_whole
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.recommend import Ranked, Recommendation
-from reports.analysis.recommendation.using import read_whole
 from reports.analysis.units import number_text
 from reports.analysis.words import stage_text
 from reports.text.page import folded, label_width_of, new_grid

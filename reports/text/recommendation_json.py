@@ -15,11 +15,11 @@ from bench_runner.results.statistics import Interval, Ratio, median_interval
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.baseline import Baseline
 from reports.analysis.recommendation.candidates import Candidate, Question
+from reports.analysis.recommendation.daily_time import read_whole, use_a_day
 from reports.analysis.recommendation.needs import Met, judged
 from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.reasons import Reason, reasons
 from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
-from reports.analysis.recommendation.using import read_whole, use_a_day
 
 
 def as_json(answer: Answer) -> str:

@@ -10,9 +10,9 @@ from statistics import median
 
 from bench_runner.results.statistics import median_interval
 from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.daily_time import time_a_day, use_a_day
 from reports.analysis.recommendation.preferences import USE, Preferences
 from reports.analysis.recommendation.recommend import Recommendation
-from reports.analysis.recommendation.using import time_a_day, use_a_day
 from reports.analysis.units import number_text
 
 

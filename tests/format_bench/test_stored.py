@@ -16,7 +16,7 @@ from rich.console import Console
 from bench_runner.errors import PlanError, RunError
 from bench_runner.request import Request
 from bench_runner.results.records import Run, changed, read_run
-from bench_runner.run.choosing import SIFTING, SMALLER
+from bench_runner.run.choosing import SCREENING, SMALLER
 from bench_runner.variants import variant_of
 from format_bench import cli, recommend
 from format_bench.api import stored
@@ -126,7 +126,7 @@ def test_needs_do_not_drop_what_the_user_has_now() -> None:
 
 
 def decision(folder: Path) -> Path:
-    """A run of `recommend` on a sample: two sizes of it, and in it the run that sifted."""
+    """A run of `recommend` on a sample: two sizes of it, and in it the screening."""
     first = made(baseline=CSV, data="/home/me/sales.csv")
     table = {"digest": "1", "rows": 1_000_000, "size_bytes": 60_000_000, "title": "table", "input_rows": 9_000_000}
     samples = [changed(sample, dataset="table") for sample in first.samples]
@@ -137,7 +137,7 @@ def decision(folder: Path) -> Path:
     run = read_run(write_run(replace(first, samples=tuple(second)), folder))
     (folder / "run.json").write_text(json.dumps({**info, "schema": 2}))
     few = replace(first, samples=tuple(changed(sample, rows=20_000) for sample in samples))
-    write_run(few, folder / SIFTING)
+    write_run(few, folder / SCREENING)
     return run.folder
 
 
@@ -155,7 +155,7 @@ def test_what_was_too_dear_for_all_rows_is_compared_on_few(tmp_path: Path, capsy
     few = replace(first, samples=tuple(changed(sample, rows=20_000) for sample in first.samples))
     # CSV is there, and is not what the user has.
     folder = write_run(of_variants(made(), CSV, "parquet[engine=pyarrow,codec=none]"), tmp_path / "run")
-    write_run(few, folder / SIFTING)
+    write_run(few, folder / SCREENING)
     answer = recommend(stored=folder)
     now = answer.found.baseline
     assert now is not None
@@ -187,10 +187,10 @@ def test_the_command_that_is_offered_gives_the_same_answer(
     assert os.fspath(tmp_path) not in answer.again
 
 
-def test_patterns_choose_among_what_was_sifted_too(tmp_path: Path) -> None:
+def test_patterns_choose_among_what_was_screened_too(tmp_path: Path) -> None:
     """What they leave out is no variant that was behind on few rows."""
     folder = write_run(of_variants(made(), PARQUET, FEATHER, "raw-io"), tmp_path / "run")
-    write_run(made(), folder / SIFTING)
+    write_run(made(), folder / SCREENING)
     told = {variant for variant, _ in recommend(stored=folder).found.dropped}
     chosen = {variant for variant, _ in recommend(stored=folder, formats=("parquet", "orc")).found.dropped}
     assert {"orc[engine=pyarrow,codec=none]", "avro[engine=fastavro,codec=none]"} <= told

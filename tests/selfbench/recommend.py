@@ -1,6 +1,6 @@
 """How far a recommendation can be believed: `make selfbench-recommend` prints its regret, and its claims' truth.
 
-Each table is asked about under five weightings, as `recommend` does it (but sifted once for all), and measured in full:
+Each table is asked about under five weightings, as `recommend` does it (screened once for all), and measured in full:
 all candidates in five rounds, and those that may be the best in twelve, however long that takes. The regret of a
 recommendation is how much worse its score is in the full run than the best one's there. Formats of text, and Avro, are
 left out of the full run: they take much of its time and are far from the best under any weighting. All formats are
@@ -21,15 +21,15 @@ import click
 from bench_runner.data_kinds import TABLES
 from bench_runner.request import Request
 from bench_runner.results.records import Run, changed, read_run
-from bench_runner.run.choosing import SIFTING, measure_for_choice, measure_race
+from bench_runner.run.choosing import SCREENING, measure_for_choice, measure_race
 from bench_runner.run.options import Options
 from bench_runner.run.session import Race
 from format_bench.progress import watching
 from reports.analysis.recommendation.candidates import summary_of
+from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.preferences import STAGES, Preferences, parse_weights
 from reports.analysis.recommendation.race import contending, may_win
 from reports.analysis.recommendation.recommend import Recommendation, recommend
-from reports.analysis.recommendation.sifting import sifted
 from tests.selfbench.costs import Check, keep_runs, made_once, print_checks, steadiness
 
 DATA_SETS = (
@@ -82,7 +82,7 @@ def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[list[Run
 
 
 def _ask(folder: Path, request: Request, budget_s: float) -> None:
-    """Under each weighting what `recommend` measures, with the sifting of the first one."""
+    """Under each weighting what `recommend` measures, with the screening of the first one."""
     first = folder / "0"
     first.mkdir(parents=True)
     options, command = Options(fidelity=False), ["selfbench"]
@@ -98,12 +98,12 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             may_win=partial(_near, weightings=WEIGHTINGS[:1], chosen=may_win),
             contending=partial(_near, weightings=WEIGHTINGS[:1], chosen=contending),
         )
-        screening = read_run(first / SIFTING)
+        screening = read_run(first / SCREENING)
         for number, text in enumerate(WEIGHTINGS[1:], start=1):
             place = folder / str(number)
             place.mkdir()
             chosen = changed(request, formats=tuple(_near(screening, [text], may_win)))
-            # Its sifting would have taken as long.
+            # Its screening would have taken as long.
             same_budget = replace(options, budget_s=run.info.budget_s)
             race = Race(partial(_near, weightings=[text], chosen=contending), screening)
             measure_race(chosen, same_budget, place, command, watcher, race, TABLES)
@@ -157,7 +157,7 @@ def _of_halves(full: Run, weighting: str) -> Iterator[float]:
 def _asked(run: Run, weighting: str) -> Recommendation:
     wish = Preferences(weights=parse_weights(weighting, ()), accept=STAGES[-1])
     ((_, candidates),) = summary_of(run).questions.items()
-    kept, dropped = sifted(candidates, wish, 0)
+    kept, dropped = eligible(candidates, wish, 0)
     return recommend(kept, dropped, wish)
 
 

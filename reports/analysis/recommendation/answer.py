@@ -1,7 +1,4 @@
-"""A recommendation with all that is told of it, for people and for programs alike.
-
-It is filled by whoever asked, and shown by reports.text; nothing is judged here.
-"""
+"""A recommendation with all that is reported with it, for people and for programs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the user has now, beside what is recommended: how much slower, larger and hungrier it is.
+"""What the user has now, compared with what is recommended: how much slower and larger it is, how much more memory it
+needs.
 
-It is no candidate by that: it may lack what is needed, change the data, or be left out by a pattern. A pure function of
-figures by round; whose file it is, and which call reads it, others know.
+That does not make it a candidate: it may lack what is needed, change the data, or be left out by a pattern.
 """
 
 from __future__ import annotations

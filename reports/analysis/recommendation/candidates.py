@@ -1,7 +1,6 @@
 """The variants that a recommendation chooses from, with their figures by round, and why some of them drop out.
 
-All tracks of a run stand together here: a codec is part of the choice. Everything comes from stored samples; nothing is
-measured, and no format is known by name.
+All tracks of a run are together here: a codec is part of the choice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Needs that are measured, not labels: whether a part of a table costs a part of what all of it costs.
 
-A format whose take costs what reading all costs has no random access, whatever it declares. Where nothing was measured
-what is declared stands. A pure function of a candidate's figures: it knows no format by name.
+A format whose take costs what reading all costs has no random access, whatever it declares. If nothing was measured,
+what it declares counts.
 """
 
 from __future__ import annotations

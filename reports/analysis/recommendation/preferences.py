@@ -1,7 +1,4 @@
-"""What a user wants of a format: weights, needs and limits, parsed from the command line's words.
-
-This module knows neither samples nor formats.
-"""
+"""What a user wants of a format: weights, needs and limits, parsed from the command line's words."""
 
 from __future__ import annotations
 

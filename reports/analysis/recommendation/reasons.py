@@ -1,7 +1,6 @@
 """Why a variant wins: one sentence for each winner, from figures that are stored with its samples.
 
-The thesis gives each format its 'key advantage' in words; here the words are figures. This module knows no format by
-name and judges nothing: who wins is reports.analysis.recommendation.recommend's business.
+The thesis gives each format its 'key advantage' in words; here the words are figures.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     return "; ".join([*parts, *_file(candidate)])
 
 
-def _time(cell: CellSummary, verb: str, levelled_ns: float | None) -> str:
+def _time(cell: CellSummary, verb: str, ranked_ns: float | None) -> str:
     wall = cell.figures["wall_ns"].median
-    told = f"{verb} {number_text((levelled_ns or wall) / 1e6)} ms"
+    told = f"{verb} {number_text((ranked_ns or wall) / 1e6)} ms"
     if cell.raw_io_multiple is not None:
         told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
     shares = [

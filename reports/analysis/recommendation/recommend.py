@@ -2,8 +2,8 @@
 
 A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on who else is there,
 and a variant that is half as large and twice as slow at equal weights is as good. What a user does with a table is one
-of these figures: the time of all of it a day. Uncertainty comes from the rounds
-alone (bootstrap over rounds, ratios paired by round). A pure function of samples: it measures and prints nothing.
+of these figures: the time of all of it a day. Uncertainty comes from the rounds alone (bootstrap over rounds, ratios
+paired by round).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, medi
 from bench_runner.variants import Variant
 from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
 from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate
-from reports.analysis.recommendation.levelling import levelled
+from reports.analysis.recommendation.daily_time import time_a_day
 from reports.analysis.recommendation.preferences import USE, Preferences
-from reports.analysis.recommendation.using import time_a_day
+from reports.analysis.recommendation.round_effect import without_round_effect
 
 DRAWS = 4_000
 """Bootstrap draws: the standard error of a probability is at most 0.008."""
@@ -138,20 +138,20 @@ def recommend(
     preferences: Preferences,
     baseline: Candidate | None = None,
 ) -> Recommendation:
-    """Rank what `sifted` has kept, those that may be recommended by themselves. `baseline` is what the user has now; it
-    may be one of them."""
+    """Rank the eligible candidates, those that may be recommended by themselves. `baseline` is what the user has now;
+    it may be one of them."""
     with_baseline = {candidate.variant: candidate for candidate in kept}
     if baseline is not None and baseline.rounds:
         with_baseline.setdefault(baseline.variant, baseline)
-    level = {candidate.variant: candidate for candidate in _levelled([*with_baseline.values()], preferences)}
-    accepted = [level[candidate.variant] for candidate in kept if preferences.accepts(candidate.stage)]
-    others = [level[candidate.variant] for candidate in kept if not preferences.accepts(candidate.stage)]
+    corrected = {each.variant: each for each in _without_round_effects([*with_baseline.values()], preferences)}
+    accepted = [corrected[candidate.variant] for candidate in kept if preferences.accepts(candidate.stage)]
+    others = [corrected[candidate.variant] for candidate in kept if not preferences.accepts(candidate.stage)]
     figures = {candidate.variant: weighed(candidate, preferences) for candidate in accepted}
     ranked = _without_contradiction(
         _ranked(accepted, accepted, preferences, _probabilities(figures, weights(preferences)))
     )
     first = ranked[0].candidate if ranked else None
-    now = None if baseline is None else compared(level.get(baseline.variant, baseline), first, preferences)
+    now = None if baseline is None else compared(corrected.get(baseline.variant, baseline), first, preferences)
     return Recommendation(
         preferences=preferences,
         ranked=ranked,
@@ -225,10 +225,12 @@ def compared(candidate: Candidate, first: Candidate | None, preferences: Prefere
     )
 
 
-def _levelled(kept: Sequence[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Who has other rounds than the others is compared with them all the same. Sizes and memory know no slow rounds."""
+def _without_round_effects(kept: Sequence[Candidate], preferences: Preferences) -> list[Candidate]:
+    """Return the candidates with times that can be compared although they have other rounds. Sizes and memory do not
+    depend on how fast a round was."""
     names = dict.fromkeys((*WHOLE_TIMES, *preferences.operations, *map(OPENING.__add__, preferences.operations)))
-    by_time = {name: levelled({each.variant: each.figures.get(name, {}) for each in kept}) for name in names}
+    times = {name: {each.variant: each.figures.get(name, {}) for each in kept} for name in names}
+    by_time = {name: without_round_effect(figures) for name, figures in times.items()}
     return [
         replace(
             candidate,

@@ -58,14 +58,14 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(
     shape = json.loads(told)
     assert (shape["dataset"], shape["rows"]) == ("eq", 21000)
     assert code == (shape["recommended"] is None)
-    sifting, second = read_run(tmp_path / "out" / choosing.SIFTING), read_run(tmp_path / "out")
-    assert {(sample.rows, sample.round > 0) for sample in sifting.samples} == {(20_000, True)}
-    assert not [sample for sample in second.samples if sample.round == 0], "what sifted has a pilot round"
-    assert sifting.info.probe is None
+    screening, second = read_run(tmp_path / "out" / choosing.SCREENING), read_run(tmp_path / "out")
+    assert {(sample.rows, sample.round > 0) for sample in screening.samples} == {(20_000, True)}
+    assert not [sample for sample in second.samples if sample.round == 0], "what screened has a pilot round"
+    assert screening.info.probe is None
     assert second.info.probe is not None
     assert second.info.probe.error_bytes > 0
     named = {each["variant"] for each in (*shape["ranked"], *shape["not_accepted"], *shape["left_out"])}
-    assert {sample.variant for sample in sifting.samples if not sample.variant.startswith("raw-io")} == named
+    assert {sample.variant for sample in screening.samples if not sample.variant.startswith("raw-io")} == named
 
 
 def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     assert {variant for variant in first if variant.startswith("csv")} == {"csv[engine=pandas]"}
     assert second == {*winners, "csv[engine=pandas]"}, "what the user has now is compared to the end"
     assert races[0] is None
-    assert (races[1].sifting, races[1].contending(run)) == (run, ())
-    assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SIFTING)
+    assert (races[1].screening, races[1].contending(run)) == (run, ())
+    assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SCREENING)
     assert (counted.brief, counted.quick, folder) == (False, False, tmp_path)
     assert counted.budget_s is not None
     assert 60 < counted.budget_s < 120
@@ -161,12 +161,12 @@ def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
 ) -> None:
     """Ten times the rows, and a quarter of the two minutes. A block of calls takes all of them."""
     sample = make_sample(variant="csv[engine=pandas]", figures=figures)
-    sifted = replace(make_run(datasets=("eq",)), samples=(sample,))
+    screened = replace(make_run(datasets=("eq",)), samples=(sample,))
     seen: list[Any] = []
 
     def measured(plan: Any, request: Any, *rest: object) -> tuple[Any, bool]:
         seen.append((request.baseline, {chain.variant for chain in plan.chains if not chain.is_raw_io}))
-        return sifted, False
+        return screened, False
 
     monkeypatch.setattr(choosing, "measure", measured)
     choosing.measure_for_choice(
@@ -214,7 +214,7 @@ def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
     assert seen == [few, all_of_them]
 
 
-def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_few_rows_need_no_screening(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(choosing, "measure", lambda *given: (make_run(datasets=("eq",)), False))
     choosing.measure_for_choice(
         Request(datasets=("eq",), rows=20_000),
@@ -224,10 +224,10 @@ def test_few_rows_need_no_sifting(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
         kind=TABLES,
         budget_s=1,
-        may_win=lambda run: pytest.fail("nobody has to be sifted"),
+        may_win=lambda run: pytest.fail("nobody has to be screened"),
         contending=lambda run: (),
     )
-    assert not (tmp_path / choosing.SIFTING).exists()
+    assert not (tmp_path / choosing.SCREENING).exists()
 
 
 def test_what_the_recommended_format_cannot_do_comes_with_it(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,13 +175,13 @@ def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) ->
 
 
 def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
-    """But what the sifting has not whole is."""
+    """But what the screening has not whole is."""
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
-    sifting: Any = SimpleNamespace(samples=[*whole, *half])
-    predictions = pilot_round(session(Race(lambda run: (), sifting), rows=60_000))
+    screening: Any = SimpleNamespace(samples=[*whole, *half])
+    predictions = pilot_round(session(Race(lambda run: (), screening), rows=60_000))
     assert executed == [("csv", 0, 12_000), ("raw-io", 0, 12_000)]
-    # By a straight line from the sifting's 100 rows.
+    # By a straight line from the screening's 100 rows.
     assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
 
 
@@ -189,8 +189,8 @@ def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[st
     """Of a chain that has no read its save was verified by one all the same."""
     one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
     found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
-    sifting: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
-    race = session(Race(lambda run: (), sifting), rows=60_000)
+    screening: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
+    race = session(Race(lambda run: (), screening), rows=60_000)
     race.plan = SimpleNamespace(chains=[one])
     assert set(pilot_round(race)) == {one}
     assert executed == []

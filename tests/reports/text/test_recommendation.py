@@ -17,9 +17,9 @@ from bench_runner.results.statistics import Ratio
 from bench_runner.variants import Variant, variant_of
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, summary_of
+from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.recommend import recommend
-from reports.analysis.recommendation.sifting import sifted
 from reports.text.recommendation import _compared, show
 from reports.text.recommendation_json import as_json
 from tests.reports.analysis.recommendation.invented import candidate
@@ -246,7 +246,7 @@ def test_a_hint_where_only_younger_formats_satisfy(capsys: pytest.CaptureFixture
 def test_below_the_answer_all_is_shortened_and_all_of_it_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     ((question, candidates),) = summary_of(run).questions.items()
-    kept, dropped = sifted(candidates, Preferences(), 60_000_000)
+    kept, dropped = eligible(candidates, Preferences(), 60_000_000)
     answer = replace(answered(), question=question, found=recommend(kept, dropped, Preferences(), None))
     lines = printed(answer, capsys)
     below = lines[len(first_screen(lines)) :]

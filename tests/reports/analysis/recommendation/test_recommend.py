@@ -9,11 +9,11 @@ import pytest
 from bench_runner.results.records import Conditions, Failure
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import Candidate, Question, project_candidates, summary_of
-from reports.analysis.recommendation.levelling import levelled
+from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import recommend, weighed, weights
-from reports.analysis.recommendation.sifting import sifted
+from reports.analysis.recommendation.round_effect import without_round_effect
 from tests.reports.analysis.recommendation.invented import candidate, names
 from tests.reports.factory import make_run
 
@@ -103,10 +103,10 @@ def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
 
 def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
     figures = {"a": {1: 10.0, 2: 30.0}, "b": {1: 12.0, 2: 11.0}, "c": {}}
-    assert levelled(figures) == figures
+    assert without_round_effect(figures) == figures
     longer = {"a": {1: 10.0, 2: 20.0, 3: 20.0}, "b": {1: 12.0}}
     # Ratios within a round are not touched; the round in the middle keeps its speed.
-    free = levelled(longer)
+    free = without_round_effect(longer)
     assert free["b"][1] / free["a"][1] == pytest.approx(1.2)
     assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
 
@@ -157,7 +157,7 @@ def test_one_wrong_answer_in_seven_is_not_recommended(kind: str) -> None:
     quick, slow = candidate("quick", read=1, parts={"take": 1.0}), candidate("slow", read=9, parts={"take": 9.0})
     failed = Failure(kind=kind, reason="row 3 came back as None")
     quick.cells["read"].failures = (failed,)  # type: ignore[misc]
-    kept, dropped = sifted([quick, slow], Preferences(), 0)
+    kept, dropped = eligible([quick, slow], Preferences(), 0)
     assert [each.variant for each in kept] == ["slow"]
     assert dropped == [("quick", f"{kind}: row 3 came back as None")]
     quick.cells["read"].failures, quick.cells["take"].failures = (), (failed,)  # type: ignore[misc]
@@ -174,28 +174,29 @@ def test_a_round_that_was_too_slow_or_too_large_is_no_wrong_answer() -> None:
 
 def test_needs_drop_what_lacks_them_with_the_reason() -> None:
     able = candidate("a", capabilities=frozenset({"append"}))
-    kept, dropped = sifted([able, candidate("b"), candidate("c", capabilities=None)], Preferences(needs=("append",)), 0)
+    silent = candidate("c", capabilities=None)
+    kept, dropped = eligible([able, candidate("b"), silent], Preferences(needs=("append",)), 0)
     assert [each.variant for each in kept] == ["a"]
     assert dict(dropped) == {"b": "cannot: append", "c": "the run does not tell what it can do"}
 
 
 def test_memory_over_the_limit_drops_out() -> None:
-    kept, dropped = sifted([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=20 * 10**6)
+    kept, dropped = eligible([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=20 * 10**6)
     assert kept == []
     assert "0.07 GB" in dropped[0][1]
-    assert sifted([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=9 * 10**6)[1] == []
+    assert eligible([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=9 * 10**6)[1] == []
 
 
 def test_what_changes_the_data_drops_out_where_something_does_not() -> None:
     lossy = candidate("b", losses=("floats keep 10 decimals",))
-    kept, dropped = sifted([candidate("a"), lossy], Preferences(), 0)
+    kept, dropped = eligible([candidate("a"), lossy], Preferences(), 0)
     assert [each.variant for each in kept] == ["a"]
     assert dropped == [("b", "changes this data: floats keep 10 decimals")]
-    assert [each.variant for each in sifted([lossy], Preferences(), 0)[0]] == ["b"]
+    assert [each.variant for each in eligible([lossy], Preferences(), 0)[0]] == ["b"]
 
 
 def test_what_gives_something_else_is_never_ranked() -> None:
-    _, dropped = sifted([candidate("feather[engine=pyarrow,codec=none,mapped=true]")], Preferences(), 0)
+    _, dropped = eligible([candidate("feather[engine=pyarrow,codec=none,mapped=true]")], Preferences(), 0)
     assert "another kind of result" in dropped[0][1]
 
 
@@ -215,7 +216,7 @@ def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
 def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
     nothing = candidate("a", rounds=range(0))
     assert nothing.unknown
-    assert sifted([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
+    assert eligible([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
     assert not candidate("b").unknown
 
 
@@ -272,12 +273,12 @@ def test_of_whom_nobody_tells_nothing_is_claimed() -> None:
 def test_what_changes_the_data_stays_where_only_younger_formats_do_not() -> None:
     lossy, exact = candidate("a", losses=("dates become text",)), candidate("y", stage="young")
     also_lossy = candidate("z", stage="young", losses=("dates become text",))
-    kept, dropped = sifted([lossy, exact, also_lossy], Preferences(), 0)
+    kept, dropped = eligible([lossy, exact, also_lossy], Preferences(), 0)
     assert [each.variant for each in kept] == ["a", "y"]
     assert dropped == [("z", "changes this data: dates become text")]
-    kept, _ = sifted([lossy, exact, also_lossy], Preferences(accept="young"), 0)
+    kept, _ = eligible([lossy, exact, also_lossy], Preferences(accept="young"), 0)
     assert [each.variant for each in kept] == ["y"]
-    assert [each.variant for each in sifted([lossy, also_lossy], Preferences(), 0)[0]] == ["a", "z"]
+    assert [each.variant for each in eligible([lossy, also_lossy], Preferences(), 0)[0]] == ["a", "z"]
 
 
 # --- against what the user has now -------------------------------------------------------------------------------
@@ -331,7 +332,7 @@ def test_a_baseline_of_other_rounds_is_compared_all_the_same() -> None:
 def answer() -> Answer:
     run = make_run(datasets=("eq",), rounds=7)
     ((question, candidates),) = summary_of(run).questions.items()
-    kept, dropped = sifted(candidates, Preferences(), 60_000_000)
+    kept, dropped = eligible(candidates, Preferences(), 60_000_000)
     found = recommend(kept, dropped, Preferences(needs=("types",)))
     return Answer(question, found, ("a remark",), ("import x",), "x.save(df)", "df = x.read()")
 

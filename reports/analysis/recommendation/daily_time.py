@@ -1,7 +1,4 @@
-"""What a day of a user's uses takes: the times of what is done, each so many times, added up round by round.
-
-A pure function of figures by round. It knows neither how operations are spelled nor who is compared.
-"""
+"""What a day of a user's uses takes: the times of what is done, each as often as it is done, summed round by round."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Times freed from how fast the machine was in each round, so that few rounds and many stand beside each other.
+"""Removes from times how fast the machine was in each round, so that variants with few and with many rounds compare.
 
-Who left after five rounds was measured at another hour than who stayed for fifty: medians of their own rounds would
-compare the hours. The logarithm of a time is taken as what its variant makes it plus what its round does (an additive
-model of two ways, fitted by least squares), and what the round does is taken out. Ratios of one figure within a round
-do not change by that. A pure function of values by round.
+A variant that left after five rounds was measured at another hour than one that stayed for fifty: medians of their own
+rounds would compare the hours. The logarithm of a time is the effect of its variant plus that of its round (a two-way
+additive model, fitted by least squares), and the effect of the round is removed. Ratios of one figure within a round do
+not change.
 
-Median polish, which would be less disturbed by single slow samples, is no way to fit it: where most variants have left,
-each of them explains its early rounds by itself, and the first sweep stops at having corrected nothing.
+Median polish, which single slow samples disturb less, cannot fit it: after most variants have left, each of them
+explains its early rounds by itself, and the first sweep corrects nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from bench_runner.variants import Variant
 
 
-def levelled(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
-    """One figure, variant -> round -> value > 0, as if all rounds had been alike; untouched where all have the same
-    rounds, because then nobody gains by a fast one."""
+def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
+    """Return one figure, variant -> round -> value > 0, as if all rounds had been alike; unchanged if all have the same
+    rounds, because then none gains by a fast one."""
     taking_part = {variant: by_round for variant, by_round in figures.items() if by_round}
     if len({frozenset(by_round) for by_round in taking_part.values()}) <= 1:
         return {variant: dict(by_round) for variant, by_round in figures.items()}

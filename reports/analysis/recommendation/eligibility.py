@@ -1,7 +1,4 @@
-"""Which candidates satisfy what a user needs, and why the others drop out: before anything is ranked.
-
-It knows needs and limits, and no weights.
-"""
+"""Which candidates satisfy what a user needs, and why the others drop out, before anything is ranked."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import Preferences
 
 
-def sifted(
+def eligible(
     candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int, *, on_all_rows: bool = True
 ) -> tuple[list[Candidate], list[tuple[Variant, str]]]:
-    """The candidates that satisfy every need, and the others with the reason, in their order.
+    """Return the candidates that satisfy every need, and the others with the reason, in their order.
 
-    `held_bytes` is what the data take in memory: before a save they are in hand, beside its peak. Unless measured
-    `on_all_rows`, needs are not told by times: of few rows what is fixed is most of them. A variant that
-    changes this data drops out as long as another one does not; that one has to be recommendable, if the first is.
+    `held_bytes` is what the data take in memory: during a save they are held in addition to its peak. Unless measured
+    `on_all_rows`, times do not show whether a need is met: on few rows fixed costs dominate. A variant that changes
+    this data drops out if another one does not; that one has to be recommendable, if the first is.
     """
     kept: list[Candidate] = []
     dropped: list[tuple[Variant, str]] = []

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from reports.analysis.recommendation.candidates import Candidate
+from reports.analysis.recommendation.daily_time import read_whole, time_a_day, use_a_day
+from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.needs import MEASURED, MOST_OF_ALL, judged
 from reports.analysis.recommendation.preferences import USE, Preferences, Use
 from reports.analysis.recommendation.recommend import MOST_OF_TIED, recommend, weighed, weights
-from reports.analysis.recommendation.sifting import sifted
-from reports.analysis.recommendation.using import read_whole, time_a_day, use_a_day
 from tests.reports.analysis.recommendation.invented import candidate, names
 
 TAKE, APPEND = "take[rows=100,handle=kept]", "append[rows=1000]"
@@ -84,13 +84,13 @@ def test_who_has_no_figure_of_a_use_drops_out_with_the_reason() -> None:
     fails = candidate("fails", parts={TAKE: 1})
     fails = replace(fails, figures={name: v for name, v in fails.figures.items() if name != TAKE})
     fails.cells[TAKE].failures = (failed,)  # type: ignore[index,misc]
-    kept, dropped = sifted([own, lacks, cached, fails], by_use(OFTEN), 0)
+    kept, dropped = eligible([own, lacks, cached, fails], by_use(OFTEN), 0)
     assert [each.variant for each in kept] == ["own"]
     told = dict(dropped)
     assert told["lacks"] == "no figure of take 100 rows: not measured"
     assert told["fails"] == "no figure of take 100 rows: refused: no rows"
     assert "from its own memory" in told["cached"]
-    assert [each.variant for each in sifted([own, lacks, cached, fails], Preferences(), 0)[0]] == [
+    assert [each.variant for each in eligible([own, lacks, cached, fails], Preferences(), 0)[0]] == [
         *("own", "lacks", "cached", "fails")
     ], "whoever asks for saving and reading all loses none of them"
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_told_from_another_is_told_so_for_a_day_too() -> None:
 def needing(
     need: str, candidates: Iterable[Candidate], *, on_all_rows: bool = True
 ) -> tuple[list[str], dict[str, str]]:
-    kept, dropped = sifted(candidates, Preferences(needs=(need,)), 0, on_all_rows=on_all_rows)
+    kept, dropped = eligible(candidates, Preferences(needs=(need,)), 0, on_all_rows=on_all_rows)
     return [each.variant for each in kept], dict(dropped)
 
 

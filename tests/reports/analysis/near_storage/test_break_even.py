@@ -8,7 +8,7 @@ import pytest
 
 from bench_runner.results.records import Run, changed
 from bench_runner.results.statistics import summarise
-from reports.analysis.near_storage.paying import paying, sentences
+from reports.analysis.near_storage.break_even import break_evens, sentences
 from reports.analysis.near_storage.throughput import series_of
 from tests.reports import invented_near_storage as invented
 from tests.reports.invented_near_storage import FETCH, LINES, PARSED, V2, near_storage_run
@@ -33,7 +33,7 @@ def crossing(bytes_per_s: float) -> float:
 
 
 def test_at_the_bandwidth_of_a_network_the_measured_times_are_compared(run: Run) -> None:
-    found = {each.place: each for each in paying(summarise(run.samples), LINES["100mbit"])}
+    found = {each.place: each for each in break_evens(summarise(run.samples), LINES["100mbit"])}
     assert not found["clustered"].computed
     assert found["clustered"].way == "V2 (byte ranges)"
     assert found["clustered"].below is not None
@@ -57,27 +57,27 @@ def test_the_longest_time_is_the_lowest_rate(run: Run) -> None:
 @pytest.mark.parametrize("bytes_per_s", [3e6, 40e6, 400e6])
 def test_at_another_one_the_bytes_on_the_wire_are_added_to_loopback(run: Run, bytes_per_s: float) -> None:
     """Loopback's own bytes are in its times already: they are few."""
-    (found, _) = paying(summarise(run.samples), bytes_per_s)
+    (found, _) = break_evens(summarise(run.samples), bytes_per_s)
     assert found.computed
     assert found.below is not None
     assert found.below.median == pytest.approx(crossing(bytes_per_s), abs=5)
 
 
 def test_without_a_bandwidth_each_narrow_network_is_told(run: Run) -> None:
-    assert {each.over for each in paying(summarise(run.samples))} == {"loopback at 100 Mbit/s"}
+    assert {each.over for each in break_evens(summarise(run.samples))} == {"loopback at 100 Mbit/s"}
 
 
 def test_nothing_is_told_without_both_ways_or_without_a_network(run: Run) -> None:
     without = [sample for sample in run.samples if sample.variant != FETCH]
     local = [sample for sample in run.samples if not sample.conditions.network]
     for samples in (without, local, ()):
-        assert paying(summarise(samples), 3e6) == []
+        assert break_evens(summarise(samples), 3e6) == []
     of_lines = [sample for sample in run.samples if sample.conditions.network != "loopback"]
-    assert paying(summarise(of_lines), 3e6) == []
+    assert break_evens(summarise(of_lines), 3e6) == []
 
 
 def test_few_rounds_tell_nothing() -> None:
-    found = paying(summarise(near_storage_run(rounds=2).samples), LINES["100mbit"])
+    found = break_evens(summarise(near_storage_run(rounds=2).samples), LINES["100mbit"])
     assert all("too few rounds" in told for told in sentences(found))
     assert found
 
@@ -89,7 +89,7 @@ def test_where_fetching_is_always_faster_that_is_said(run: Run) -> None:
         else sample
         for sample in run.samples
     )
-    told = list(sentences(paying(summarise(replace(run, samples=slow).samples), LINES["100mbit"])))
+    told = list(sentences(break_evens(summarise(replace(run, samples=slow).samples), LINES["100mbit"])))
     assert all("at nothing that was measured" in each for each in told)
     assert told
 
@@ -101,7 +101,7 @@ def test_the_way_that_is_there_for_comparison_alone_is_never_the_one_that_is_nam
         else sample
         for sample in run.samples
     )
-    found = paying(summarise(fast), LINES["100mbit"])
+    found = break_evens(summarise(fast), LINES["100mbit"])
     assert {each.way for each in found} <= {"V2 (byte ranges)", "V1 (rows)"}
     assert found
 
@@ -109,4 +109,4 @@ def test_the_way_that_is_there_for_comparison_alone_is_never_the_one_that_is_nam
 def test_where_nothing_is_told_the_first_way_is_named_in_whatever_order_it_was_measured() -> None:
     samples = near_storage_run(rounds=2).samples
     for ordered in (samples, sorted(samples, key=lambda sample: sample.variant)):
-        assert {each.way for each in paying(summarise(ordered), LINES["100mbit"])} == {"V2 (byte ranges)"}
+        assert {each.way for each in break_evens(summarise(ordered), LINES["100mbit"])} == {"V2 (byte ranges)"}

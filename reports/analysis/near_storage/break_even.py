@@ -27,7 +27,7 @@ ByRound = Mapping[int, float]
 
 
 @dataclass(frozen=True)
-class Paying:
+class NearBreakEven:
     """What one way near the storage is against fetching, of queries that ask for parts of one stored table."""
 
     dataset: str
@@ -57,9 +57,9 @@ class Paying:
         )
 
 
-def paying(
+def break_evens(
     summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
-) -> list[Paying]:
+) -> list[NearBreakEven]:
     """For each stored table, place and line the way that beats fetching the furthest: at a bandwidth where one is
     given, else on each network that holds back. Empty where a run has not both on a network."""
     groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
@@ -69,7 +69,7 @@ def paying(
             continue
         rows = series.measured[0].cell.rows
         groups.setdefault((series.dataset, series.place, series.conditions, rows), []).append(series)
-    found: list[Paying] = []
+    found: list[NearBreakEven] = []
     for (dataset, place, conditions, rows), group in _asked(groups, bandwidth_bytes_per_s).items():
         fetching = next((series for series in group if is_fetching(series.variant)), None)
         near = [series for series in group if _is_advised(series.variant)]
@@ -92,7 +92,7 @@ def _is_advised(variant: Variant) -> bool:
     return is_near(variant) and not is_foil(variant) and "row_group_rows" not in variant.settings
 
 
-def sentences(found: Sequence[Paying]) -> Iterator[str]:
+def sentences(found: Sequence[NearBreakEven]) -> Iterator[str]:
     """Each in words, without a full stop."""
     for each in found:
         about = f"{each.dataset}, {each.rows:,} rows, {each.place}"
@@ -100,7 +100,7 @@ def sentences(found: Sequence[Paying]) -> Iterator[str]:
         yield f"{_told(each)} ({about}; {how})"
 
 
-def _told(each: Paying) -> str:
+def _told(each: NearBreakEven) -> str:
     named = f"over {each.over} reading near the storage by {each.way}"
     if not each.told.told:
         return f"{named} was measured in too few rounds to say from where on it beats fetching the files"
@@ -147,7 +147,7 @@ def _against(
     summaries: Mapping[Cell, CellSummary],
     line: float | None,
     about: tuple[str, int, str, str],
-) -> Paying | None:
+) -> NearBreakEven | None:
     percents = tuple(each.percent for each in near.measured if fetching.at(each.percent) is not None)
     points = []
     for percent in percents:
@@ -168,7 +168,7 @@ def _against(
     dataset, rows, place, over = about
     label = way_label(near.variant)
     below = change[0].at if single else None
-    return Paying(dataset, rows, place, label, near.variant, over, line is not None, percents, told, below)
+    return NearBreakEven(dataset, rows, place, label, near.variant, over, line is not None, percents, told, below)
 
 
 def _times(summary: CellSummary, line: float | None) -> ByRound:
@@ -180,5 +180,5 @@ def _times(summary: CellSummary, line: float | None) -> ByRound:
     return {number: walls[number] + wires[number] / line * 1e9 for number in walls.keys() & wires.keys()}
 
 
-def _reach(each: Paying) -> tuple[bool, float]:
+def _reach(each: NearBreakEven) -> tuple[bool, float]:
     return each.always, each.below.median if each.below is not None else -1.0
