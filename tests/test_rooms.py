@@ -5,6 +5,7 @@ and then held by every tracked file. The arrows are those of the design ('The ho
 """
 
 import ast
+import itertools
 import re
 import subprocess
 import warnings
@@ -285,7 +286,7 @@ def constants_unexplained(file: str, text: str) -> list[str]:
     body = parsed(text).body if room_of(file) == "bench_runner" else []
     return [
         f"{file}, line {node.lineno}: {ast.unparse(node.targets[0])} has no docstring that says what it decides"
-        for node, below in zip(body, [*body[1:], ast.Pass()], strict=True)
+        for node, below in itertools.pairwise([*body, ast.Pass()])
         if isinstance(node, ast.Assign)
         and all(
             isinstance(part, NUMBERS) and isinstance(getattr(part, "value", 0), int | float)

@@ -73,7 +73,7 @@ def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: l
     [
         ({"data": None, "datasets": "cell"}, "name them too: --data FILE"),
         ({"datasets": "cell"}, "leave --datasets out"),
-        ({"weights": {"take": 1}}, "is not done with documents\n  there are: fields, get"),
+        ({"weights": {"take": 1}}, "is not done with documents\n  there are: get, fields"),
         ({"uses": {"append[rows=10]": 1}}, "is not done with documents"),
         ({"needs": ("append",)}, "measured of tables alone"),
         ({"key": None, "weights": {"get": 1}}, "--key FIELD takes a JSON Lines file as documents"),

@@ -102,7 +102,7 @@ def test_csv_stands_for_what_the_user_has_where_nobody_knows() -> None:
 
 
 def test_the_users_own_format_is_told_by_the_run() -> None:
-    answer = recommend(stored=made(baseline=XML, data="/home/me/sales.xml"))
+    answer = recommend(stored=made(baseline=XML, data=Path("/home/me/sales.xml")))
     assert answer.found.baseline is not None
     assert (answer.found.baseline.candidate.variant, answer.yours) == (XML, True)
     assert answer.about == "eq", "a data set of ours has its own name"
