@@ -72,7 +72,7 @@ def stores_run(uses: int = 2) -> Run:
 def test_labels_of_two_lines_touch_neither_their_neighbours_nor_their_figures() -> None:
     lines = tuple((label, ("-0.00527 ± 0.001",) * 4) for label in (LONG, "V2", LONG, LONG, LONG.replace("V1", "V2")))
     table = Figures("the curve", "way", ("a", "b", "c", "d"), lines, ("a note below the last of them",))
-    drawn = list(pages._stacked(stores_run(), "curves", "", [table]))
+    drawn = list(pages.figures_pages(stores_run(), "curves", "", [table]))
     assert written_on(drawn).count("loopback at 1,000 Mbit/s") == 4
     assert not crowded(drawn)
 
@@ -80,7 +80,7 @@ def test_labels_of_two_lines_touch_neither_their_neighbours_nor_their_figures() 
 def test_heads_of_neighbours_have_room() -> None:
     heads = ("range of 0.1%, 1 field, by scan peak memory", "ingest, 50% updates, 2 indexes peak memory") * 4
     table = Figures("means", "format", heads, (("bson", ("1.00",) * 8), ("json", ("12.50",) * 8)), ())
-    assert not crowded(pages._stacked(stores_run(), "means", "", [table]))
+    assert not crowded(pages.figures_pages(stores_run(), "means", "", [table]))
 
 
 def test_values_stand_in_their_chart_behind_whiskers_of_any_length() -> None:
