@@ -57,7 +57,7 @@ _NOTE_WIDTH = 150
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
     """What each codec adds to its format without one."""
     figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", about(run, table))
-    codecs.draw(figure, table)
+    codecs.draw(figure, run, table)
     yield figure
 
 

@@ -54,10 +54,11 @@ class ReportError(Exception):
 
 
 def write_pdf(run: Run, path: Path) -> Path:
-    """Write the report and return its path. Raises ReportError without matplotlib, OSError when the disk
-    refuses."""
+    """Write the report and return its path. Raises ReportError without its libraries, OSError when the
+    disk refuses."""
     try:
         import matplotlib.backends.backend_pdf as backend
+        import vl_convert  # noqa: F401  # Charts need it.
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
         raise ReportError(f"the PDF report needs {error.name}; pip install -e '.[pdf]'") from None
