@@ -15,8 +15,8 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, summarise
 from bench_runner.suites.document_questions import NAMES
 from bench_runner.variants import Variant
-from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
-from reports.analysis.access.roofline import SHARES, figures_of
+from reports.analysis.access.loaders import WHOLE, has_loaders, loaders_of
+from reports.analysis.access.roofline import SHARES, roofline_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
@@ -196,7 +196,7 @@ def encodings(operation: str, role: Role = Role.TIME, *, cold: bool = False) -> 
 
 def roofline() -> str:
     """Which share of what the device gives each variant reaches of each size of values, and what it gives."""
-    found = [(run, table, list(figures_of(run, table))) for run, table in _with_runs(ENCODINGS, cold=True)]
+    found = [(run, table, list(roofline_of(run, table))) for run, table in _with_runs(ENCODINGS, cold=True)]
     if not found:
         return f"\n{_NOT_MEASURED.format('encodings --cache cold')}"
     shares: dict[tuple[str, str], dict[str, str]] = {}
@@ -271,22 +271,29 @@ def training(suite: str) -> str:
 
 
 def _orders(run: Run, table: Table) -> str:
-    orders = list(orders_of(run, table))
+    orders = list(loaders_of(run, table))
+    rounds = {
+        (run.info.operation(name).title, row.label): cell.rounds
+        for row in table.rows
+        for name, cell in row.cells.items()
+    }
     titles = [f"{order.title.rpartition(', ')[2]}, rows/s" for order in orders]
     lines = [f"| | {' | '.join([*titles, *WAITS])} |", f"|{' --- |' * (1 + len(titles) + len(WAITS))}"]
-    names = dict.fromkeys(loader.label for order in orders for loader in order.loaders)
-    for name in names:
-        found = [next((each for each in order.loaders if each.label == name), None) for order in orders]
-        cells = [_rate(each) if each else "-" for each in found]
-        waits = [found[0].texts[place] if found[0] else "-" for place in WAITS.values()]
+    for name in dict.fromkeys(label for order in orders for label, _ in order.lines):
+        found = [dict(order.lines).get(name) for order in orders]
+        cells = [
+            _rate(texts, rounds[order.title, name]) if texts else "-"
+            for order, texts in zip(orders, found, strict=True)
+        ]
+        waits = [found[0][place] if found[0] else "-" for place in WAITS.values()]
         lines.append(f"| {name} | {' | '.join([*cells, *waits])} |")
     return "\n".join([*lines, ""])
 
 
-def _rate(loader: Loader) -> str:
+def _rate(texts: Sequence[str], rounds: int) -> str:
     """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
-    rate, spread, share = loader.texts[0], loader.texts[1], loader.texts[-1]
-    few = f"{FEW}{loader.rounds}" if loader.rounds < FEWEST_ROUNDS else ""
+    rate, spread, share = texts[0], texts[1], texts[-1]
+    few = f"{FEW}{rounds}" if rounds < FEWEST_ROUNDS else ""
     return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))
 
 

@@ -58,20 +58,21 @@ def _place_for(run: Run) -> Path:
 
 
 def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
-    """Write what is wanted of one run into a folder; their paths. Raises RequestError without
-    matplotlib, OSError when the disk refuses."""
+    """Write what is wanted of one run into a folder; their paths. Raises RequestError if the PDF lacks a
+    library, OSError when the disk refuses."""
     from reports.pdf.report import write_pdf
     from reports.text.thesis_csv import write_csv
 
     if pdf:
-        check_matplotlib()
+        check_pdf()
     return [*([write_pdf(run, folder / "report.pdf")] if pdf else ()), *(write_csv(run, folder) if csv else ())]
 
 
-def check_matplotlib() -> None:
-    """Raises RequestError without it: a missing library is said before an hour of measuring, not after it."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise RequestError("the PDF needs matplotlib, not installed here: pip install -e '.[pdf]'")
+def check_pdf() -> None:
+    """Raise RequestError if a library of the PDF is missing: before an hour of measuring, not after it."""
+    for module, name in (("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")):
+        if importlib.util.find_spec(module) is None:
+            raise RequestError(f"the PDF needs {name}, not installed here: pip install -e '.[pdf]'")
 
 
 def _site(runs: Sequence[Run], folder: Path) -> Path:

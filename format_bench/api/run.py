@@ -18,7 +18,7 @@ from bench_runner.run.options import QUICK_BUDGET_S, Options
 from bench_runner.run.watcher import Watcher
 from format_bench.api.own_table import takes_tables
 from format_bench.api.planning import planned, run_length
-from format_bench.api.report import check_matplotlib, files_of
+from format_bench.api.report import check_pdf, files_of
 from format_bench.api.request import (
     RESULTS,
     RequestFields,
@@ -135,7 +135,7 @@ def run(
         began_ns=began_ns,
     )
     if report:
-        check_matplotlib()
+        check_pdf()
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
     # Of a run that goes on nobody knows how much is left of it.

@@ -1,30 +1,32 @@
 """What a report consists of: one list of sections, from which terminal, PDF and site are all made.
 
-A new section is an entry here and a renderer in each output; an output that does not show one says where it is shown,
-or why not. This module knows when a section has something to say, and nothing of how it looks.
+A section that consists of figures is a row here and nothing else: each output has one renderer for all of them. Any
+other section has a renderer in each output; an output that does not show it says where it is shown, or why not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import CellSummary, summarise
 from reports.analysis import engines
-from reports.analysis.access.handles import has_handles
-from reports.analysis.access.loaders import has_loaders
-from reports.analysis.access.roofline import has_roofline
+from reports.analysis.access.handles import handles_of, has_handles
+from reports.analysis.access.loaders import has_loaders, loaders_of
+from reports.analysis.access.roofline import has_roofline, roofline_of
 from reports.analysis.access.uses import has_uses
 from reports.analysis.codecs import has_codecs
-from reports.analysis.cold_start import ColdStarts, cold_starts
-from reports.analysis.documents.stores import has_documents
+from reports.analysis.cold_start import cold_starts
+from reports.analysis.documents.stores import documents_of, has_documents
 from reports.analysis.fidelity import Matrix, matrices
+from reports.analysis.figures import Figures
 from reports.analysis.means import Means, means_of
-from reports.analysis.near_storage.beside import has_near_storage
+from reports.analysis.near_storage.beside import has_near_storage, near_storage_of
 from reports.analysis.near_storage.charts import throughput_charts
-from reports.analysis.near_storage.curves import has_curves
+from reports.analysis.near_storage.curves import curves_of, has_curves
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
@@ -74,9 +76,9 @@ class Contents:
         return tuple(matrices(self.run))
 
     @cached_property
-    def cold_starts(self) -> ColdStarts:
+    def cold_starts(self) -> tuple[Figures, ...]:
         """What each variant costs before its first call has returned."""
-        return cold_starts(self.run)
+        return tuple(cold_starts(self.run))
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
@@ -86,65 +88,95 @@ class Contents:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report under its title: about one table or, where `of_table` is None, about the whole run."""
+    """One part of a report under its title."""
 
     name: str
     title: str
-    of_table: Callable[[Table], bool] | None = None
+
+    @property
+    def short_title(self) -> str:
+        """The title up to its first colon or comma."""
+        return re.split("[:,]", self.title)[0]
+
+
+@dataclass(frozen=True)
+class TableSection(Section):
+    """A section about one table."""
+
+    shown: Callable[[Table], bool]
     """Whether a table has something to say in it."""
-    of_run: Callable[[Contents], bool] | None = None
-    """Whether a run has."""
+    figures: Callable[[Run, Table], Iterable[Figures]] | None = None
+    """All that it consists of; None where each output has a renderer for it."""
+
+
+@dataclass(frozen=True)
+class RunSection(Section):
+    """A section about a whole run."""
+
+    shown: Callable[[Contents], bool]
+    """Whether a run has something to say in it."""
+    figures: Callable[[Contents], Iterable[Figures]] | None = None
+    """All that it consists of; None where each output has a renderer for it."""
     leads: bool = False
     """Whether it stands before the tables, where pages are read from the top: it answers the suite's question."""
 
 
 TABLE_SECTIONS = (
-    Section("tables", "times, size and memory", of_table=lambda table: True),
-    Section("further operations", "further operations", of_table=lambda table: bool(table.columns.further)),
-    Section("loaders", "training loops: rows a second, and how shuffled", of_table=has_loaders),
-    Section("uses", "which format for which use", of_table=has_uses),
-    Section("handles", "copies that stay open: opening, the first call, and those after it", of_table=has_handles),
-    Section("roofline", "how near to the device, and how much is read for what is given", of_table=has_roofline),
-    Section(
+    TableSection("tables", "times, size and memory", lambda table: True),
+    TableSection("further operations", "further operations", lambda table: bool(table.columns.further)),
+    TableSection("loaders", "training loops: rows a second, and how shuffled", has_loaders, figures=loaders_of),
+    TableSection("uses", "which format for which use", has_uses),
+    TableSection(
+        "handles",
+        "copies that stay open: opening, the first call, and those after it",
+        has_handles,
+        figures=handles_of,
+    ),
+    TableSection(
+        "roofline",
+        "how near to the device, and how much is read for what is given",
+        has_roofline,
+        figures=roofline_of,
+    ),
+    TableSection(
         "near storage",
         "near the storage: techniques, services, the wire, metadata and row groups",
-        of_table=has_near_storage,
+        has_near_storage,
+        figures=near_storage_of,
     ),
-    Section("documents", "documents: ingestion, merges, indexes", of_table=has_documents),
-    Section("codecs", "what each codec adds to its format without one", of_table=has_codecs),
-    Section("calls", "how much is the format, and how much is the call", of_table=engines.has_calls),
+    TableSection("documents", "documents: ingestion, merges, indexes", has_documents, figures=documents_of),
+    TableSection("codecs", "what each codec adds to its format without one", has_codecs),
+    TableSection("calls", "how much is the format, and how much is the call", engines.has_calls),
 )
 """Shown for each table, in this order."""
 RUN_SECTIONS = (
-    Section(
+    RunSection(
         "throughput",
         "throughput over the share of row groups: bytes of the whole stored copy over the time of a query",
-        of_run=lambda contents: bool(contents.throughput_lines),
+        lambda contents: bool(contents.throughput_lines),
         leads=True,
     ),
-    Section(
+    RunSection(
         "curves",
         "throughput as a function of selectivity, and how often a month all could be read",
-        of_run=lambda contents: has_curves(contents.throughput),
+        lambda contents: has_curves(contents.throughput),
+        figures=lambda contents: curves_of(contents.throughput),
         leads=True,
     ),
-    Section("lines", "over one parameter, and where the winner changes", of_run=lambda contents: bool(contents.lines)),
-    Section("means", "how many times the best, geometric mean", of_run=lambda contents: bool(contents.means)),
-    Section("fidelity", "what comes back", of_run=lambda contents: bool(contents.matrices)),
-    Section(
+    RunSection("lines", "over one parameter, and where the winner changes", lambda contents: bool(contents.lines)),
+    RunSection("means", "how many times the best, geometric mean", lambda contents: bool(contents.means)),
+    RunSection("fidelity", "what comes back", lambda contents: bool(contents.matrices)),
+    RunSection(
         "cold start",
         "cold start, and in no figure above: loading the libraries, then the first call on few rows or images",
-        of_run=lambda contents: bool(contents.cold_starts.rows),
+        lambda contents: bool(contents.cold_starts),
+        figures=lambda contents: contents.cold_starts,
     ),
-    Section("legend", "how to read the figures", of_run=lambda contents: bool(contents.tables)),
-    Section(
-        "remarks",
-        "what to be careful of",
-        of_run=lambda contents: bool(contents.remarks) or not contents.tables,
-    ),
+    RunSection("legend", "how to read the figures", lambda contents: bool(contents.tables)),
+    RunSection("remarks", "what to be careful of", lambda contents: bool(contents.remarks) or not contents.tables),
 )
 """Shown once, behind all tables."""
-SECTIONS = (*TABLE_SECTIONS, *RUN_SECTIONS)
+SECTIONS: tuple[Section, ...] = (*TABLE_SECTIONS, *RUN_SECTIONS)
 TITLES = {section.name: section.title for section in SECTIONS}
 
 
@@ -155,11 +187,11 @@ class Elsewhere:
     reason: str
 
 
-def sections_of(table: Table) -> list[Section]:
+def sections_of(table: Table) -> list[TableSection]:
     """The sections that a table has something to say in."""
-    return [section for section in TABLE_SECTIONS if section.of_table and section.of_table(table)]
+    return [section for section in TABLE_SECTIONS if section.shown(table)]
 
 
-def sections_of_run(contents: Contents) -> list[Section]:
+def sections_of_run(contents: Contents) -> list[RunSection]:
     """The sections about the whole run that have something to say."""
-    return [section for section in RUN_SECTIONS if section.of_run and section.of_run(contents)]
+    return [section for section in RUN_SECTIONS if section.shown(contents)]

@@ -2,7 +2,7 @@
 
 They differ from that figure where it misleads: bars carry their intervals and values, the axis is logarithmic where
 values span more than a decade, and the colour tells the ratio to the best, not to the mean, which one slow format
-spoils. It knows nothing of the other pages.
+spoils.
 """
 
 from __future__ import annotations
@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from bench_runner.variants import OperationName, Variant
-from reports.analysis.bands import BANDS, band_of
+from reports.analysis.bands import BANDS
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
 from reports.analysis.sections import TITLES
-from reports.analysis.tables import Row, Table, amount_text, unit_of, value_text
-from reports.analysis.units import Unit
-from reports.analysis.words import CACHED, FALLBACK, fallback_mark, titles, why_none
-from reports.pdf.page import FAINT, above_foot, in_two_lines, new_page, spaced
+from reports.analysis.tables import Row, Table, amount_text
+from reports.analysis.words import CACHED, FALLBACK, titles
+from reports.pdf.page import above_foot, in_two_lines, new_page, spaced
+from reports.pdf.printed import APART_COLOUR, bars_spec, view_of
+from reports.pdf.scene import draw_chart
+from reports.site.charts import bars_of
+from reports.site.views import RowView, TableView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
+    from matplotlib.transforms import Bbox
 
 MOST_ROWS = 20
 """Variants that fit on one page; further ones go to a second page of the same table."""
@@ -43,7 +47,8 @@ NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
 FEW_ROWS = 13
 """Up to so many rows two lines of a name may be as large as here, and else as small."""
 _NAME_POINTS, _TWO_LINES_POINTS, _SMALL_POINTS = 6.8, 5.8, 4.8
-_APART_COLOUR = "#d9d9d9"
+VALUE_WIDTH = 0.085
+"""Of the page, for the values behind the bars."""
 
 
 def table_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -106,29 +111,16 @@ def _page(
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
     figure = new_page(run, title, below)
-    names = short_labels(row.variant for row in table.rows)
+    view = view_of(run, table)
+    shown = {row.row: row for row in view.rows}
     bottom = above_foot(run, 0.09) + 0.015
     grid = figure.add_gridspec(3, 2, left=0.20, right=0.965, top=0.905, bottom=bottom, hspace=0.24, wspace=0.10)
     for (down, across), column in charts.items():
-        axes = figure.add_subplot(grid[down, across])
-        _chart(axes, table, rows, column)
-        _name_rows(axes, [names[row.variant] for row in rows], across == 0)
+        place = grid[down, across].get_position(figure)
+        _chart(figure, place, view, [shown[row] for row in rows], column, labelled=across == 0)
     operations = tuple(dict.fromkeys(column.operation for column in charts.values()))
     _explain(figure.add_subplot(grid[explained]), run, table, told, operations)
     return figure
-
-
-def _name_rows(axes: Axes, names: Sequence[str], shown: bool) -> None:
-    """Labels beside the left chart of a line; long ones take two lines of smaller type, the smaller the longer."""
-    axes.set_yticks(range(len(names)))
-    labels = [row_name(name) for name in names]
-    axes.set_yticklabels(labels if shown else [""] * len(names))
-    axes.tick_params(axis="y", length=0)
-    usual = _TWO_LINES_POINTS if len(names) <= FEW_ROWS else _SMALL_POINTS
-    for tick in axes.get_yticklabels():
-        lines = tick.get_text().splitlines()
-        widest = max(map(len, lines), default=1)
-        tick.set_fontsize(min(_NAME_POINTS if len(lines) < 2 else usual, _NAME_POINTS * NAME_LETTERS / widest))
 
 
 def row_name(name: str) -> str:
@@ -136,126 +128,31 @@ def row_name(name: str) -> str:
     return in_two_lines(spaced(name), LONG_NAME_LETTERS)
 
 
-def _chart(axes: Axes, table: Table, rows: Sequence[Row], column: Column) -> None:
-    unit = unit_of(table, column)
-    values = {row.variant: _value(table, row, column, unit) for row in rows}
-    yardstick = next((row.interval(column) for row in table.rows if row.variant.is_raw_io), None)
-    present = [value for value in values.values() if value > 0]
-    drawn = yardstick is not None and yardstick.median > 0 and not column.is_memory
-    compared = [*present, yardstick.median / unit.scale] if yardstick and drawn else present
-    logarithmic = bool(compared) and max(compared) > 10 * min(compared)
-    reaches = [_reach(table, row, column, unit) for row in rows if values[row.variant] > 0]
-    _set_axis(axes, [*compared, *reaches], logarithmic)
-    for place, row in enumerate(rows):
-        _bar(axes, place, table, row, column, unit)
-    if yardstick and drawn:
-        axes.axvline(yardstick.median / unit.scale, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=3)
-    axes.set_ylim(max(len(rows), FEWEST_ROWS) - 0.4, -0.6)
-    scale = ", logarithmic" if logarithmic else ""
-    title = f"{column.title} ({unit.name}{scale})"
+def _points(label: str, rows: int) -> float:
+    """The size of a label that fits beside its bar, one of so many; two lines are of smaller type, the smaller the
+    longer."""
+    lines = label.splitlines()
+    usual = _NAME_POINTS if len(lines) < 2 else _TWO_LINES_POINTS if rows <= FEW_ROWS else _SMALL_POINTS
+    return min(usual, _NAME_POINTS * NAME_LETTERS / max(map(len, lines)))
+
+
+def _chart(
+    figure: Figure, place: Bbox, view: TableView, rows: Sequence[RowView], column: Column, *, labelled: bool
+) -> None:
+    chart = bars_of(view, column, rows)
+    for row in chart["rows"]:
+        row["label"] = row_name(row["label"])
+    points = {row["label"]: _points(row["label"], len(rows)) for row in chart["rows"]}
+    width, height = place.width - VALUE_WIDTH, place.height * min(len(rows) / FEWEST_ROWS, 1)
+    spec = bars_spec(chart, labelled=labelled, points=points)
+    axes = draw_chart(figure, spec, place.x0, place.y1, width, height)
+    title = f"{column.title} ({chart['unit']}{', logarithmic' if chart['wide'] else ''})"
     axes.set_title(title, fontsize=title_points(title), fontweight="bold", loc="left", pad=4)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", color="#eeeeee", linewidth=0.6, zorder=0)
-    axes.set_axisbelow(True)
-    axes.tick_params(axis="x", labelsize=6, colors=FAINT)
 
 
 def title_points(title: str) -> float:
     """The size of a chart's title with which it ends where its chart does."""
     return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
-
-
-def _value(table: Table, row: Row, column: Column, unit: Unit) -> float:
-    interval = row.interval(column)
-    if interval is None:
-        return 0.0
-    return max(interval.median, table.least_bytes if column.is_memory else 0) / unit.scale
-
-
-def _reach(table: Table, row: Row, column: Column, unit: Unit) -> float:
-    """Where a bar ends with its whisker, behind which its value stands; a bar that cannot be told has no whisker."""
-    value = _value(table, row, column, unit)
-    interval = row.interval(column)
-    if interval is None or (column.is_memory and interval.median < table.least_bytes):
-        return value
-    return max(value, interval.spread[1] / unit.scale)
-
-
-def _set_axis(axes: Axes, values: Sequence[float], logarithmic: bool) -> None:
-    """Leave room on the right for the value labels."""
-    from matplotlib.ticker import FuncFormatter
-
-    if not values:
-        axes.set_xlim(0, 1)
-        axes.set_xticks([])
-        return
-    if not logarithmic:
-        axes.set_xlim(0, max(values) * 1.28)
-        return
-    low, high = min(values) / 2, max(values)
-    axes.set_xscale("log")
-    axes.set_xlim(low, high * (high / low) ** 0.32)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
-    axes.minorticks_off()
-
-
-def _tick(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
-
-
-def _bar(axes: Axes, place: int, table: Table, row: Row, column: Column, unit: Unit) -> None:
-    interval = row.interval(column)
-    if interval is None:
-        axes.text(
-            0.01,
-            place,
-            why_none(row, column),
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            fontsize=6,
-            color=FAINT,
-            style="italic",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-            zorder=5,
-        )
-        return
-    value = _value(table, row, column, unit)
-    left = axes.get_xlim()[0]
-    unseen = column.is_memory and interval.median < table.least_bytes
-    hatch = "////" if row.variant.is_apart or fallback_mark(row, column) else None
-    axes.barh(
-        place,
-        value - left,
-        left=left,
-        height=0.72,
-        color=_colour(table, row, column),
-        hatch=hatch,
-        edgecolor="white",
-        linewidth=0,
-        alpha=0.4 if unseen else 1,
-        zorder=2,
-    )
-    ends = [end / unit.scale for end in interval.spread]
-    if not unseen and ends[1] > ends[0]:
-        axes.plot(ends, [place, place], color="black", linewidth=1.0, zorder=4, solid_capstyle="butt")
-        axes.plot(ends, [place, place], color="black", marker="|", markersize=4.5, linewidth=0, zorder=4)
-    text = value_text(table, row, column, unit) or ""
-    marks = table.mark(column, row.variant).replace("=", " =") + fallback_mark(row, column)
-    axes.annotate(
-        text + marks,
-        (_reach(table, row, column, unit), place),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center_baseline",
-        fontsize=6.5,
-        zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-    )
-
-
-def _colour(table: Table, row: Row, column: Column) -> str:
-    ratio = table.ranks(column).get(row.variant)
-    return _APART_COLOUR if ratio is None else BANDS[band_of(ratio)][1]
 
 
 def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> None:
@@ -267,11 +164,11 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
     if table.few_rounds:
         patches[0].set_label("the lowest (no verdict)")
     if any(row.variant.is_apart for row in rows):
-        patches.append(_hatched("not ranked: another result"))
+        patches.append(_apart("not ranked: another result"))
     if any(row.fallback(name) for row in rows for name in operations):
-        patches.append(_hatched(f"not ranked: {FALLBACK} reads everything, then selects"))
+        patches.append(_apart(f"not ranked: {FALLBACK} reads everything, then selects"))
     if any(row.cached(name) for row in rows for name in operations):
-        patches.append(_hatched(f"not ranked: {CACHED} from the library's own memory"))
+        patches.append(_apart(f"not ranked: {CACHED} from the library's own memory"))
     axes.legend(
         handles=patches,
         loc="upper left",
@@ -292,10 +189,10 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
     axes.text(0, 0.60, "\n".join(lines), fontsize=6.2, va="top", linespacing=1.35, transform=axes.transAxes)
 
 
-def _hatched(meaning: str) -> Patch:
+def _apart(meaning: str) -> Patch:
     from matplotlib.patches import Patch
 
-    return Patch(facecolor=_APART_COLOUR, hatch="////", edgecolor="white", label=meaning)
+    return Patch(facecolor=APART_COLOUR, label=meaning)
 
 
 def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> list[str]:

@@ -8,89 +8,40 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from reports.analysis.codecs import break_even_text, codec_effects, frontier, point, signed_text
-from reports.analysis.columns import READ_TIME, SAVE_TIME, Column
-from reports.analysis.tables import Row, Table, unit_for
-from reports.analysis.units import MEGABYTES
+from bench_runner.results.records import Run
+from reports.analysis.codecs import break_even_text, codec_effects, frontier, signed_text
+from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.tables import Table, unit_for
+from reports.pdf.printed import scatter_spec, view_of
+from reports.pdf.scene import draw_chart
+from reports.site.charts import scatter_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#08306b", "#b35806", "#2f7fbc", "#fdb863", "#5e3c99", "#7f7f7f", "#1b7837", "#c51b7d", "#000000")
-_MARKERS = "osD^vP*Xh<>"
+_LEFTS, _TOP, _WIDTH, _HEIGHT = (0.085, 0.57), 0.895, 0.33, 0.25
+"""Where the charts stand, as shares of the page; the legend of each is to its right."""
 LINE_CHARACTERS = 72
 MOST_NAME_LINES = 4
 MOST_LINES = 34
 """Codecs that fit in the page's table; the terminal shows all."""
 
 
-def draw(figure: Figure, table: Table) -> None:
+def draw(figure: Figure, run: Run, table: Table) -> None:
     """Two charts, reading and saving against size, above the table of what each codec adds."""
-    names = list(dict.fromkeys(row.variant.format_name for row in table.rows if not row.variant.is_raw_io))
-    grid = figure.add_gridspec(1, 2, left=0.085, right=0.965, top=0.895, bottom=0.645, wspace=0.22)
-    for place, column in enumerate((READ_TIME, SAVE_TIME)):
-        axes = figure.add_subplot(grid[0, place])
-        _chart(axes, table, column, names)
-        _name_frontier(figure, axes, table, column)
-    _table(figure, table)
-
-
-def _chart(axes: Axes, table: Table, time: Column, names: list[str]) -> None:
-    unit = unit_for(table, "wall_ns")
-    drawn: set[str] = set()
-    reach: list[tuple[float, float]] = []
-    for row in table.rows:
-        place_of = _point(row, time, unit.scale)
-        if place_of is None:
+    view = view_of(run, table)
+    for left, column in zip(_LEFTS, (READ_TIME, SAVE_TIME), strict=True):
+        if not frontier(table, column):
             continue
-        name = row.variant.format_name
-        place = names.index(name)
-        axes.plot(
-            *place_of,
-            marker=_MARKERS[place % len(_MARKERS)],
-            color=_COLOURS[place % len(_COLOURS)],
-            linestyle="none",
-            markersize=5,
-            label=name if name not in drawn else None,
-            zorder=3,
-        )
-        drawn.add(name)
-        reach.append(place_of)
-    best = [_point(row, time, unit.scale) for row in frontier(table, time)]
-    corners = [corner for corner in best if corner is not None]
-    if corners:
-        axes.step(*zip(*corners, strict=True), where="post", color="#777777", linewidth=0.9, zorder=2)
-    for number, corner in enumerate(corners, 1):
-        # A number: names would lie over each other where points are near.
-        axes.annotate(str(number), corner, xytext=(4, 4), textcoords="offset points", fontsize=6, fontweight="bold")
-    for values, scale in zip(zip(*reach, strict=True), (axes.set_xscale, axes.set_yscale), strict=False):
-        if max(values) > 10 * min(values) > 0:
-            scale("log")
-    axes.margins(0.12)
-    axes.set_xlabel("size (MB)", fontsize=7)
-    axes.set_ylabel(f"{time.title} ({unit.name})", fontsize=7)
-    axes.set_title(f"size against {time.title}, with the Pareto frontier", fontsize=8.5, fontweight="bold", loc="left")
-    axes.tick_params(labelsize=6)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#eeeeee", linewidth=0.6, zorder=0)
-    if drawn:
-        axes.legend(fontsize=6, frameon=False, loc="best")
-
-
-def _name_frontier(figure: Figure, axes: Axes, table: Table, time: Column) -> None:
-    """Which variants the numbers on the frontier are, below their chart."""
-    names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, time)]
-    # With spaces at which no line is broken, so that a number stays with its name.
-    told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))
-    place = axes.get_position()
-    lines = textwrap.wrap(told, LINE_CHARACTERS, break_on_hyphens=False)[:MOST_NAME_LINES]
-    figure.text(place.x0, place.y0 - 0.032, "\n".join(lines), fontsize=6, va="top", linespacing=1.35)
-
-
-def _point(row: Row, time: Column, scale: float) -> tuple[float, float] | None:
-    found = point(row, time)
-    return None if found is None else (found[0] / MEGABYTES.scale, found[1] / scale)
+        axes = draw_chart(figure, scatter_spec(scatter_of(view, column)), left, _TOP, _WIDTH, _HEIGHT)
+        title = f"size against {column.title}, with the Pareto frontier"
+        axes.set_title(title, fontsize=8.5, fontweight="bold", loc="left")
+        names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, column)]
+        # With spaces at which no line is broken, so that a number stays with its name.
+        told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))
+        lines = textwrap.wrap(told, LINE_CHARACTERS, break_on_hyphens=False)[:MOST_NAME_LINES]
+        figure.text(left, _TOP - _HEIGHT - 0.032, "\n".join(lines), fontsize=6, va="top", linespacing=1.35)
+    _table(figure, table)
 
 
 def _table(figure: Figure, table: Table) -> None:

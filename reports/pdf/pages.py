@@ -1,4 +1,4 @@
-"""The PDF's pages of text: codecs, calls, means over data sets, cold starts, remarks.
+"""The PDF's pages of text: figures, codecs, calls, means over data sets, remarks.
 
 What they say is in reports.analysis; here it is put on pages.
 """
@@ -7,28 +7,34 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from reports.analysis import engines
-from reports.analysis.access.handles import handles_of
-from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
-from reports.analysis.access.roofline import figures_of
 from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.documents.stores import documents_of
 from reports.analysis.figures import Figures
 from reports.analysis.labels import short_labels
-from reports.analysis.near_storage.beside import near_storage_of
-from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents
 from reports.analysis.tables import Table, amount_text
 from reports.analysis.words import WHOSE_CHOICES
 from reports.pdf import codecs
-from reports.pdf.page import FAINT, FURTHER_LINE, LINE_HEIGHT, MOST_LINES, TOP, draw_lines, lines_of, new_page, spaced
+from reports.pdf.page import (
+    FAINT,
+    FURTHER_LINE,
+    LABEL_LETTERS,
+    LINE_HEIGHT,
+    MOST_LINES,
+    TOP,
+    draw_lines,
+    lines_of,
+    new_page,
+    spaced,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,14 +56,14 @@ _NOTE_WIDTH = 150
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
     """What each codec adds to its format without one."""
-    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", _about(run, table))
-    codecs.draw(figure, table)
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", about(run, table))
+    codecs.draw(figure, run, table)
     yield figure
 
 
 def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
     """The fastest and the slowest call of each format."""
-    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['calls']}", _about(run, table))
+    figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['calls']}", about(run, table))
     lines: list[tuple[str, ...]] = [("", *engines.HEADERS)]
     for column in (SAVE_TIME, READ_TIME):
         found = engines.calls_of(table, column)
@@ -81,7 +87,7 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
             yield figure
             figure = None
         if figure is None:
-            figure, used = new_page(run, title, _about(run, table)), 3
+            figure, used = new_page(run, title, about(run, table)), 3
             figure.text(0.05, TOP, USES_MEANING, fontsize=8, va="top")
             draw_lines(figure, [_USE_HEADERS], _USE_LEFTS, numbers=False, start=2)
         texts = ["\n".join(cell) for cell in cells]
@@ -91,43 +97,12 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
         yield figure
 
 
-def handles_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Opening, the first call, the others, and how many a second."""
-    title = f"{table.suite}: {table.dataset}, {TITLES['handles'].partition(':')[0]}"
-    yield from _stacked(run, title, _about(run, table), list(handles_of(run, table)))
-
-
-def roofline_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """What the device gives, shares of it, and bytes read for each byte given."""
-    title = f"{table.suite}: {table.dataset}, {TITLES['roofline'].partition(',')[0]}"
-    yield from _stacked(run, title, _about(run, table), list(figures_of(run, table)))
-
-
-def near_storage_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Technique by technique, what services take, the wire, metadata, row groups."""
-    title = f"{table.suite}: {table.dataset}, {TITLES['near storage'].partition(':')[0]}"
-    yield from _stacked(run, title, _about(run, table), list(near_storage_of(run, table)))
-
-
-def documents_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """How fast documents are taken, and ranges."""
-    title = f"{table.suite}: {table.dataset}, {TITLES['documents'].partition(':')[2].strip()}"
-    yield from _stacked(run, title, _about(run, table), list(documents_of(run, table)))
-
-
-def curves_pages(contents: Contents) -> Iterator[Figure]:
-    """Parameters, how far the curves are off, and the rates of retrieval."""
-    first = contents.throughput[0].measured[0].cell
-    title = f"{first.suite}: {TITLES['curves'].partition(',')[0]}"
-    yield from _stacked(contents.run, title, f"machine {first.machine}", list(curves_of(contents.throughput)))
-
-
-def _stacked(run: Run, title: str, below: str, found: Sequence[Figures]) -> Iterator[Figure]:
-    """Tables below one another, each with its title and its notes, as many on a page as fit. Wide ones come part by
-    part, and what is longer than a page goes on on the next."""
+def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) -> Iterator[Figure]:
+    """Yield pages of figures below one another, each with its title and its notes, as many on a page as fit. Wide ones
+    are split into parts, and those longer than a page continue on the next."""
     figure, used = new_page(run, title, below), 0
     for each in found:
-        for part in _parts(each):
+        for part in _parts(_with_spread(each)):
             high, notes = part.high, part.notes
             if used and used + 2 + high + len(part.lines) + len(notes) > MOST_LINES:
                 yield figure
@@ -135,7 +110,7 @@ def _stacked(run: Run, title: str, below: str, found: Sequence[Figures]) -> Iter
             step = (_LAST - _FIRST) / (part.most - 1)
             lefts = (0.05, *(_FIRST + step * place for place in range(len(part.headers))))
             figure.text(0.05, TOP - used * LINE_HEIGHT, each.title, fontsize=8, fontweight="bold", va="top")
-            lines = [(each.corner if part.headers else "", *part.headers), *[("",) * len(lefts)] * high, *part.lines]
+            lines = [(part.corner, *part.headers), *[("",) * len(lefts)] * high, *part.lines]
             draw_lines(figure, lines, lefts, start=used + 1)
             for number, note in enumerate(notes):
                 place = TOP - (used + 2 + high + len(part.lines) + number) * LINE_HEIGHT
@@ -145,11 +120,23 @@ def _stacked(run: Run, title: str, below: str, found: Sequence[Figures]) -> Iter
         yield figure
 
 
+def _with_spread(figures: Figures) -> Figures:
+    """Figures with the spread behind its value, in one column."""
+    starts = [place for place, header in enumerate(figures.headers) if header or not place]
+
+    def joined(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(" ".join(filter(None, texts[start:end])) for start, end in pairwise([*starts, len(texts)]))
+
+    lines = tuple((label, joined(texts)) for label, texts in figures.lines)
+    return replace(figures, headers=joined(figures.headers), lines=lines)
+
+
 @dataclass(frozen=True)
 class _Part:
     """What of a table stands together on a page: `most` columns fit beside each other, and its heads take `high` lines
     more than one. The notes stand below the last part."""
 
+    corner: str
     headers: Sequence[str]
     high: int
     lines: Sequence[tuple[str, ...]]
@@ -163,31 +150,18 @@ def _parts(table: Figures) -> Iterator[_Part]:
     notes = [line for note in table.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
     for start in range(0, max(len(table.headers), 1), most):  # One without figures has notes that say why.
         shown = slice(start, start + most)
-        headers = ["\n".join(lines_of(header, 88 // most)) for header in table.headers[shown]]
-        high = math.ceil(FURTHER_LINE * max((header.count("\n") for header in headers), default=0))
+        headers = ["\n".join(lines_of(header.replace("\n", " "), 88 // most)) for header in table.headers[shown]]
+        corner = "\n".join(lines_of(table.corner, LABEL_LETTERS)) if headers else ""
+        high = math.ceil(FURTHER_LINE * max(header.count("\n") for header in (corner, *headers)))
         lines = [(spaced(label), *texts[shown]) for label, texts in table.lines]
         fitting = MOST_LINES - high - len(notes) - 2
         for first in range(0, max(len(lines), 1), fitting):
             last = shown.stop >= len(table.headers) and first + fitting >= len(lines)
-            yield _Part(headers, high, lines[first : first + fitting], notes if last else (), most)
+            yield _Part(corner, headers, high, lines[first : first + fitting], notes if last else (), most)
 
 
-def loaders_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Training loops, a page for each order, the most shuffled first."""
-    for order in orders_of(run, table):
-        lines = tuple((loader.label, _with_spread(loader.texts)) for loader in order.loaders)
-        found = Figures(order.title, "format", _with_spread(HEADERS), lines, (LOADERS_MEANING,))
-        title = f"{table.suite}: {table.dataset}, {order.title}"
-        yield from _stacked(run, title, _about(run, table), [found])
-
-
-def _with_spread(texts: Sequence[str]) -> tuple[str, ...]:
-    """The spread behind its figure, in one column."""
-    first, spread, *others = texts
-    return f"{first} {spread}".strip(), *others
-
-
-def _about(run: Run, table: Table) -> str:
+def about(run: Run, table: Table) -> str:
+    """What a table is about, below the title of its pages."""
     return f"{amount_text(run, table)}; {conditions_text(table.conditions)}; machine {table.machine}"
 
 
@@ -205,16 +179,7 @@ def means_pages(contents: Contents) -> Iterator[Figure]:
             if any(mean is not None for mean in means.of(variant))
         ]
         found = Figures("", "format", tuple(headers), tuple(lines))
-        yield from _stacked(contents.run, f"{first.suite}: {TITLES['means']}", below, [found])
-
-
-def cold_start_pages(contents: Contents) -> Iterator[Figure]:
-    """What each variant costs before its first call has returned."""
-    found = contents.cold_starts
-    title, _, about = TITLES["cold start"].partition(", ")
-    lines = tuple((row.label, tuple(row.texts)) for row in found.rows)
-    below = textwrap.fill(f"{about}; medians over data sets and rounds", 130)
-    yield from _stacked(contents.run, title, below, [Figures("", "format", tuple(found.headers), lines)])
+        yield from figures_pages(contents.run, f"{first.suite}: {TITLES['means']}", below, [found])
 
 
 def remarks_pages(contents: Contents) -> Iterator[Figure]:

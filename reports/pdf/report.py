@@ -11,26 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_runner.results.records import Run
-from reports.analysis.sections import Contents, Elsewhere, sections_of, sections_of_run
+from reports.analysis.sections import (
+    Contents,
+    Elsewhere,
+    RunSection,
+    TableSection,
+    sections_of,
+    sections_of_run,
+)
 from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
 from reports.pdf.lines import lines_pages, throughput_pages
 from reports.pdf.page import FAINT, TEXT
-from reports.pdf.pages import (
-    calls_pages,
-    codecs_pages,
-    cold_start_pages,
-    curves_pages,
-    documents_pages,
-    handles_pages,
-    loaders_pages,
-    means_pages,
-    near_storage_pages,
-    remarks_pages,
-    roofline_pages,
-    uses_pages,
-)
+from reports.pdf.pages import about, calls_pages, codecs_pages, figures_pages, means_pages, remarks_pages, uses_pages
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
@@ -39,27 +33,20 @@ if TYPE_CHECKING:
 OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "tables": table_pages,
     "further operations": further_pages,
-    "loaders": loaders_pages,
     "uses": uses_pages,
-    "handles": handles_pages,
-    "roofline": roofline_pages,
-    "near storage": near_storage_pages,
-    "documents": documents_pages,
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
-"""How each section of a table is shown."""
+"""How each section of a table that does not consist of figures is shown."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "throughput": throughput_pages,
-    "curves": curves_pages,
     "lines": lines_pages,
     "means": means_pages,
     "fidelity": fidelity_pages,
-    "cold start": cold_start_pages,
     "legend": Elsewhere("stands beside the charts of every page, in their colours and marks"),
     "remarks": remarks_pages,
 }
-"""How each section of a run is shown."""
+"""How each section of a run that does not consist of figures is shown."""
 
 
 class ReportError(Exception):
@@ -67,10 +54,11 @@ class ReportError(Exception):
 
 
 def write_pdf(run: Run, path: Path) -> Path:
-    """Write the report and return its path. Raises ReportError without matplotlib, OSError when the disk
-    refuses."""
+    """Write the report and return its path. Raises ReportError without its libraries, OSError when the
+    disk refuses."""
     try:
         import matplotlib.backends.backend_pdf as backend
+        import vl_convert  # noqa: F401  # Charts need it.
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
         raise ReportError(f"the PDF report needs {error.name}; pip install -e '.[pdf]'") from None
@@ -81,27 +69,42 @@ def write_pdf(run: Run, path: Path) -> Path:
         "axes.edgecolor": FAINT,
     }
     title = f"Format Bench {run.info.id}"
-    with _whole(path) as place, rc_context(style), backend.PdfPages(place, metadata={"Title": title}) as pages:
-        for figure in _figures(Contents(run)):
-            _save(pages, figure)
+    with _whole(path) as place, rc_context(style), backend.PdfPages(place, metadata={"Title": title}) as written:
+        for figure in pages(Contents(run)):
+            _save(written, figure)
     return path
 
 
-def _figures(contents: Contents) -> Iterator[Figure]:
+def pages(contents: Contents) -> Iterator[Figure]:
+    """Yield all pages of the report."""
     yield from _of_run(contents, leads=True)
     for table in contents.tables:
         for section in sections_of(table):
-            of_table = OF_TABLE[section.name]
-            if not isinstance(of_table, Elsewhere):
-                yield from of_table(contents.run, table)
+            yield from pages_of_table(section, contents.run, table)
     yield from _of_run(contents, leads=False)
 
 
 def _of_run(contents: Contents, *, leads: bool) -> Iterator[Figure]:
     for section in sections_of_run(contents):
-        of_run = OF_RUN[section.name]
-        if section.leads == leads and not isinstance(of_run, Elsewhere):
-            yield from of_run(contents)
+        if section.leads == leads:
+            yield from pages_of_run(section, contents)
+
+
+def pages_of_table(section: TableSection, run: Run, table: Table) -> Iterator[Figure]:
+    """Yield the pages of a section about a table."""
+    if section.figures is not None:
+        title = f"{table.suite}: {table.dataset}, {section.short_title}"
+        yield from figures_pages(run, title, about(run, table), section.figures(run, table))
+    elif not isinstance(renderer := OF_TABLE[section.name], Elsewhere):
+        yield from renderer(run, table)
+
+
+def pages_of_run(section: RunSection, contents: Contents) -> Iterator[Figure]:
+    """Yield the pages of a section about a whole run."""
+    if section.figures is not None:
+        yield from figures_pages(contents.run, section.short_title, section.title, section.figures(contents))
+    elif not isinstance(renderer := OF_RUN[section.name], Elsewhere):
+        yield from renderer(contents)
 
 
 @contextmanager

@@ -1,13 +1,14 @@
-"""The charts of the site as Vega-Lite: two specifications without data, and the figures of each table to put in.
+"""The charts of a table as Vega-Lite: two specifications without data, and the figures of each table to put in.
 
-The browser draws what stands here: medians, intervals, marks and the Pareto frontier are computed by
-reports.analysis.tables and reports.analysis.codecs. Colours are names that the page's style gives a value, for light
-and for dark.
+A browser draws them on the site, and reports.pdf prints them. Medians, intervals, marks and the Pareto frontier are
+computed by reports.analysis.tables and reports.analysis.codecs. Colours are names that the page's style gives a value,
+for light and for dark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bench_runner.results.statistics import Interval
@@ -140,11 +141,19 @@ def scatter() -> dict[str, Any]:
     }
 
 
+def powers(least: float, most: float) -> list[float]:
+    """Where a logarithmic axis has its lines: powers of ten, or 1, 2 and 5 times each where there are few."""
+    steps = (1,) if math.log10(most / least) > 2.5 else (1, 2, 5)
+    first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
+    found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [value for value in found if least <= value <= most]
+
+
 def chart_data(view: TableView) -> dict[str, Any]:
     """What the script needs to draw one table."""
     return {
-        "bars": [_bars_of(view, column) for column in view.columns if _has(view, column)],
-        "scatters": [_scatter_of(view, column) for column in _reading_first(view) if frontier(view.table, column)],
+        "bars": [_best_first(view, column) for column in view.columns if _has(view, column)],
+        "scatters": [scatter_of(view, column) for column in _reading_first(view) if frontier(view.table, column)],
     }
 
 
@@ -168,11 +177,17 @@ def _has(view: TableView, column: Column) -> bool:
     return any(row.row.interval(column) for row in view.rows if not row.is_raw_io)
 
 
-def _bars_of(view: TableView, column: Column) -> dict[str, Any]:
-    unit = view.unit(column)
+def _best_first(view: TableView, column: Column) -> dict[str, Any]:
     tried = [row for row in view.rows if column.operation in row.row.cells and not row.is_raw_io]
-    rows = [_bar(view, row, column, unit) for row in tried]
-    rows.sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
+    chart = bars_of(view, column, tried)
+    chart["rows"].sort(key=lambda row: (row["value"] is None, row["band"] == APART, row["value"] or 0))
+    return chart
+
+
+def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[str, Any]:
+    """The bars of these rows, in their order; raw I/O is a line across them."""
+    unit = view.unit(column)
+    rows = [_bar(view, row, column, unit) for row in shown]
     yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)
     shown = yardstick is not None and yardstick.median > 0 and not column.is_memory
     values = [row["value"] for row in rows if row["value"]]
@@ -223,7 +238,8 @@ def _between(interval: Interval, unit: Unit) -> str:
     return "one round" if interval.rounds == 1 else f"{unit.text(low)} and {unit.text(high)} ({kind})"
 
 
-def _scatter_of(view: TableView, column: Column) -> dict[str, Any]:
+def scatter_of(view: TableView, column: Column) -> dict[str, Any]:
+    """Size against one time, with the Pareto frontier."""
     unit = view.unit(column)
     numbers = {row: place for place, row in enumerate(frontier_names(view, column), 1)}
     rows = list(_points(view, column, unit, numbers))

@@ -13,17 +13,11 @@ from typing import Any
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import FIGURES, Cell
 from reports.analysis import engines, fidelity, words
-from reports.analysis.access.handles import handles_of
-from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
-from reports.analysis.access.roofline import figures_of
 from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.documents.stores import documents_of
-from reports.analysis.near_storage.beside import near_storage_of
-from reports.analysis.near_storage.curves import curves_of, has_curves
 from reports.analysis.repeating import repeating_command
-from reports.analysis.sections import Elsewhere, Section, sections_of, sections_of_run
+from reports.analysis.sections import Elsewhere, RunSection, TableSection, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
 from reports.site import charts as site_charts
 from reports.site import lines as site_lines
@@ -127,12 +121,26 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _table_sections(view: TableView) -> list[dict[str, Any]]:
-    """What stands on the page of its suite about a table, each with the template that shows it."""
+    """What the page of its suite shows about a table, each section with its template."""
     return [
-        {"title": section.title, "template": _template(section), **values}
+        {
+            "id": f"{view.id}-{slug(section.name)}",
+            "title": section.title,
+            "template": f"section-{slug(section.name)}.html",
+            "place": view.place,
+            **values,
+        }
         for section in sections_of(view.table)
-        if (values := _values(OF_TABLE[section.name], view)) is not None
+        if (values := _of_table(section, view)) is not None
     ]
+
+
+def _of_table(section: TableSection, view: TableView) -> dict[str, Any] | None:
+    """The values of a section for its template, None where it is shown elsewhere."""
+    if section.figures is not None:
+        return {"template": "table-figures.html", "figures": list(section.figures(view.place.run, view.table))}
+    renderer = OF_TABLE[section.name]
+    return None if isinstance(renderer, Elsewhere) else renderer(view)
 
 
 def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
@@ -140,25 +148,22 @@ def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
         {
             "id": f"{slug(section.name)}-{place.slug}",
             "title": section.title,
-            "template": _template(section),
+            "template": f"section-{slug(section.name)}.html",
             "leads": section.leads,
             "place": place,
             **values,
         }
         for section in sections_of_run(place.contents)
-        if (values := _of_run(OF_RUN[section.name], place, suite)) is not None
+        if (values := _of_run(section, place, suite)) is not None
     ]
 
 
-def _template(section: Section) -> str:
-    return f"section-{slug(section.name)}.html"
-
-
-def _values(renderer: Callable[[TableView], dict[str, Any]] | Elsewhere, view: TableView) -> dict[str, Any] | None:
-    return None if isinstance(renderer, Elsewhere) else renderer(view)
-
-
-def _of_run(renderer: RunRenderer | Elsewhere, place: Place, suite: str) -> dict[str, Any] | None:
+def _of_run(section: RunSection, place: Place, suite: str) -> dict[str, Any] | None:
+    """The values of a section for its template, None where it is shown elsewhere or has nothing about the suite."""
+    if section.figures is not None:
+        found = [each for each in section.figures(place.contents) if each.suite in ("", suite)]
+        return {"template": "run-figures.html", "figures": found} if found else None
+    renderer = OF_RUN[section.name]
     return None if isinstance(renderer, Elsewhere) else renderer(place, suite)
 
 
@@ -233,35 +238,9 @@ def _calls(view: TableView) -> dict[str, Any]:
     }
 
 
-def _loaders(view: TableView) -> dict[str, Any]:
-    """Training loops, each order by itself."""
-    orders = list(orders_of(view.place.run, view.table))
-    return {"headers": HEADERS, "orders": orders, "meaning": LOADERS_MEANING}
-
-
 def _uses(view: TableView) -> dict[str, Any]:
     """For each use the fastest format, and what comes next."""
     return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
-
-
-def _handles(view: TableView) -> dict[str, Any]:
-    """Opening, the first call, the others, and how many a second."""
-    return {"handles": list(handles_of(view.place.run, view.table))}
-
-
-def _roofline(view: TableView) -> dict[str, Any]:
-    """What the device gives, shares of it, and bytes read for each byte given."""
-    return {"figures": list(figures_of(view.place.run, view.table))}
-
-
-def _documents(view: TableView) -> dict[str, Any]:
-    """How fast documents are taken, and ranges."""
-    return {"figures": list(documents_of(view.place.run, view.table))}
-
-
-def _near_storage(view: TableView) -> dict[str, Any]:
-    """Technique by technique, what services take, the wire, metadata, row groups."""
-    return {"figures": list(near_storage_of(view.place.run, view.table))}
 
 
 def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
@@ -270,47 +249,29 @@ def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
     return {"groups": found} if found else None
 
 
-def _curves(place: Place, suite: str) -> dict[str, Any] | None:
-    """Parameters, how far the curves are off, and the rates of retrieval."""
-    found = [series for series in place.contents.throughput if series.measured[0].cell.suite == suite]
-    return {"figures": list(curves_of(found))} if has_curves(found) else None
-
-
 def _lines(place: Place, suite: str) -> dict[str, Any] | None:
     """The lines of the suite's tables, None where it has none."""
     found = site_lines.groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
 
-def _cold_start(place: Place, suite: str) -> dict[str, Any]:
-    found = place.contents.cold_starts
-    return {"headers": found.headers, "rows": found.rows}
-
-
 OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
     "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
-    "loaders": _loaders,
     "uses": _uses,
-    "handles": _handles,
-    "roofline": _roofline,
-    "near storage": _near_storage,
-    "documents": _documents,
     "codecs": _codecs,
     "calls": _calls,
 }
-"""The values of each section of a table, for its template on the page of the suite."""
+"""The values of each section of a table that does not consist of figures, for its template on the page of the suite."""
 OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "throughput": _throughput,
-    "curves": _curves,
     "lines": _lines,
     "means": Elsewhere("on the front page, index.html, beside the tables that they are made of"),
     "fidelity": Elsewhere("on a page of its own, fidelity.html"),
-    "cold start": _cold_start,
     "legend": Elsewhere("on each page that needs it, under 'How to read this'"),
     "remarks": Elsewhere("on the page of methods and machines, method.html"),
 }
-"""The values of each section of a run, for its template on the page of the suite."""
+"""The values of each section of a run that does not consist of figures, for its template on the page of the suite."""
 
 
 def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:

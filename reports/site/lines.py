@@ -1,14 +1,14 @@
-"""The lines of the site as Vega-Lite: one specification without data, and the figures of each chart to put in.
+"""Lines over a parameter as Vega-Lite: one specification without data, and the figures of each chart to put in.
 
-What is drawn is reports.analysis.varied's; medians, bands, crossings and the places of labels are computed there
-and here, and the browser only draws. It knows no other chart.
+A browser draws them on the site, and reports.pdf prints them. Medians, bands, crossings and the places of labels are
+computed in reports.analysis.varied and here.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +21,18 @@ from reports.analysis.varied.heights import heights_apart
 from reports.analysis.varied.sentences import crossover_texts, value_text
 from reports.analysis.words import FALLBACK
 from reports.site.addresses import Slugs
+from reports.site.charts import powers
 from reports.site.views import Place
 
 STYLES = tuple(range(len(LINE_COLOURS)))
 """Each has a colour in the page's style, `line-0` and so on."""
 HEIGHT = 300
 """Pixels of a chart."""
+LABELS_FROM = 8
+"""Pixels behind the chart at which labels begin, joined to the ends of their lines."""
 _LABEL_PIXELS = 14
+_TWO_LINES = 1.3
+"""How many times as high as the others a label of two lines is."""
 BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
 """What does not choose charts of throughput: they are there to be compared over it."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -52,6 +57,7 @@ def specification() -> dict[str, Any]:
     colour = {"field": "colour", "type": "nominal", "scale": {"domain": STYLES}, "legend": None}
     series = {"field": "label", "type": "nominal"}
     dash = {"condition": {"test": "datum.dashed", "value": [6, 3]}, "value": [1, 0]}
+    label = {"type": "text", "align": "left", "baseline": "middle", "dx": LABELS_FROM, "fontSize": 11, "aria": False}
     tooltip = [
         {"field": "label", "title": "variant"},
         {"field": "at", "title": "at"},
@@ -116,9 +122,21 @@ def specification() -> dict[str, Any]:
                 },
             },
             {
+                "name": "joints",
+                "data": {"name": "joints", "values": []},
+                "mark": {"type": "rule", "strokeWidth": 0.5, "aria": False},
+                "encoding": {
+                    "x": {"field": "last", "type": "quantitative"},
+                    "x2": {"value": {"expr": f"width + {LABELS_FROM - 2}"}},
+                    "y": {"field": "end", "type": "quantitative"},
+                    "y2": {"field": "y"},
+                    "color": colour,
+                },
+            },
+            {
                 "name": "labels",
                 "data": {"name": "labels", "values": []},
-                "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 8, "fontSize": 11, "aria": False},
+                "mark": label,
                 "encoding": {
                     "x": {"value": {"expr": "width"}},
                     "y": {"field": "y", "type": "quantitative"},
@@ -129,7 +147,7 @@ def specification() -> dict[str, Any]:
             {
                 "name": "other_labels",
                 "data": {"name": "other_labels", "values": []},
-                "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 8, "fontSize": 11, "aria": False},
+                "mark": label,
                 "encoding": {
                     "x": {"value": {"expr": "width"}},
                     "y": {"field": "y", "type": "quantitative"},
@@ -161,7 +179,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
                 title,
                 conditions_text(first.conditions),
                 _facets(place, first),
-                tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
+                tuple(line_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
                 tuple(sorted({line.variant.format_name for chart in charts for line in chart.lines})),
             )
         )
@@ -182,7 +200,7 @@ def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]
                 f"{dataset} over {charts[0].axis.title}",
                 f"machine {machine}",
                 kept,
-                tuple(_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
+                tuple(line_chart(chart, f"{name}-{number}", addresses) for number, chart in enumerate(charts, 1)),
                 tuple(sorted({line.variant.format_name for chart in charts for line in chart.lines})),
             )
         )
@@ -202,8 +220,16 @@ def _facets(place: Place, chart: Chart) -> dict[str, str]:
     raise AssertionError("a chart is made from tables")
 
 
-def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, Any]:
-    """What the script needs to draw one chart, and what the page says below it."""
+def line_chart(
+    chart: Chart,
+    name: str,
+    addresses: Mapping[Cell, str],
+    *,
+    broken: Callable[[str], str] = str,
+    gap: float = _LABEL_PIXELS / HEIGHT,
+) -> dict[str, Any]:
+    """What is drawn of one chart, and what the page says below it. `broken` breaks a label into lines; labels are `gap`
+    apart, as a share of the height."""
     scale = chart.unit.scale
     low, high = (end / scale for end in range_of(chart))
     low, high = low / 1.25, high * 1.25
@@ -216,13 +242,21 @@ def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, 
         )
         if line is not None
     ]
-    labels = [(line, line.label) for line in chart.lines] + others
+    labels = [(line, broken(label)) for line, label in (*((line, line.label) for line in chart.lines), *others)]
     ends = [min(max(line.end.median / scale, low), high) for line, _ in labels]
     shares = [math.log(end / low) / math.log(high / low) for end in ends]
-    heights = [low * (high / low) ** share for share in heights_apart(shares, _LABEL_PIXELS / HEIGHT)]
+    sizes = [_TWO_LINES if "\n" in label else 1.0 for _, label in labels]
+    heights = [low * (high / low) ** share for share in heights_apart(shares, gap, sizes)]
     placed = [
-        {"label": label, "y": height, "colour": line.style % len(STYLES), "format": line.variant.format_name}
-        for (line, label), height in zip(labels, heights, strict=True)
+        {
+            "label": label,
+            "y": height,
+            "end": end,
+            "last": list(line.points)[-1],
+            "colour": line.style % len(STYLES),
+            "format": line.variant.format_name,
+        }
+        for (line, label), height, end in zip(labels, heights, ends, strict=True)
     ]
     margin = (values[-1] / values[0]) ** 0.02 if chart.axis.logarithmic else (values[-1] - values[0]) * 0.02
     ends_x = [values[0] / margin, values[-1] * margin] if chart.axis.logarithmic else [values[0], values[-1] + margin]
@@ -233,13 +267,11 @@ def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, 
         "over": chart.axis.title,
         "unit": chart.unit.name,
         "title": f"{chart.figure_title} over {chart.axis.title}, in {chart.unit.name}",
-        "x": {
-            "log": chart.axis.logarithmic,
-            "linear_below": chart.axis.linear_below,
-            "domain": ends_x,
-            "values": values,
+        "x": _foot(chart, ends_x),
+        "y": {
+            "scale": {"type": "log", "domain": [low, high], "nice": False},
+            "axis": {"values": powers(low, high), "format": ",~r"},
         },
-        "y": {"domain": [low, high]},
         "rows": [row for line in chart.lines for row in _rows(chart, line, addresses)],
         "others": [
             {"label": label, "x": value, "y": interval.median / scale}
@@ -252,6 +284,25 @@ def _chart(chart: Chart, name: str, addresses: Mapping[Cell, str]) -> dict[str, 
         "crossings": list(_crossings(chart)),
         "told": crossover_texts(chart),
         "left_out": ", ".join(chart.left_out),
+    }
+
+
+def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
+    """The horizontal encoding, with the measured values along the foot and no others."""
+    kind: dict[str, Any] = {"type": "log" if chart.axis.logarithmic else "linear"}
+    if chart.axis.linear_below is not None:
+        kind = {"type": "symlog", "constant": chart.axis.linear_below}
+    return {
+        "scale": {**kind, "domain": domain, "nice": False},
+        "axis": {
+            "values": chart.axis.values,
+            # Written out: the scale would round a label to the distance of its neighbours.
+            "labelExpr": "format(datum.value, ',~r')",
+            "title": chart.axis.title,
+            "labelFlush": False,
+            "labelOverlap": "greedy",
+            "labelSeparation": 4,
+        },
     }
 
 

@@ -1,7 +1,4 @@
-"""Figures under a title as grids of text: as many columns beside each other as the page has room for.
-
-It knows nothing of what the figures are of.
-"""
+"""Figures under a title as grids of text: as many columns beside each other as the page has room for."""
 
 from __future__ import annotations
 
@@ -19,19 +16,32 @@ _FEWEST_LABELS, _MOST_LABELS = 26, 46
 """What figures leave for the labels, by the longest of them."""
 
 
-def show_figures(page: Console, found: Iterable[Figures]) -> None:
-    """Each under its title, its notes below."""
+def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
+    """Print a section of figures: each under its title, its notes below."""
+    page.print()
+    print_lines(page, [title], style="bold")
     for figures in found:
-        page.print()
-        print_lines(page, [figures.title], style="bold")
-        headers = ["\n".join(textwrap.wrap(header, _HEADER_WIDTH)) for header in figures.headers]
+        if figures.title:
+            page.print()
+            print_lines(page, [figures.title], style="bold")
+        headers = [_broken(header) for header in figures.headers]
         for part in _parts(figures, headers):
-            lines = [(label, texts[part], "") for label, texts in figures.lines]
+            lines = [
+                (label, texts[part], "bold green" if label in figures.leading else "")
+                for label, texts in figures.lines
+            ]
             page.print(labelled_grid(figures.corner, headers[part], lines))
         print_lines(page, figures.notes)
 
 
+def _broken(header: str) -> str:
+    return "\n".join(line for part in header.split("\n") for line in textwrap.wrap(part, _HEADER_WIDTH))
+
+
 def _parts(figures: Figures, headers: list[str]) -> Iterator[slice]:
+    if figures.abreast:
+        yield from (slice(start, start + figures.abreast) for start in range(0, len(headers), figures.abreast))
+        return
     longest = max((len(label) for label, _ in figures.lines), default=0)
     room = WIDTH - min(max(longest + 2, _FEWEST_LABELS), _MOST_LABELS)
     start, taken = 0, 0

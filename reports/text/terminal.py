@@ -16,9 +16,6 @@ from rich.markup import escape
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from reports.analysis import engines
-from reports.analysis.access.handles import handles_of
-from reports.analysis.access.loaders import HEADERS, LOADERS_MEANING, orders_of
-from reports.analysis.access.roofline import figures_of
 from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import (
     CodecEffect,
@@ -30,11 +27,8 @@ from reports.analysis.codecs import (
     frontier,
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.documents.stores import documents_of
 from reports.analysis.labels import short_labels
 from reports.analysis.means import Means
-from reports.analysis.near_storage.beside import near_storage_of
-from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, unit_for
 from reports.analysis.units import Unit
@@ -59,15 +53,17 @@ def show(run: Run, console: Console) -> None:
         print_lines(page, ["no sample was stored: nothing to show"])
     for table in contents.tables:
         for section in sections_of(table):
-            of_table = OF_TABLE[section.name]
-            if not isinstance(of_table, Elsewhere):
+            if section.figures is not None:
+                show_figures(page, f"{table.dataset}: {section.title}", section.figures(run, table))
+            elif not isinstance(of_table := OF_TABLE[section.name], Elsewhere):
                 of_table(page, contents, table)
     if any(map(engines.has_calls, contents.tables)):
         page.print()
         print_lines(page, [engines.EXPLANATION])
     for section in sections_of_run(contents):
-        of_run = OF_RUN[section.name]
-        if not isinstance(of_run, Elsewhere):
+        if section.figures is not None:
+            show_figures(page, section.title, section.figures(contents))
+        elif not isinstance(of_run := OF_RUN[section.name], Elsewhere):
             of_run(page, contents)
 
 
@@ -105,17 +101,6 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
     print_lines(page, notes(contents.run, table))
 
 
-def _loaders(page: Console, contents: Contents, table: Table) -> None:
-    """Each order by itself, the most shuffled first."""
-    headers = [header.replace(" ", "\n", 1) for header in HEADERS]
-    for order in orders_of(contents.run, table):
-        page.print()
-        print_lines(page, [f"{table.dataset}: {order.title}"], style="bold")
-        lines = [(loader.label, loader.texts, "bold green" if loader.leads else "") for loader in order.loaders]
-        page.print(labelled_grid("format", headers, lines))
-    print_lines(page, [LOADERS_MEANING])
-
-
 def _uses(page: Console, contents: Contents, table: Table) -> None:
     """The fastest call of its own for each use, what is tied with it and what comes next, and the fastest way without
     such a call where that is faster."""
@@ -129,38 +114,6 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
         grid.add_row(escape(use.title), escape(use.best), escape(use.others))
     page.print(grid)
     print_lines(page, [USES_MEANING])
-
-
-def _handles(page: Console, contents: Contents, table: Table) -> None:
-    """Opening, the first call, the others, and how many a second."""
-    page.print()
-    print_lines(page, [f"{table.dataset}: {TITLES['handles']}"], style="bold")
-    for handles in handles_of(contents.run, table):
-        lines = [(label, texts, "") for label, texts in handles.lines]
-        headers = ["\n".join(header.rsplit(" ", 1)) for header in handles.headers]
-        page.print(labelled_grid(handles.title, headers, lines))
-
-
-def _roofline(page: Console, contents: Contents, table: Table) -> None:
-    """What the device gives, shares of it, and bytes read for each byte given."""
-    page.print()
-    print_lines(page, [f"{table.dataset}: {TITLES['roofline']}"], style="bold")
-    show_figures(page, figures_of(contents.run, table))
-
-
-def _near_storage(page: Console, contents: Contents, table: Table) -> None:
-    """Technique by technique, what services take, the wire, metadata, row groups."""
-    page.print()
-    where = conditions_text(table.conditions)
-    print_lines(page, [f"{table.dataset}: {TITLES['near storage']} ({where})"], style="bold")
-    show_figures(page, near_storage_of(contents.run, table))
-
-
-def _documents(page: Console, contents: Contents, table: Table) -> None:
-    """How fast documents are taken, and ranges."""
-    page.print()
-    print_lines(page, [f"{table.dataset}: {TITLES['documents']}"], style="bold")
-    show_figures(page, documents_of(contents.run, table))
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
@@ -214,13 +167,6 @@ def _calls(page: Console, contents: Contents, table: Table) -> None:
 # --- of the run ---------------------------------------------------------------------------------------------------
 
 
-def _curves(page: Console, contents: Contents) -> None:
-    """Parameters, how far the curves are off, and the rates of retrieval."""
-    page.print()
-    print_lines(page, [TITLES["curves"]], style="bold")
-    show_figures(page, curves_of(contents.throughput))
-
-
 def _means(page: Console, contents: Contents) -> None:
     for means in contents.means:
         page.print()
@@ -252,21 +198,6 @@ def _means_grids(page: Console, means: Means) -> None:
         page.print(grid)
 
 
-def _cold_start(page: Console, contents: Contents) -> None:
-    found = contents.cold_starts
-    page.print()
-    print_lines(page, [TITLES["cold start"]], style="bold")
-    for part in found.parts:
-        grid = new_grid()
-        grid.add_column("format", overflow="fold")
-        for header in found.headers[part]:
-            words, unit = header.rsplit(" ", 1)
-            grid.add_column("\n".join([*textwrap.wrap(words, _HEADER_WIDTH), unit]), justify="right", no_wrap=True)
-        for row in found.rows:
-            grid.add_row(escape(row.label), *row.texts[part])
-        page.print(grid)
-
-
 def _legend(page: Console, contents: Contents) -> None:
     first = contents.tables[0]
     by = f", by {first.columns.leading.title}" if first.columns.leading else ""
@@ -295,24 +226,17 @@ def _remarks(page: Console, contents: Contents) -> None:
 OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] = {
     "tables": _tables,
     "further operations": _further_operations,
-    "loaders": _loaders,
     "uses": _uses,
-    "handles": _handles,
-    "roofline": _roofline,
-    "near storage": _near_storage,
-    "documents": _documents,
     "codecs": _codecs,
     "calls": _calls,
 }
-"""How each section of a table is shown."""
+"""How each section of a table that does not consist of figures is shown."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "throughput": show_throughput,
-    "curves": _curves,
     "lines": show_lines,
     "means": _means,
     "fidelity": Elsewhere("a page of its own, too long to stand behind every run: 'report RUN --fidelity'"),
-    "cold start": _cold_start,
     "legend": _legend,
     "remarks": _remarks,
 }
-"""How each section of a run is shown."""
+"""How each section of a run that does not consist of figures is shown."""

@@ -254,14 +254,17 @@ def test_reports_are_made_of_a_folder_or_of_what_was_read_of_it(stored: Path, tm
         report(tmp_path, csv=True)
 
 
-def test_a_missing_matplotlib_is_said_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "named"), [("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")])
+def test_a_missing_library_of_the_pdf_is_said_before_anything_is_measured(
+    module: str, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import importlib.util
 
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == "matplotlib" else found(name, *more)
+        importlib.util, "find_spec", lambda name, *more: None if name == module else found(name, *more)
     )
-    with pytest.raises(RequestError, match=r"the PDF needs matplotlib, not installed here: pip install"):
+    with pytest.raises(RequestError, match=f"the PDF needs {named}, not installed here: pip install"):
         run("tabular", formats="csv", report=True)
 
 

@@ -7,6 +7,19 @@ from collections.abc import Iterable
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from bench_runner.results.records import Run
+from reports.analysis.sections import Contents, sections_of, sections_of_run
+from reports.pdf.report import pages_of_run, pages_of_table
+
+
+def section_pages(run: Run, name: str) -> list[Figure]:
+    """The pages of one section, of all tables of a run or of the run."""
+    contents = Contents(run)
+    tables = [(section, table) for table in contents.tables for section in sections_of(table) if section.name == name]
+    of_run = [section for section in sections_of_run(contents) if section.name == name]
+    found = [page for section, table in tables for page in pages_of_table(section, run, table)]
+    return [*found, *(page for section in of_run for page in pages_of_run(section, contents))]
+
 
 def written_on(figures: Iterable[Figure]) -> str:
     """All texts of some pages, a line each."""

@@ -15,12 +15,11 @@ from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.documents.stores import documents_of, has_documents
 from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
-from reports.pdf.pages import documents_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
-from tests.reports.pdf_text import drawn
+from tests.reports.pdf_text import drawn, section_pages
 
 ROWS, JSON_BYTES = 10_000, 27_000_000
 SCAN, INDEX = (f"range[selectivity=0.001,paths=1,by={way}]" for way in ("scan", "index"))
@@ -103,6 +102,6 @@ def test_every_output_shows_them(run: Run, tmp_path: Path) -> None:
     assert TITLE in text
     assert rate in text
     assert f"{ROWS:,} documents" in text
-    assert rate in drawn(documents_pages(run, *tables(run)))
+    assert rate in drawn(section_pages(run, "documents"))
     write_site([run], tmp_path / "site")
     assert any(rate in unescape(page.read_text()) for page in (tmp_path / "site").rglob("*.html"))

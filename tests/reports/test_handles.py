@@ -12,11 +12,10 @@ from rich.console import Console
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.handles import handles_of, has_handles
 from reports.analysis.tables import tables
-from reports.pdf.pages import handles_pages
 from reports.site.pages import write_site
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
-from tests.reports.pdf_text import written_on
+from tests.reports.pdf_text import section_pages, written_on
 
 STREAMS, KEPT = "take[rows=10,handle=kept,streams=16]", "project[columns=10,handle=kept]"
 CALL_NS, LATENCY_NS, P90_NS, OPEN_NS, FIRST_NS = 2_000_000, 31_000_000, 47_000_000, 5_300_000, 8_900_000
@@ -43,11 +42,11 @@ def test_latency_and_rate_of_streams_are_two_figures() -> None:
     run = run_of_handles()
     (table,) = tables(run)
     streams, projections = handles_of(run, table)
-    assert streams.headers == ("open ms", "first ms", "latency ms", "90 % under ms", "rows/s")
+    assert streams.headers == ("open\nms", "first\nms", "latency\nms", "90 % under\nms", "rows/s")
     # 10 rows in 2 ms of all streams' time are 5,000 a second, though each call takes 31 ms.
     told = {tuple(text.rstrip("†") for text in texts) for _, texts in streams.lines}
     assert told == {("5.30", "8.90", "31.0", "47.0", "5,000")}
-    assert projections.headers[2:] == ("call ms", "90 % under ms", "calls/s")
+    assert projections.headers[2:] == ("call\nms", "90 % under\nms", "calls/s")
 
 
 def test_what_the_clock_cannot_tell_has_no_rate() -> None:
@@ -68,7 +67,7 @@ def test_every_output_shows_them(tmp_path: Path) -> None:
     stream = io.StringIO()
     show(run, Console(file=stream))
     text = stream.getvalue()
-    pages = "\n".join(written_on(handles_pages(run, table)) for table in tables(run))
+    pages = written_on(section_pages(run, "handles"))
     write_site([run], tmp_path / "site")
     site = unescape("".join(path.read_text() for path in (tmp_path / "site").glob("*.html")))
     for shown in (text, pages, site):

@@ -20,7 +20,7 @@ from reports.analysis.varied.charts import Chart, Owner, range_of
 from reports.analysis.varied.heights import heights_apart
 from reports.analysis.varied.lines import MOST_LINES, charts_of
 from reports.analysis.varied.sentences import crossover_texts, value_text
-from reports.pdf.lines import lines_pages, readable
+from reports.pdf.lines import lines_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
@@ -150,13 +150,6 @@ def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
     assert "<10,000" in shown(over_operations(change=slow_clock)) or "<10.0" in shown(
         over_operations(change=slow_clock)
     )
-
-
-def test_values_along_the_foot_do_not_touch_each_other() -> None:
-    assert readable([0, 0.3, 0.6, 0.9], ["10", "100", "1,000", "10,000"]) == {0, 1, 2, 3}
-    crowded = readable([0, 0.3, 0.6, 0.81, 0.91, 1], ["10", "100", "1,000", "5,000", "10,000", "20,000"])
-    assert crowded == {0, 1, 2, 3, 5}
-    assert readable([0.5], ["1"]) == {0}
 
 
 def test_labels_stand_apart_and_inside() -> None:

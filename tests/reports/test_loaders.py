@@ -11,14 +11,14 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
-from reports.analysis.access.loaders import HEADERS, Order, orders_of
+from reports.analysis.access.loaders import loaders_of
+from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
-from reports.pdf.pages import loaders_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
-from tests.reports.pdf_text import drawn
+from tests.reports.pdf_text import drawn, section_pages
 
 SHUFFLED, STORED = "batches[rows=64,order=shuffled]", "batches[rows=64,order=stored]"
 ROWS = 1_000_000
@@ -58,10 +58,10 @@ def run_of() -> Run:
     return replace(made, samples=(*others, *loops))
 
 
-def found() -> list[Order]:
+def found() -> list[Figures]:
     run = run_of()
     (table,) = tables(run)
-    return list(orders_of(run, table))
+    return list(loaders_of(run, table))
 
 
 def test_the_most_shuffled_order_comes_first_however_fast_others_are() -> None:
@@ -70,25 +70,26 @@ def test_the_most_shuffled_order_comes_first_however_fast_others_are() -> None:
 
 def test_loaders_are_ranked_among_their_order_alone() -> None:
     for order in found():
-        assert order.loaders[0].leads
-        assert order.loaders[0].texts[0].endswith("*")
-        whole = [place for place, loader in enumerate(order.loaders) if "†" in loader.texts[0]]
+        first, texts = order.lines[0]
+        assert first in order.leading
+        assert texts[0].endswith("*")
+        whole = [place for place, (_, texts) in enumerate(order.lines) if "†" in texts[0]]
         assert whole
         # What reads everything comes behind all that is ranked.
-        assert min(whole) > max(place for place, loader in enumerate(order.loaders) if loader.leads)
+        assert min(whole) > max(place for place, (label, _) in enumerate(order.lines) if label in order.leading)
 
 
 def test_speed_stands_beside_how_shuffled_it_was() -> None:
     shuffled, stored = found()
-    for loader in shuffled.loaders:
-        told = dict(zip(HEADERS, loader.texts, strict=True))
+    for label, texts in shuffled.lines:
+        told = {head.replace("\n", " "): text for head, text in zip(shuffled.headers, texts, strict=True)}
         assert (told["locality"], told["parts"], told["first batch ms"]) == ("1.00", "0.998", "7.00")
-        assert told["rows read"] == ("25%" if loader.label.startswith("parquet") else "all")
+        assert told["rows read"] == ("25%" if label.startswith("parquet") else "all")
         first, second = (float(told[name].replace(",", "")) for name in ("epoch 1", "epoch 2"))
         assert 1.9 < second / first < 2.1
         both = float(told["rows/s"].rstrip("*=†").replace(",", ""))
         assert 2 / both == pytest.approx(1 / first + 1 / second, rel=0.1)
-    assert {loader.texts[6] for loader in stored.loaders} == {"7,812"}
+    assert {texts[6] for _, texts in stored.lines} == {"7,812"}
 
 
 def test_the_terminal_shows_them_within_its_width() -> None:
@@ -96,20 +97,19 @@ def test_the_terminal_shows_them_within_its_width() -> None:
     show(run_of(), Console(file=stream))
     text = stream.getvalue()
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert f"eq: {SHUFFLED}" in text
+    assert f"eq: {TITLE}" in text
+    assert f"\n{SHUFFLED}\n" in text
     assert "loaders of different orders are never ranked together" in " ".join(text.split())
 
 
 def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
     run = run_of()
-    (shuffled, stored) = loaders_pages(run, *tables(run))
-    written = drawn([shuffled])
+    written = drawn(section_pages(run, "loaders"))
     assert "first batch" in written
-    assert SHUFFLED in written
-    assert STORED in drawn([stored])
+    assert written.index(SHUFFLED) < written.index(STORED)
     write_site([run], tmp_path / "site")
     page = next(path for path in (tmp_path / "site").glob("*.html") if TITLE in path.read_text().lower())
-    assert found()[0].loaders[0].texts[0] in unescape(page.read_text())
+    assert found()[0].lines[0][1][0] in unescape(page.read_text())
 
 
 def test_a_run_without_loops_has_none() -> None:

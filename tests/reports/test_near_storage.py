@@ -17,14 +17,12 @@ from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import Contents, sections_of, sections_of_run
 from reports.analysis.varied.sentences import crossover_texts
-from reports.pdf.lines import throughput_pages
-from reports.pdf.pages import curves_pages, near_storage_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports import invented_near_storage as invented
 from tests.reports.factory import make_run
-from tests.reports.pdf_text import written_on
+from tests.reports.pdf_text import section_pages, written_on
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +174,8 @@ _TOLD = ("V2 (byte ranges), groups of 550", "bytes on the wire, MB", "footers, a
 
 def test_all_of_it_stands_in_every_output(tmp_path: Path) -> None:
     run = invented.near_storage_run(rounds=1, networks=("", "loopback"))
-    contents = Contents(run)
     text = shown(run)
-    pages = written_on(throughput_pages(contents)) + written_on(curves_pages(contents))
-    pages += "".join(written_on(near_storage_pages(run, table)) for table in contents.tables)
+    pages = "".join(written_on(section_pages(run, name)) for name in ("throughput", "curves", "near storage"))
     site = write_site([run], tmp_path / "site").with_name("suite-near-storage.html").read_text(encoding="utf-8")
     for output in (text, pages, unescape(site).replace("<wbr>", "")):
         assert all(told in output for told in _TOLD)

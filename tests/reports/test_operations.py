@@ -105,10 +105,10 @@ def test_the_thesis_csv_keeps_its_shape_and_projections_have_a_file_of_their_own
 
 
 def test_a_cold_start_has_the_first_call_of_each_operation() -> None:
-    found = cold_starts(run_of())
-    assert found.headers[:4] == ("import ms", "first save ms", "first read ms", "first project 10 columns ms")
-    assert [part.indices(8)[:2] for part in found.parts] == [(0, 4), (4, 8)]
-    by_variant = {row.variant: row.texts for row in found.rows}
+    times, memory = cold_starts(run_of())
+    assert times.headers == ("import\nms", "first save\nms", "first read\nms", "first project 10 columns\nms")
+    assert memory.headers == tuple(header.replace("\nms", "\nMB") for header in times.headers)
+    by_variant = dict(zip(times.variants, (texts for _, texts in times.lines), strict=True))
     assert by_variant[PARQUET][3] != "-"
     assert by_variant["orc[engine=pyarrow,codec=none]"][3] == "-"
 
@@ -202,7 +202,7 @@ def test_every_report_copes_without_a_save(kind: str, tmp_path: Path) -> None:
     write_site([run], tmp_path / "site")
     assert reproduce(run).comparisons
     assert compare(run, run).changes
-    assert cold_starts(run).rows
+    assert list(cold_starts(run))
     assert all(not each.rounds for candidates in summary_of(run).questions.values() for each in candidates)
 
 

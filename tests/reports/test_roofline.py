@@ -12,15 +12,14 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, Sample, changed
-from reports.analysis.access.roofline import figures_of, has_roofline
+from reports.analysis.access.roofline import has_roofline, roofline_of
 from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
-from reports.pdf.pages import roofline_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run, with_info
-from tests.reports.pdf_text import written_on
+from tests.reports.pdf_text import section_pages, written_on
 
 TAKE, SCAN = "take[rows=100,handle=kept]", "scan[selectivity=0.01,kind=range]"
 ZIPF, STREAMS = "take[rows=100,pattern=zipf,handle=kept]", "take[rows=100,handle=kept,streams=16]"
@@ -97,7 +96,7 @@ def run_of(cache: str = "cold (guest)", *probes: dict[str, Any], **figures: int)
 
 def found(run: Run) -> dict[str, Figures]:
     (table,) = tables(run)
-    return {figures.title: figures for figures in figures_of(run, table)}
+    return {figures.title: figures for figures in roofline_of(run, table)}
 
 
 def text_of(figures: Figures, operation: str, variant: str) -> str:
@@ -202,7 +201,7 @@ def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
     text = stream.getvalue()
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "…" not in text
-    pages = " ".join(written_on(roofline_pages(run, table)) for table in tables(run))
+    pages = written_on(section_pages(run, "roofline"))
     write_site([run], tmp_path / "site")
     site = " ".join(unescape(path.read_text()) for path in (tmp_path / "site").glob("suite*.html"))
     for output in (text, pages, site):

@@ -1,36 +1,71 @@
-"""The list of sections: every output shows each of them, or says where it is shown, or why not."""
+"""The list of sections: one of figures is a row, and every output shows any other or says where it is shown."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from html import unescape
 from importlib import resources
+from pathlib import Path
 from types import ModuleType
 
 import pytest
+from rich.console import Console
 
+from reports.analysis import sections
+from reports.analysis.figures import Figures
 from reports.analysis.sections import (
     RUN_SECTIONS,
     SECTIONS,
     TABLE_SECTIONS,
     Contents,
     Elsewhere,
+    RunSection,
+    TableSection,
     sections_of,
     sections_of_run,
 )
 from reports.pdf import report as pdf
 from reports.site import contents as site
 from reports.site.addresses import slug
+from reports.site.pages import write_site
 from reports.text import terminal
-from tests.reports.factory import make_run
+from tests.reports.factory import make_run, of_few
+from tests.reports.pdf_text import written_on
 
 OUTPUTS = (terminal, pdf, site)
 
 
+def test_a_section_of_figures_is_one_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def planted(name: str) -> Figures:
+        lines = (("an oak", ("12.5 ells", "±3 ells", "many")), ("a birch", ("7.5 ells", "", "-")))
+        return Figures(f"{name} of the wood", "tree", ("high\nm", "", "leaves"), lines, (f"a note of the {name}",))
+
+    of_table = TableSection("trees", "trees: a table's", lambda table: True, lambda run, table: [planted("edge")])
+    of_run = RunSection("woods", "woods, a run's", lambda contents: True, lambda contents: [planted("middle")])
+    monkeypatch.setattr(sections, "TABLE_SECTIONS", (*TABLE_SECTIONS, of_table))
+    monkeypatch.setattr(sections, "RUN_SECTIONS", (of_run, *RUN_SECTIONS))
+    run = of_few(make_run(datasets=("eq",), tracks=("plain",), rounds=1))
+    text = io.StringIO()
+    terminal.show(run, Console(file=text))
+    pages = written_on(pdf.pages(Contents(run)))
+    write_site([run], tmp_path / "site")
+    page = unescape((tmp_path / "site" / "suite-tabular.html").read_text())
+    for output in (text.getvalue(), pages, page):
+        told = " ".join(output.split())
+        for name in ("edge", "middle"):
+            assert told.lower().count(f"{name} of the wood") > 0
+            assert told.lower().count(f"a note of the {name}") == 1
+        assert [told.count(text) for text in ("an oak", "12.5 ells", "±3 ells", "7.5 ells")] == [2] * 4
+        assert "trees" in told.lower()
+        assert "woods" in told.lower()
+
+
 @pytest.mark.parametrize("output", OUTPUTS, ids=lambda output: output.__name__)
-def test_every_output_has_a_renderer_for_every_section_or_says_why_not(output: ModuleType) -> None:
+def test_every_output_has_a_renderer_for_every_other_section_or_says_why_not(output: ModuleType) -> None:
     shown: tuple[Mapping[str, object], Mapping[str, object]] = (output.OF_TABLE, output.OF_RUN)
-    for renderers, sections in zip(shown, (TABLE_SECTIONS, RUN_SECTIONS), strict=True):
-        assert list(renderers) == [section.name for section in sections]
+    for renderers, listed in zip(shown, (TABLE_SECTIONS, RUN_SECTIONS), strict=True):
+        assert list(renderers) == [section.name for section in listed if section.figures is None]
         for renderer in renderers.values():
             assert renderer.reason if isinstance(renderer, Elsewhere) else callable(renderer)
 

@@ -34,10 +34,11 @@ def handles_of(run: Run, table: Table) -> Iterator[Figures]:
             continue
         at_once = any(_LATENCY in row.cells[operation].figures for row in rows)
         rows.sort(key=lambda row: row.cells[operation].figures[Role.TIME.figure].median)
+        call = "latency\nms" if at_once else "call\nms"
         yield Figures(
+            "",
             run.info.operation(operation).title,
-            "format",
-            ("open ms", "first ms", "latency ms" if at_once else "call ms", "90 % under ms", _per_second(operation)),
+            ("open\nms", "first\nms", call, "90 % under\nms", _per_second(operation)),
             tuple((row.label, tuple(_texts(table, row, column))) for row in rows),
         )
 

@@ -1,25 +1,24 @@
 """Training loops: rows a second, waits, and how shuffled the rows were, each order by itself, the most shuffled first.
 
-Loaders of one order are ranked among each other alone: one that does not shuffle is no fast one. A pure function of a
-table: it knows nothing of where it is shown.
+Loaders are ranked within their order: one that does not shuffle is no fast one. A pure function of a table.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary
 from reports.analysis.columns import Column, Role
+from reports.analysis.figures import Figures
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
 """What has this figure is a training loop."""
-HEADERS = ("rows/s", "", "epoch 1", "epoch 2", "first batch ms", "p99 gap ms", "locality", "parts", "rows read")
+HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
 """Of the columns behind the format."""
 WHOLE = "all"
 LOADERS_MEANING = (
@@ -31,42 +30,32 @@ LOADERS_MEANING = (
 )
 
 
-@dataclass(frozen=True)
-class Loader:
-    """One variant: its label, and a text for each of HEADERS."""
-
-    label: str
-    texts: tuple[str, ...]
-    leads: bool
-    """Whether it is the fastest of its order, or tied with it."""
-    rounds: int
-
-
-@dataclass(frozen=True)
-class Order:
-    """One operation in words: 'batches of 64, shuffled', with its loaders, the fastest first, then what is not
-    ranked."""
-
-    title: str
-    loaders: tuple[Loader, ...]
-
-
 def has_loaders(table: Table) -> bool:
     """Whether a table has training loops with figures."""
     return any(_is_loop(cell) for row in table.rows for cell in row.cells.values())
 
 
-def orders_of(run: Run, table: Table) -> Iterator[Order]:
-    """One for each operation that is a training loop; of some that are equally shuffled in the order of columns."""
+def loaders_of(run: Run, table: Table) -> Iterator[Figures]:
+    """Yield the loaders of each order, the most shuffled order first, then in the order of the columns; within an order
+    the fastest first, then those that are not ranked."""
     found = []
     for column in table.columns.times:
         rows = [row for row in table.rows if column.operation in row.cells and _is_loop(row.cells[column.operation])]
         if rows:
             found.append((_locality(rows, column), column, rows))
-    for _, column, rows in sorted(found, key=lambda each: each[0]):
+    found.sort(key=lambda each: each[0])
+    for number, (_, column, rows) in enumerate(found, 1):
         places = {variant: place for place, variant in enumerate(table.ranks(column))}
         rows.sort(key=lambda row: (places.get(row.variant, len(places)), _slowness(row, column)))
-        yield Order(run.info.operation(column.operation).title, tuple(_loader(table, row, column) for row in rows))
+        yield Figures(
+            run.info.operation(column.operation).title,
+            "format",
+            HEADERS,
+            tuple((row.label, _texts(table, row, column)) for row in rows),
+            (LOADERS_MEANING,) if number == len(found) else (),
+            abreast=len(HEADERS),
+            leading=frozenset(row.label for row in rows if table.mark(column, row.variant)),
+        )
 
 
 def _is_loop(cell: CellSummary) -> bool:
@@ -82,11 +71,11 @@ def _slowness(row: Row, column: Column) -> float:
     return row.cells[column.operation].figures[Role.TIME.figure].median
 
 
-def _loader(table: Table, row: Row, column: Column) -> Loader:
+def _texts(table: Table, row: Row, column: Column) -> tuple[str, ...]:
     cell = row.cells[column.operation]
     mark = table.mark(column, row.variant) + fallback_mark(row, column)
     share = cell.figures[EPOCH].median / table.data_rows
-    texts = (
+    return (
         number_text(_per_second(cell, lambda figures: (2 * figures[EPOCH], figures["calls_ns"]))) + mark,
         spread_text(cell.figures[Role.TIME.figure]),
         number_text(_per_second(cell, lambda figures: (figures[EPOCH], figures["epoch_1_ns"]))),
@@ -97,7 +86,6 @@ def _loader(table: Table, row: Row, column: Column) -> Loader:
         _told(cell, "parts_permille", 1000),
         WHOLE if share >= 1 else f"{share:.0%}",
     )
-    return Loader(row.label, texts, bool(table.mark(column, row.variant)), cell.rounds)
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:

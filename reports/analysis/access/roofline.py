@@ -63,7 +63,7 @@ def has_roofline(table: Table) -> bool:
     )
 
 
-def figures_of(run: Run, table: Table) -> Iterator[Figures]:
+def roofline_of(run: Run, table: Table) -> Iterator[Figures]:
     """What the device gives, the shares of it, and how much is read, as far as each is known."""
     probes = [each for each in run.info.rooflines if _is_under(each, table)]
     found = [each for each in probes if each.lines]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bench_runner.networks import network_text
 from reports.analysis.figures import Figures
@@ -30,16 +31,22 @@ def has_curves(found: Sequence[Series]) -> bool:
 
 
 def curves_of(found: Sequence[Series]) -> Iterator[Figures]:
-    """Of each data set and place: the parameters, how far the curves are off, and the rates of retrieval."""
-    fitted = _fitted(found)
-    fitted.sort(key=lambda series: (series.dataset, series.place, *_order(series)))
-    for (dataset, place), group in itertools.groupby(fitted, lambda series: (series.dataset, series.place)):
-        several = list(group)
-        about = f"{dataset}, {place}"
-        yield _parameters(about, several)
-        if any(isinstance(series.curve(), Curve) for series in several):
-            yield _errors(about, several)
-            yield from _retrieval(about, [series for series in several if series.reaches_all])
+    """Of each suite, data set and place: the parameters, how far the curves are off, and the rates of retrieval."""
+
+    def about(series: Series) -> tuple[str, str, str]:
+        return series.suite, series.dataset, series.place
+
+    fitted = sorted(_fitted(found), key=lambda series: (*about(series), *_order(series)))
+    for (suite, dataset, place), group in itertools.groupby(fitted, about):
+        for figures in _of_place(f"{dataset}, {place}", list(group)):
+            yield replace(figures, suite=suite)
+
+
+def _of_place(about: str, several: Sequence[Series]) -> Iterator[Figures]:
+    yield _parameters(about, several)
+    if any(isinstance(series.curve(), Curve) for series in several):
+        yield _errors(about, several)
+        yield from _retrieval(about, [series for series in several if series.reaches_all])
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:

@@ -40,6 +40,11 @@ class Series:
     measured: tuple[Measured, ...]
 
     @property
+    def suite(self) -> str:
+        """The suite that all of its cells are of."""
+        return self.measured[0].cell.suite
+
+    @property
     def points(self) -> tuple[Point, ...]:
         """The medians, for a curve."""
         return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)

@@ -221,16 +221,12 @@
     for (const name of ["crossing_bands", "crossings"])
       layer(spec, name).data.values = chart.crossings.filter((each) => each.formats.every((format) => !state.without.has(format)));
     layer(spec, "crossing_bands").mark.color = colour("ink");
-    for (const [name, rows] of [["others", chart.others], ["labels", chart.labels.filter(shown)], ["other_labels", chart.other_labels]])
+    for (const [name, rows] of [["others", chart.others], ["joints", chart.labels.filter(shown)], ["labels", chart.labels.filter(shown)], ["other_labels", chart.other_labels]])
       layer(spec, name).data.values = rows;
     for (const each of spec.layer) if (each.encoding.color) each.encoding.color.scale.range = range;
     layer(spec, "other_labels").mark.color = colour("quiet");
-    const x = chart.x.linear_below ? { type: "symlog", constant: chart.x.linear_below } : { type: chart.x.log ? "log" : "linear" };
-    spec.encoding.x.scale = { ...x, domain: chart.x.domain, nice: false, zero: undefined };
-    // Written out: the scale would round a label to the distance of its neighbours.
-    spec.encoding.x.axis = { values: chart.x.values, labelExpr: "format(datum.value, ',~r')", title: chart.over, labelFlush: false, labelOverlap: "greedy", labelSeparation: 4 };
-    const y = { scale: { type: "log", domain: chart.y.domain, nice: false }, axis: { values: powers(...chart.y.domain), format: ",~r" } };
-    for (const each of spec.layer) if (each.encoding.y) Object.assign(each.encoding.y, y, { title: null });
+    Object.assign(spec.encoding.x, chart.x);
+    for (const each of spec.layer) if (each.encoding.y) Object.assign(each.encoding.y, chart.y, { title: null });
     const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);
     const room = Math.min(7 * Math.max(...names, 0) + 12, width * 0.4);
     for (const name of ["labels", "other_labels"]) layer(spec, name).mark.limit = room - 10;

@@ -27,31 +27,31 @@ def run_of(*costs: tuple[str, str, int, int], info: dict[str, object] | None = N
 def test_medians_by_operation_beside_the_import() -> None:
     described = {PARQUET: {"import_ns": 120_000_000, "import_rss_bytes": 30_000_000}}
     calls = [(PARQUET, "save", ns, 2_000_000) for ns in (1_000_000, 9_000_000, 2_000_000)]
-    found = cold_starts(run_of(*calls, (PARQUET, "read", 5_000_000, 20_000_000), info={"variants": described}))
-    (row,) = found.rows
-    assert row.label == "parquet"
-    assert dict(zip(found.headers, row.texts, strict=True)) == {
-        "import ms": "120",
-        "first save ms": "2.00",
-        "first read ms": "5.00",
-        "import MB": "30.0",
-        "first save MB": "2.00",
-        "first read MB": "20.0",
+    (found,) = cold_starts(run_of(*calls, (PARQUET, "read", 5_000_000, 20_000_000), info={"variants": described}))
+    ((label, texts),) = found.lines
+    assert label == "parquet"
+    assert dict(zip(found.headers, texts, strict=True)) == {
+        "import\nms": "120",
+        "first save\nms": "2.00",
+        "first read\nms": "5.00",
+        "import\nMB": "30.0",
+        "first save\nMB": "2.00",
+        "first read\nMB": "20.0",
     }
 
 
 def test_the_cheapest_comes_first_and_raw_io_not_at_all() -> None:
-    rows = cold_starts(
+    (found,) = cold_starts(
         run_of((PARQUET, "save", 9_000_000, 0), (CSV, "save", 3_000_000, 0), (RAW_IO, "save", 1_000_000, 0))
-    ).rows
-    assert [row.variant for row in rows] == [CSV, PARQUET]
-    assert rows[0].texts == ("-", "3.00", "-", "0.000")
+    )
+    assert found.variants == (CSV, PARQUET)
+    assert found.lines[0] == ("csv", ("-", "3.00", "-", "0.000"))
 
 
 def test_what_is_not_counted_is_left_out() -> None:
     run = run_of((PARQUET, "save", 9_000_000, 0))
-    assert cold_starts(replace(run, samples=tuple(changed(each, round=0) for each in run.samples))).rows == ()
-    assert cold_starts(replace(run, samples=())).rows == ()
+    assert not list(cold_starts(replace(run, samples=tuple(changed(each, round=0) for each in run.samples))))
+    assert not list(cold_starts(replace(run, samples=())))
 
 
 def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
@@ -59,11 +59,13 @@ def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
     run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
     own, single = run.samples
     single = changed(single, conditions=changed(single.conditions, threads="1"))
-    assert cold_starts(replace(run, samples=(own, single))).rows[0].texts[1] == "2.00"
-    assert cold_starts(replace(run, samples=(single,))).rows[0].texts[1] == "8.00"
+    for samples, told in (((own, single), "2.00"), ((single,), "8.00")):
+        (found,) = cold_starts(replace(run, samples=samples))
+        assert found.lines[0][1][1] == told
 
 
 def test_every_variant_of_a_run_has_a_row() -> None:
     run = make_run(datasets=("eq",))
     variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "raw-io"}
-    assert {row.variant for row in cold_starts(run).rows} == variants
+    (found,) = cold_starts(run)
+    assert set(found.variants) == variants

@@ -1,17 +1,21 @@
-"""What the charts of the PDF draw, as matplotlib has it: where bars end, and where points lie."""
+"""What the charts of the PDF draw: where bars end, and that they are the site's charts."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from bench_runner.results.records import Conditions, RunInfo, Sample
+from bench_runner.results.records import RunInfo, Sample
 from reports.analysis.tables import Table, tables
 from reports.pdf.charts import table_pages
-from reports.pdf.codecs import draw
+from reports.site import charts
 from tests.reports.factory import make_run, make_sample, with_info
+from tests.reports.pdf_text import drawn, written_on
 
 QUICK, SLOW = "feather[engine=pyarrow,codec=none]", "csv[engine=pandas]"
 
@@ -25,18 +29,20 @@ def table_of(*samples: Sample, **info: object) -> tuple[Table, Figure]:
 
 
 def ends(figure: Figure, title: str) -> list[float]:
-    """Where the bars of a chart end, from the top."""
+    """Where the bars of a chart end, from the top, as shares of its width."""
     (axes,) = (each for each in figure.axes if each.get_title(loc="left").startswith(title))
-    return [bar.get_x() + bar.get_width() for bar in axes.patches]
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    return [(bar.get_x() + bar.get_width()) / axes.get_xlim()[1] for bar in bars]
 
 
-@pytest.mark.parametrize("slow_ms", [20, 4_000])
-def test_bars_end_at_their_medians_on_both_kinds_of_axis(slow_ms: int) -> None:
+@pytest.mark.parametrize(("slow_ms", "quick_end"), [(20, 10 / 20), (4_000, math.log(10 / 5) / math.log(4_000 / 5))])
+def test_bars_end_at_their_medians_on_both_kinds_of_axis(slow_ms: int, quick_end: float) -> None:
+    """A logarithmic axis begins at half of the least value."""
     samples = [
         make_sample(variant=variant, figures={"wall_ns": ms * 10**6}) for variant, ms in ((QUICK, 10), (SLOW, slow_ms))
     ]
     _, figure = table_of(*samples)
-    assert ends(figure, "read time") == pytest.approx([10, slow_ms])
+    assert ends(figure, "read time") == pytest.approx([quick_end, 1])
 
 
 def test_memory_that_cannot_be_told_has_a_bar_up_to_what_can() -> None:
@@ -45,22 +51,34 @@ def test_memory_that_cannot_be_told_has_a_bar_up_to_what_can() -> None:
         for variant, ns, size in ((QUICK, 10**6, 10**5), (SLOW, 2 * 10**6, 8 * 10**6))
     ]
     _, figure = table_of(*samples, probe={"error_bytes": 10**6})
-    assert ends(figure, "read peak memory") == pytest.approx([3, 8])
+    assert ends(figure, "read peak memory") == pytest.approx([3 / 8, 1])
 
 
-@pytest.mark.parametrize("unit_ns", [10**6, 10**9])
-def test_points_of_codecs_lie_at_megabytes_and_the_unit_of_times(unit_ns: int) -> None:
-    conditions = Conditions(track="codecs")
-    saved = make_sample(
-        operation="save",
-        variant=QUICK,
-        conditions=conditions,
-        figures={"wall_ns": 20 * unit_ns, "size_bytes": 5 * 10**6},
-        fidelity=None,
-    )
-    read = make_sample(variant=QUICK, conditions=conditions, figures={"wall_ns": 7 * unit_ns})
-    table, _ = table_of(saved, read)
-    figure = Figure()
-    draw(figure, table)
-    points = [(*axes.lines[0].get_xdata(), *axes.lines[0].get_ydata()) for axes in figure.axes]
-    assert points == [(5, 7), (5, 20)]
+def test_rows_have_the_same_order_in_every_chart_of_a_page() -> None:
+    """Also where one has no figure: the labels are beside the left chart alone."""
+    figures = {"wall_ns": 10**6, "peak_private_bytes": 8 * 10**6}
+    samples = [make_sample(variant=QUICK, figures={"wall_ns": 5 * 10**5}), make_sample(variant=SLOW, figures=figures)]
+    _, figure = table_of(*samples)
+    heights = [
+        [text.get_position()[1] for told in texts for text in axes.texts if text.get_text() == told]
+        for axes, texts in zip(figure.axes, (("0.500 ms", "1.00 ms"), ("not counted", "8.00 MB")), strict=False)
+    ]
+    assert heights[0] == heights[1]
+
+
+def test_the_page_draws_the_specification_of_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    site_bars = charts.bars
+
+    def with_a_mark() -> dict[str, Any]:
+        spec = site_bars()
+        spec["layer"].append({"mark": {"type": "text"}, "encoding": {"text": {"value": "planted"}}})
+        return spec
+
+    monkeypatch.setattr(charts, "bars", with_a_mark)
+    _, figure = table_of(make_sample(figures={"wall_ns": 10**7}))
+    assert written_on([figure]).count("planted") == 1
+
+
+def test_text_of_a_label_is_no_formula() -> None:
+    _, figure = table_of(make_sample(variant="a$b$[x=^_]", figures={"wall_ns": 10**7}))
+    assert "a$b$" in drawn([figure])

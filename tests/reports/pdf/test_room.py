@@ -10,7 +10,7 @@ from typing import cast
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation, Text
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from bench_runner.results.records import Run, RunInfo
@@ -72,7 +72,7 @@ def stores_run(uses: int = 2) -> Run:
 def test_labels_of_two_lines_touch_neither_their_neighbours_nor_their_figures() -> None:
     lines = tuple((label, ("-0.00527 ± 0.001",) * 4) for label in (LONG, "V2", LONG, LONG, LONG.replace("V1", "V2")))
     table = Figures("the curve", "way", ("a", "b", "c", "d"), lines, ("a note below the last of them",))
-    drawn = list(pages._stacked(stores_run(), "curves", "", [table]))
+    drawn = list(pages.figures_pages(stores_run(), "curves", "", [table]))
     assert written_on(drawn).count("loopback at 1,000 Mbit/s") == 4
     assert not crowded(drawn)
 
@@ -80,27 +80,7 @@ def test_labels_of_two_lines_touch_neither_their_neighbours_nor_their_figures() 
 def test_heads_of_neighbours_have_room() -> None:
     heads = ("range of 0.1%, 1 field, by scan peak memory", "ingest, 50% updates, 2 indexes peak memory") * 4
     table = Figures("means", "format", heads, (("bson", ("1.00",) * 8), ("json", ("12.50",) * 8)), ())
-    assert not crowded(pages._stacked(stores_run(), "means", "", [table]))
-
-
-def test_values_stand_in_their_chart_behind_whiskers_of_any_length() -> None:
-    run = stores_run()
-    walls = {1: 10_000_000, 2: 90_000_000}
-    far = [
-        changed(each, figures={**each.figures, "wall_ns": walls[each.round]}) if each.variant == STORES[0] else each
-        for each in run.samples
-    ]
-    contents = Contents(replace(run, samples=tuple(far)))
-    (table, *_) = contents.tables
-    values = [
-        (axes.get_xlim(), note.xy[0])
-        for figure in table_pages(contents.run, table)
-        for axes in figure.axes
-        for note in axes.texts
-        if isinstance(note, Annotation)
-    ]
-    assert values
-    assert all(low <= place <= high for (low, high), place in values)
+    assert not crowded(pages.figures_pages(stores_run(), "means", "", [table]))
 
 
 def test_long_names_stay_in_their_columns_of_the_page_of_uses() -> None:

@@ -1,0 +1,147 @@
+"""Charts on the PDF's pages: Vega lays out the Vega-Lite specifications of the site, and matplotlib draws the marks.
+
+So a chart is specified once, and it stands on the page as vectors whose text can be searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reports.pdf.page import FAINT, TEXT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Scene = Mapping[str, Any]
+POINTS = 72
+"""Of an inch: a pixel of a chart is a point on the page."""
+LOOK: Mapping[str, Any] = {
+    "font": "DejaVu Sans",
+    "background": None,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": FAINT,
+        "titleColor": FAINT,
+        "titleFontWeight": "normal",
+        "gridColor": "#eeeeee",
+        "domainColor": FAINT,
+        "tickColor": FAINT,
+        "tickSize": 3,
+        "labelFontSize": 6,
+        "titleFontSize": 6.5,
+        "titlePadding": 4,
+    },
+    "axisX": {"labelOverlap": "greedy", "tickCount": 5},
+    "axisBand": {
+        "grid": False,
+        "ticks": False,
+        "domain": False,
+        "labelColor": TEXT,
+        "labelPadding": 3,
+        "labelFontSize": 6.8,
+    },
+    "rule": {"color": "black"},
+    "tick": {"color": "black"},
+    "text": {"color": TEXT, "fontSize": 6.5},
+    "line": {"color": FAINT, "strokeWidth": 1},
+    "legend": {"labelFontSize": 6, "titleFontSize": 6.5, "symbolSize": 20, "rowPadding": 0},
+}
+_IN_ORDER = 1
+"""Of all artists, so that they lie above each other in the order of the marks."""
+_BASELINES = {"middle": "center_baseline", "alphabetic": "baseline"}
+_MARKERS = {"circle": "o", "square": "s", "diamond": "D", "cross": "P", "triangle-up": "^", "triangle-down": "v"}
+_MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stroke": "_"}
+
+
+def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float, width: float, height: float) -> Axes:
+    """Draw a chart into a rectangle of the page, given in shares of it; axes and labels are outside of it."""
+    wide, high = width * figure.get_figwidth() * POINTS, height * figure.get_figheight() * POINTS
+    axes = figure.add_axes((left, top - height, width, height))
+    axes.set_axis_off()
+    axes.set_xlim(0, wide)
+    axes.set_ylim(high, 0)
+    sized = {**spec, "width": wide, "height": high, "autosize": {"type": "none"}, "config": LOOK}
+    _draw(axes, _converter().vegalite_to_scenegraph(sized, allowed_base_urls=[])["scenegraph"], 0, 0)
+    return axes
+
+
+@cache
+def _converter() -> Any:
+    """Vega with the font of the page, so that it measures what is drawn."""
+    import matplotlib
+    import vl_convert
+
+    vl_convert.register_font_directory(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf"))
+    return vl_convert
+
+
+def _draw(axes: Axes, mark: Scene, left: float, top: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    kind, items, clipped = mark["marktype"], mark["items"], mark["clip"]
+    if kind in ("line", "area") and items:
+        across = [left + item["x"] for item in items]
+        down = [top + item["y"] for item in items]
+        if kind == "line":
+            step = "steps-post" if items[0].get("interpolate") == "step-after" else "default"
+            axes.plot(across, down, drawstyle=step, clip_on=clipped, **_stroke(items[0]))
+        else:
+            ends = [top + item["y2"] for item in items]
+            axes.fill_between(across, down, ends, clip_on=clipped, linewidth=0, **_filled(items[0]))
+        return
+    for item in items:
+        x, y = left + item.get("x", 0), top + item.get("y", 0)
+        if kind == "group":
+            for part in item.get("items", ()):
+                _draw(axes, part, x, y)
+        elif kind == "rule":
+            ends = [left + item.get("x2", item.get("x", 0)), top + item.get("y2", item.get("y", 0))]
+            axes.plot((x, ends[0]), (y, ends[1]), clip_on=clipped, **_stroke(item))
+        elif kind == "rect":
+            size = item["width"], item["height"]
+            axes.add_patch(Rectangle((x, y), *size, clip_on=clipped, linewidth=0, **_filled(item)))
+        elif kind == "symbol":
+            filled = _filled(item) if item.get("fill", "transparent") != "transparent" else _stroke(item)
+            marker = _MARKERS[item.get("shape", "circle")]
+            axes.plot(x, y, marker, markersize=item["size"] ** 0.5, markeredgewidth=0, clip_on=clipped, **filled)
+        elif kind == "text":
+            _write(axes, item, x, y)
+
+
+def _stroke(item: Scene) -> dict[str, Any]:
+    dash = item.get("strokeDash") or ()
+    width = item.get("strokeWidth", 1)
+    return {
+        "color": item["stroke"],
+        "alpha": item.get("opacity"),
+        "linewidth": width,
+        "linestyle": (0, [each / width for each in dash]) if any(dash[1:]) else "solid",
+        "solid_capstyle": "butt",
+        "zorder": _IN_ORDER,
+    }
+
+
+def _filled(item: Scene) -> dict[str, Any]:
+    return {"color": item["fill"], "alpha": item.get("opacity"), "zorder": _IN_ORDER}
+
+
+def _write(axes: Axes, item: Scene, x: float, y: float) -> None:
+    text = item.get("text", "")
+    axes.text(
+        x + item.get("dx", 0),
+        y + item.get("dy", 0),
+        "\n".join(text) if isinstance(text, list) else str(text),
+        fontsize=item["fontSize"],
+        fontweight=item.get("fontWeight", "normal"),
+        color=item["fill"],
+        ha=item.get("align", "left"),
+        va=_BASELINES.get(item.get("baseline", "alphabetic"), item.get("baseline")),
+        rotation=-item.get("angle", 0),
+        linespacing=1.1,
+        parse_math=False,
+        zorder=_IN_ORDER,
+    )
