@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "libraries",
         "reports",
     ),
+    "docs": ("adapters", "bench_runner", "format_bench", "formats", "reports"),
     "main": ("format_bench",),
     "setup": (),
 }

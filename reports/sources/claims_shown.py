@@ -13,7 +13,7 @@ from reports.sources import documents_tables, near_storage_tables
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.judging import count_text
 from reports.sources.side_by_side import SideBySide
-from reports.text.page import labelled_grid, page_for, print_lines
+from reports.text.page import labelled_grid, markdown_table, page_for, print_lines
 
 SLIPS = "where the source is off, by computing again what it prints"
 
@@ -23,7 +23,6 @@ BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
 }
 """Tables of a source behind its claims, with our figures next to theirs."""
 
-_RULE = ("---",) * 20
 _HEAD_WIDTH = 10
 """Titles of columns are broken into lines of this many characters."""
 
@@ -79,28 +78,18 @@ def markdown(runs: Sequence[Run], name: str) -> str:
         f"Made by `report RUN --against {name} --markdown`{words}. Figures are medians of verified rounds; those "
         "published are of other machines and versions, so relations say more than values."
     )
-    parts = [f"# Beside {source.title}", told, f"## {count_text([each.verdict for each in found])}", table(found)]
-    parts += [f"## {grid.title}\n\n{grid_table(grid)}" for grid in behind(runs, name)]
+    head = ("claim", "where", "published", "ours", "verdict", "why")
+    table = markdown_table(head, map(_row, found))
+    parts = [f"# Beside {source.title}", told, f"## {count_text([each.verdict for each in found])}", table]
+    parts += [f"## {grid.title}\n\n{markdown_table(grid.head, grid.texts)}" for grid in behind(runs, name)]
     if source.slips:
         rows = [(slip.place, slip.printed, slip.right, slip.matters) for slip in source.slips]
-        head = ("where", "printed", "what it is", "what of it changes")
-        parts.append(f"## {SLIPS}\n\n{_lines([head, _RULE[: len(head)], *rows])}")
+        slips = markdown_table(("where", "printed", "what it is", "what of it changes"), rows)
+        parts.append(f"## {SLIPS}\n\n{slips}")
     return "\n\n".join(parts) + "\n"
 
 
-def table(found: Sequence[Judged]) -> str:
-    """Each claim in a row."""
-    rows = [["claim", "where", "published", "ours", "verdict", "why"], ["---"] * 6]
-    for each in found:
-        beside = each.claim.statement, each.claim.place, "<br>".join(each.published), "<br>".join(_ours(each))
-        rows.append([*beside, each.verdict.value, each.reason])
-    return _lines(rows)
-
-
-def grid_table(grid: SideBySide) -> str:
-    """A table of a source as Markdown, without its title."""
-    return _lines([grid.head, _RULE[: len(grid.head)], *grid.texts])
-
-
-def _lines(rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+def _row(each: Judged) -> tuple[str, ...]:
+    claim = each.claim
+    published, ours = "<br>".join(each.published), "<br>".join(_ours(each))
+    return (claim.statement, claim.place, published, ours, each.verdict.value, each.reason)

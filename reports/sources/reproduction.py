@@ -29,7 +29,7 @@ from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judging import Judgement, Ours, by_text, count_text, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
-from reports.text.page import page_for, print_lines
+from reports.text.page import markdown_table, page_for, print_lines
 
 _METRICS = dict(
     zip(("save_time_s", "read_time_s", "size_mb", "save_peak_mb", "read_peak_mb"), THESIS_METRICS, strict=True)
@@ -246,16 +246,13 @@ def reproduction_markdown(run: Run) -> str:
     """The comparison as Markdown."""
     found = reproduce(run)
     parts = [_source(run)]
-    for beside in grids(found):
-        rows = [beside.head, ["---"] * len(beside.head), *beside.texts]
-        parts.append(f"## {beside.title}\n\n" + "\n".join(f"| {' | '.join(row)} |" for row in rows))
+    parts += [f"## {beside.title}\n\n{markdown_table(beside.head, beside.texts)}" for beside in grids(found)]
     parts.append("\n".join(f"- {text}" for text in found.notes))
-    rows = [["finding", "where", "verdict", "our figures", "reason"], ["---"] * 5]
+    rows = []
     for judgement in found.judgements:
-        finding = judgement.finding
-        figures = "<br>".join(judgement.figures)
-        rows.append([finding.statement, finding.place, judgement.verdict.value, figures, judgement.reason])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        finding, figures = judgement.finding, "<br>".join(judgement.figures)
+        rows.append((finding.statement, finding.place, judgement.verdict.value, figures, judgement.reason))
+    table = markdown_table(("finding", "where", "verdict", "our figures", "reason"), rows)
     parts.append(f"## Findings: {_counted(found)}\n\n{table}")
     return "\n\n".join(parts) + "\n"
 

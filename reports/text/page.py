@@ -1,7 +1,4 @@
-"""A page of text: 100 columns wide whatever it is written to, with lines, grids and labels that are never cut.
-
-It knows nothing of what is written on it.
-"""
+"""A page of text: 100 columns wide whatever it is written to, with lines, grids and labels that are never cut."""
 
 from __future__ import annotations
 
@@ -42,6 +39,12 @@ def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
 def lines_of(text: str) -> int:
     """How many lines of a page, or of a terminal as wide, a text takes."""
     return max(len(Text(text).wrap(Console(width=WIDTH), WIDTH - 2)), 1)
+
+
+def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown; a bar in a cell does not divide it."""
+    rows = (head, ["---"] * len(head), *lines)
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
 
 
 def new_grid(padding: int = 2) -> Grid:

@@ -1,28 +1,26 @@
-"""Who wins at what in the reference run, as a table for docs/findings.md: names, figures, intervals of its samples.
-
-It knows the reference run and how reports rank; it writes no page.
-"""
+"""What the reference run shows: which variant wins at what, with its figures and intervals."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 
-from bench_runner.results.records import Run
-from bench_runner.results.reference import PLACE
+from bench_runner.results.reference import NAME
 from bench_runner.results.statistics import Ratio, summarise
+from docs._generate.reference import Reference
 from format_bench import recommend
 from reports.analysis import engines
-from reports.analysis.access.uses import NO_VERDICT
+from reports.analysis.access.uses import NO_VERDICT, uses_of
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE, Column
 from reports.analysis.tables import Table, unit_of, value_text
 from reports.analysis.units import number_text
-from reports.sources.reproduction import reproduction_markdown
+from reports.sources.claims import SOURCES, judged
+from reports.sources.judging import count_text
+from reports.sources.reproduction import reproduce
+from reports.text.page import markdown_table
 from reports.text.recommendation import show
-from tests import reference_tables
-from tests.reference_tables import tables_of
 
 HEADS = {
     READ_TIME: "reads fastest",
@@ -32,45 +30,47 @@ HEADS = {
     SAVE_PEAK: "least memory to save",
 }
 MOST_TIED = 3
-IN_THESIS = {"tabular": "Tables", "image": "Images", "compression": "Codecs"}
+IN_THESIS = {"tabular", "image", "compression"}
 ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
-def wins() -> str:
-    """One row for each table without a codec: the best, who is tied with it, and who comes next by how much."""
-    return _wins("tabular")
+def wins(reference: Reference) -> str:
+    """One row for each table without a codec: the best, what is tied with it, and what comes next by how much."""
+    return _wins(reference, "tabular")
 
 
-def image_wins() -> str:
+def image_wins(reference: Reference) -> str:
     """The same of images."""
-    return _wins("image")
+    return _wins(reference, "image")
 
 
-def codec_wins() -> str:
+def codec_wins(reference: Reference) -> str:
     """The same of every format with each of its codecs and without."""
-    return _wins("compression", "codecs")
+    return _wins(reference, "compression", "codecs")
 
 
-def _wins(suite: str, track: str = "plain") -> str:
-    lines = [f"| data | {' | '.join(HEADS.values())} |", f"|{' --- |' * (1 + len(HEADS))}"]
-    for table in _tables(suite):
-        if table.conditions.track == track:
-            cells = [_winner(table, column) for column in HEADS]
-            lines.append(f"| `{table.dataset}`, {table.amount} | {' | '.join(cells)} |")
-    return "\n" + "\n".join(lines) + "\n"
+def _wins(reference: Reference, suite: str, track: str = "plain") -> str:
+    return markdown_table(
+        ("data", *HEADS.values()),
+        [
+            (f"`{table.dataset}`, {table.amount}", *(_winner(table, column) for column in HEADS))
+            for _, table in reference.of(suite)
+            if table.conditions.track == track
+        ],
+    )
 
 
-def format_or_call() -> str:
+def format_or_call(reference: Reference) -> str:
     """What a call makes of the time and what a format, for each table and operation of the suite `engines`."""
-    heads = ("data", "threads", "operation", "slowest call over fastest, of a format", "tied", "farthest formats")
-    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
-    for table in _tables(engines.SUITE):
+    lines = []
+    for _, table in reference.of(engines.SUITE):
         threads = "the libraries' own" if table.conditions.threads == "default" else "1"
         for column in (SAVE_TIME, READ_TIME):
             if found := engines.calls_of(table, column):
-                told = (f"`{table.dataset}`", threads, column.operation, *_spread(found), _farthest(found))
-                lines.append(f"| {' | '.join(told)} |")
-    return "\n" + "\n".join(lines) + "\n"
+                lines.append((f"`{table.dataset}`", threads, column.operation, *_spread(found), _farthest(found)))
+    return markdown_table(
+        ("data", "threads", "operation", "slowest call over fastest, of a format", "tied", "farthest formats"), lines
+    )
 
 
 def _spread(found: Sequence[engines.Calls]) -> tuple[str, str]:
@@ -96,59 +96,51 @@ def _times(ratio: Ratio) -> str:
     return f"{number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''}"
 
 
-def measured() -> str:
+def measured(reference: Reference) -> str:
     """When, on what and with how many rounds the reference run was measured, suite by suite."""
-    lines = ["| suite | measured | machine | samples | rounds of a cell |", "| --- | --- | --- | --- | --- |"]
-    for run in _runs():
+    lines = []
+    for run in reference.runs:
         rounds = sorted(each.rounds for each in summarise(run.samples).values() if each.rounds)
         about = run.info.machine
         machine = f"{about.cpu}, {about.cores} cores, {(about.memory_bytes or 0) / 1e9:.0f} GB"
         day = (run.info.started or "").partition("T")[0]
-        told = f"{len(run.samples):,} | {rounds[0]} to {rounds[-1]}"
-        lines.append(f"| `{run.folder.name}` | {day} | {machine} | {told} |")
-    return "\n" + "\n".join(lines) + "\n"
-
-
-def machines() -> str:
-    """Which suites of the reference run are of which processor: '`tabular` and `image` on AMD EPYC; ...'."""
-    by_processor: dict[str, list[str]] = {}
-    for run in _runs():
-        by_processor.setdefault(run.info.machine.cpu or "an unknown processor", []).append(f"`{run.folder.name}`")
-    return "; ".join(
-        f"{' and '.join(filter(None, (', '.join(most), last)))} on {cpu}" for cpu, (*most, last) in by_processor.items()
-    )
+        told = f"{rounds[0]} to {rounds[-1]}"
+        lines.append((f"`{run.folder.name}`", day, machine, f"{len(run.samples):,}", told))
+    return markdown_table(("suite", "measured", "machine", "samples", "rounds of a cell"), lines)
 
 
 def answer() -> str:
     """What `recommend` answers of the reference run at once, as it is printed, without the figures of each variant."""
-    if not PLACE.exists():
-        return "\n"
     printed = io.StringIO()
-    show(recommend(stored="reference", datasets="core"), Console(file=printed, width=100))
+    show(recommend(stored=NAME, datasets="core"), Console(file=printed, width=100))
     first, _, _ = printed.getvalue().partition("\nvariant ")
     lines = [line.rstrip() for line in first.rstrip().splitlines()]
-    return "\n" + "\n".join(["```", f"$ {ANSWERED}", *lines, "```", ""])
+    return "\n".join(["```", f"$ {ANSWERED}", *lines, "```"])
 
 
-def beside_thesis() -> str:
-    """The reference run beside the thesis, suite by suite, where the thesis has figures."""
-    told = [
-        f"# {IN_THESIS[suite]}\n\n{reproduction_markdown(run).strip()}"
-        for run in _runs()
-        for suite in run.info.suites
-        if suite in IN_THESIS
-    ]
-    return "\n" + "\n\n".join(told) + "\n"
+def uses(reference: Reference) -> str:
+    """One table for each data set of the suite `access`: the fastest call for each use, and what comes next."""
+    found = []
+    for run, table in reference.of("access"):
+        found.append(
+            f"`{table.dataset}`, {table.amount}, cache {table.conditions.cache}, on {run.info.machine.cpu}:\n\n"
+            + markdown_table(
+                ("use", "fastest call of its own", "then, in multiples of it"),
+                [(use.title, use.best, use.others) for use in uses_of(run, table)],
+            )
+        )
+    return "\n\n".join(found)
 
 
-def _runs() -> list[Run]:
-    return list(reference_tables.runs())
-
-
-def _tables(suite: str) -> Iterator[Table]:
-    for run in _runs():
-        if suite in run.info.suites:
-            yield from tables_of(run)
+def verdicts(reference: Reference) -> str:
+    """How many claims of each source the reference run bears out."""
+    compared = [run for run in reference.runs if IN_THESIS.intersection(run.info.suites)]
+    thesis = [each.verdict for run in compared for each in reproduce(run).judgements]
+    found = {"thesis": count_text(thesis)}
+    found |= {
+        name: count_text([each.verdict for each in judged(reference.runs, source)]) for name, source in SOURCES.items()
+    }
+    return markdown_table(("`--against`", "claims"), [(f"`{name}`", text) for name, text in found.items()])
 
 
 def _winner(table: Table, column: Column) -> str:

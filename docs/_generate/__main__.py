@@ -1,0 +1,72 @@
+"""Write README and docs/ anew where they show what the code and the reference run say: `python -m docs._generate`.
+
+A page holds such a part between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+from adapters.contract import Native
+from docs._generate import adapters, findings, grids
+from docs._generate.reference import Reference, reference
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "python -m docs._generate"
+PAGES = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").glob("*.md"))))
+
+OF_CODE: dict[str, Callable[[], str]] = {
+    "formats": adapters.formats,
+    "calls": adapters.calls,
+    "wrong-answers": adapters.wrong_answers,
+    "broken-columns": adapters.broken_columns,
+    "quick": adapters.quick,
+    "answer": findings.answer,
+    **{f"native-{kind.value}": partial(adapters.native, kind) for kind in Native},
+}
+OF_REFERENCE: dict[str, Callable[[Reference], str]] = {
+    "machines": lambda measured: measured.machines,
+    "reference": findings.measured,
+    "wins": findings.wins,
+    "image-wins": findings.image_wins,
+    "codec-wins": findings.codec_wins,
+    "format-or-call": findings.format_or_call,
+    "uses": findings.uses,
+    "verdicts": findings.verdicts,
+    "encodings": grids.encodings,
+    "writing": grids.writing,
+    "wide": grids.wide,
+    "near-storage": grids.near_storage,
+    "documents": grids.documents,
+    "training": grids.training,
+}
+
+_BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)
+_measured = cache(reference)
+
+
+def renewed(page: str) -> str:
+    """The text of a page with its blocks as they are to be. Raises KeyError for a block that is not known."""
+
+    def block(found: re.Match[str]) -> str:
+        name = found[2]
+        text = OF_CODE[name]() if name in OF_CODE else OF_REFERENCE[name](_measured())
+        # A table begins on a line of its own; a name stays within its sentence.
+        text = f"\n{text}\n" if "\n" in text and not text.startswith("\n") else text
+        return f"{found[1]}{text}{found[4]}"
+
+    return _BLOCK.sub(block, page)
+
+
+def main() -> None:
+    """Write all pages anew."""
+    for name in PAGES:
+        path = ROOT / name
+        path.write_text(renewed(path.read_text()))
+
+
+if __name__ == "__main__":
+    main()

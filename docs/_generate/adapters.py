@@ -1,0 +1,84 @@
+"""What formats, calls and suites declare, as lists and tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from adapters.contract import Native, TabularFormat
+from bench_runner.suites import SUITES
+from formats.registry import FORMATS
+from formats.shared.wrong_answers import WRONG_ANSWERS
+from reports.text.page import markdown_table
+
+_WIDTH = 120
+
+
+def _engines() -> Iterator[type[TabularFormat]]:
+    """All engines of all formats of ours; raw I/O is none."""
+    for name in FORMATS:
+        for engine in FORMATS.engines(name):
+            if engine.native is not Native.BUFFERS and engine.__module__.startswith("formats."):
+                yield engine
+
+
+def formats() -> str:
+    """The names of all formats, as a text wrapped for a list item."""
+    titles = sorted({engine.title for engine in _engines()}, key=str.lower)
+    return "\n" + textwrap.indent(textwrap.fill(", ".join(titles), _WIDTH - 2), "  ") + "\n  "
+
+
+def native(kind: Native) -> str:
+    """Whose calls take and return this kind."""
+    by_engine: dict[str, list[str]] = {}
+    for engine in _engines():
+        if engine.native is kind:
+            by_engine.setdefault(engine.engine or engine.title, []).append(engine.title)
+    told = [name if titles == [name] else f"{name}: {', '.join(titles)}" for name, titles in sorted(by_engine.items())]
+    return f"`{kind.value}` ({'; '.join(told)})"
+
+
+def calls() -> str:
+    """A table of the engines with their calls and what they have a call of its own for, as their settings are when
+    nobody says otherwise."""
+    lines = []
+    for engine in _engines():
+        adapter = engine()
+        described = (engine.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
+        save, read = (adapter.calls.save, adapter.calls.read) if adapter.calls else ("", "")
+        own = ", ".join(adapter.offers.names)
+        lines.append((engine.title, engine.engine or "", described, _code(save), _code(read), own))
+    return markdown_table(("format", "engine", "calls", "save", "read", "calls of its own"), lines)
+
+
+def wrong_answers() -> str:
+    """A table of the calls that answer wrongly, whoever makes them."""
+    lines = [(each.distribution, f"`{each.call}`", each.answer, each.instead) for each in WRONG_ANSWERS]
+    return markdown_table(("library", "call", "what comes of it", "what to do"), lines)
+
+
+def broken_columns() -> str:
+    """A table of the kinds of column that a call corrupts, with the settings with which it does."""
+    lines = []
+    for engine in _engines():
+        usual = engine()
+        found = {(usual.variant, kind): fault for kind, fault in usual.known_faults.items()}
+        for key, setting in engine.settings.items():
+            for value in setting.allowed if key in ("save", "read", "parser") else ():
+                other = engine({key: str(value)})
+                for kind, fault in other.known_faults.items():
+                    if usual.known_faults.get(kind) != fault:
+                        found[other.variant, kind] = fault
+        lines += [(f"`{variant}`", kind, fault) for (variant, kind), fault in found.items()]
+    return markdown_table(("variant", "kind of column", "what becomes of it"), lines)
+
+
+def _code(call: str) -> str:
+    """A call as a code span, with names in its places."""
+    return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""
+
+
+def quick() -> str:
+    """What one quick round measures of each suite, as a table."""
+    lines = [(f"`{suite.name}`", suite.quick.reason) for suite in SUITES.values()]
+    return markdown_table(("suite", "`--quick` measures"), lines)

@@ -1,0 +1,234 @@
+"""Figures of the reference run with their intervals, variant by variant: one grid a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench_runner.results.information import READ, SAVE
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval
+from bench_runner.variants import OperationName, Variant, operation_name_of
+from docs._generate.reference import Reference
+from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
+from reports.analysis.access.uses import NO_VERDICT
+from reports.analysis.columns import Column, Role
+from reports.analysis.labels import short_labels
+from reports.analysis.tables import Row, Table, unit_of, value_text
+from reports.analysis.units import spread_text
+from reports.text.page import markdown_table
+
+READS_ALL, FROM_MEMORY = "†", "‡"
+"""As in the reports: what reads all and selects, and what the library answered from its own memory."""
+LESS, FEW = "<", "n="
+MARKS = {
+    "**": "**bold**: the best of its column",
+    "=": "`=`: cannot be told from the fastest",
+    NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with the fastest, so no verdict",
+    READS_ALL: f"`{READS_ALL}`: no call of its own",
+    FROM_MEMORY: f"`{FROM_MEMORY}`: answered from the library's own memory",
+    LESS: f"`{LESS}`: less than can be told",
+    "±": "`±`: the larger half of the 95 % interval",
+    FEW: "`n=`: of so few rounds, so the spread is of the smallest and the largest value, and there is no verdict",
+}
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column of a page's table: one figure of one table of the reference run."""
+
+    title: str
+    run: Run
+    table: Table
+    column: Column
+
+
+def grid(heads: Sequence[Head]) -> str:
+    """One row for each variant, one column for each head; the best is bold, and marks are explained below."""
+    variants = [row.variant for head in heads for row in head.table.rows]
+    names = short_labels(each for each in dict.fromkeys(variants) if not (each.is_raw_io or each.is_apart))
+    units = [unit_of(head.table, head.column) for head in heads]
+    titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
+    lines = [
+        (name, *(_cell(head, variant) for head in heads)) for variant, name in sorted(names.items(), key=_by_format)
+    ]
+    lines = [line for line in lines if set(line[1:]) != {"-"}]
+    shown = " ".join(cell for line in lines for cell in line[1:])
+    marks = shown.replace(FEW, "")
+    notes = [text for mark, text in MARKS.items() if mark in (shown if mark == FEW else marks)]
+    return "\n\n".join([markdown_table(("", *titles), lines), " ".join(f"{each}." for each in notes)])
+
+
+def _by_format(named: tuple[Variant, str]) -> tuple[str, int]:
+    """The formats by their names, and each one's variants as they were: from the plain call to the most settings."""
+    variant, _ = named
+    return variant.format_name, len(variant)
+
+
+def _cell(head: Head, variant: str) -> str:
+    """A figure with its spread and marks, and of how many rounds it is where these are few."""
+    row = next((row for row in head.table.rows if row.variant == variant), None)
+    interval = row.interval(head.column) if row else None
+    if row is None or interval is None or row.wrong(head.column.operation):
+        return "-"
+    value = value_text(head.table, row, head.column, unit_of(head.table, head.column)) or "-"
+    half = "" if value.startswith(LESS) else _spread(interval)
+    if interval.rounds < FEWEST_ROUNDS:
+        return f"{value}{_own(head, row)}{half} {FEW}{interval.rounds}"
+    told = f"{value}{half}{_mark(head, row)}"
+    if head.table.mark(head.column, variant) != "*":
+        return told
+    # Of several that are less than can be told the least is not known.
+    return f"{told}=" if value.startswith(LESS) else f"**{told}**"
+
+
+def _spread(interval: Interval) -> str:
+    """The larger half of the interval; under five rounds the smallest and the largest value."""
+    if not interval.median:
+        return ""
+    if interval.low is None or interval.high is None:
+        return f" {spread_text(interval)}" if interval.maximum > interval.minimum else ""
+    half = max(interval.high - interval.median, interval.median - interval.low) / interval.median
+    return f" ±{half:.0%}" if half >= 0.005 else ""
+
+
+def _own(head: Head, row: Row) -> str:
+    """What a figure says of itself, whatever others are."""
+    if row.fallback(head.column.operation):
+        return READS_ALL
+    return FROM_MEMORY if row.cached(head.column.operation) else ""
+
+
+def _mark(head: Head, row: Row) -> str:
+    if own := _own(head, row):
+        return own
+    ratio = head.table.ranks(head.column).get(row.variant)
+    if ratio is not None and ratio.tied is None:
+        return NO_VERDICT
+    return "=" if head.table.mark(head.column, row.variant) == "=" else ""
+
+
+TAKE, PROJECT = operation_name_of("take[rows=10,handle=kept]"), operation_name_of("project[columns=10,handle=reopened]")
+SAVE_STREAM, READ_STREAM = operation_name_of("stream-save[rows=8192]"), operation_name_of("stream-read[rows=8192]")
+COLUMNS = re.compile(r"wide\[columns=(\d+),rows=8\]")
+VALUES = re.compile(r"values\[bytes=(\d+)(,kind=fixed)?\]")
+QUERIES = re.compile(r"query\[groups=([\d.]+)\]")
+QUESTIONS = re.compile(r"ask\[query=q(\d)\]")
+TITLES = {
+    "save": "ingest",
+    "get[documents=100]": "get 100",
+    "fields[paths=2]": "2 fields of all",
+    "range[selectivity=0.001,paths=1,by=scan]": "0.1 % by scan",
+    "range[selectivity=0.001,paths=1,by=index]": "0.1 % by index",
+    "ingest[updates=0.5,indexes=none]": "half updates",
+    "ingest[updates=0.5,indexes=2]": "with 2 indexes",
+}
+"""What the page calls the operations on documents."""
+WAITS = {"first batch ms": 4, "p99 gap ms": 5}
+"""What a training loop waits for, by its place among the texts of a loader."""
+
+
+def encodings(reference: Reference) -> str:
+    """Taking ten rows over the sizes of values; those of one length are last."""
+    return _told(_head(_value_size(table.dataset), run, table, TAKE) for run, table in reference.of("encodings"))
+
+
+def _value_size(dataset: str) -> str:
+    found = VALUES.fullmatch(dataset)
+    if found is None:
+        return dataset
+    size_bytes = int(found[1])
+    size = f"{size_bytes // 1024} KiB" if size_bytes >= 1024 else f"{size_bytes} B"
+    return f"{size} each" if found[2] else size
+
+
+def writing(reference: Reference) -> str:
+    """Time and peak of saving and reading events whole and batch by batch, and their size."""
+    calls = (("save", SAVE), ("stream-save", SAVE_STREAM), ("read", READ), ("stream-read", READ_STREAM))
+    wanted = [(name, operation, Role.TIME) for name, operation in calls]
+    wanted += [(f"{name} peak", operation, Role.MEMORY) for name, operation in calls]
+    return _told(
+        _head(title, run, table, operation, role)
+        for run, table in reference.of("writing")
+        if table.dataset == "events"
+        for title, operation, role in (*wanted, ("size", SAVE, Role.SIZE))
+    )
+
+
+def wide(reference: Reference) -> str:
+    """Ten columns of a file that is opened anew, over the number of columns."""
+    return _told(
+        _head(f"{int(shape[1]):,} columns", run, table, PROJECT)
+        for run, table in reference.of("wide")
+        if (shape := COLUMNS.fullmatch(table.dataset)) is not None
+    )
+
+
+def near_storage(reference: Reference) -> str:
+    """What queries over a narrow line take by the share of row groups that they read."""
+    return _told(
+        _head(f"{100 * float(share[1]):g} %", run, table, column.operation)
+        for run, table in reference.of("near-storage")
+        if table.conditions.network == "1000mbit"
+        for column in table.columns.times
+        if (share := QUERIES.fullmatch(column.operation)) is not None
+    )
+
+
+def documents(reference: Reference) -> str:
+    """What each store takes for events: size, ingestion, look-ups, questions."""
+    return _told(
+        _head(title, run, table, operation, role)
+        for run, table in reference.of("documents")
+        if table.dataset == "bluesky-events"
+        for title, operation, role in (
+            ("size", SAVE, Role.SIZE),
+            *((_title(operation), operation, Role.TIME) for operation in table.columns.operations),
+        )
+    )
+
+
+def _title(operation: OperationName) -> str:
+    return TITLES.get(operation) or QUESTIONS.sub(r"question \1", operation)
+
+
+def _head(title: str, run: Run, table: Table, operation: OperationName, role: Role = Role.TIME) -> Head | None:
+    column = table.columns.find(operation, role)
+    return None if column is None else Head(title, run, table, column)
+
+
+def _told(found: Iterable[Head | None]) -> str:
+    """A grid of the columns that there are, with its machine."""
+    heads = [head for head in found if head is not None]
+    most = max((head.table for head in heads), key=lambda table: table.data_rows)
+    least = min(head.table.data_rows for head in heads)
+    amount = most.amount if least == most.data_rows else f"{least:,} to {most.amount}"
+    return f"{amount}, cache {most.conditions.cache}, on {heads[0].run.info.machine.cpu}:\n\n{grid(heads)}"
+
+
+def training(reference: Reference) -> str:
+    """Rows a second in each order, and the waits of the most shuffled."""
+    told = []
+    for run, table in reference.of("training"):
+        if has_loaders(table):
+            told += [f"`{table.dataset}`, {table.amount}, on {run.info.machine.cpu}:", _orders(run, table)]
+    return "\n\n".join(told)
+
+
+def _orders(run: Run, table: Table) -> str:
+    orders = list(orders_of(run, table))
+    titles = [f"{order.title.rpartition(', ')[2]}, rows/s" for order in orders]
+    lines = []
+    for name in dict.fromkeys(loader.label for order in orders for loader in order.loaders):
+        found = [next((each for each in order.loaders if each.label == name), None) for order in orders]
+        waits = [found[0].texts[place] if found[0] else "-" for place in WAITS.values()]
+        lines.append((name, *(_rate(each) if each else "-" for each in found), *waits))
+    return markdown_table(("", *titles, *WAITS), lines)
+
+
+def _rate(loader: Loader) -> str:
+    """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
+    rate, spread, share = loader.texts[0], loader.texts[1], loader.texts[-1]
+    few = f"{FEW}{loader.rounds}" if loader.rounds < FEWEST_ROUNDS else ""
+    return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))
