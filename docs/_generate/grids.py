@@ -11,7 +11,7 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval
 from bench_runner.variants import OperationName, Variant, operation_name_of
 from docs._generate.reference import Reference
-from reports.analysis.access.loaders import WHOLE, Loader, has_loaders, orders_of
+from reports.analysis.access.loaders import WHOLE, has_loaders, loaders_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
@@ -66,7 +66,7 @@ def _by_format(named: tuple[Variant, str]) -> tuple[str, int]:
     return variant.format_name, len(variant)
 
 
-def _cell(head: Head, variant: str) -> str:
+def _cell(head: Head, variant: Variant) -> str:
     """A figure with its spread and marks, and of how many rounds it is where these are few."""
     row = next((row for row in head.table.rows if row.variant == variant), None)
     interval = row.interval(head.column) if row else None
@@ -217,18 +217,27 @@ def training(reference: Reference) -> str:
 
 
 def _orders(run: Run, table: Table) -> str:
-    orders = list(orders_of(run, table))
+    orders = list(loaders_of(run, table))
+    rounds = {
+        (run.info.operation(name).title, row.label): cell.rounds
+        for row in table.rows
+        for name, cell in row.cells.items()
+    }
     titles = [f"{order.title.rpartition(', ')[2]}, rows/s" for order in orders]
     lines = []
-    for name in dict.fromkeys(loader.label for order in orders for loader in order.loaders):
-        found = [next((each for each in order.loaders if each.label == name), None) for order in orders]
-        waits = [found[0].texts[place] if found[0] else "-" for place in WAITS.values()]
-        lines.append((name, *(_rate(each) if each else "-" for each in found), *waits))
+    for name in dict.fromkeys(label for order in orders for label, _ in order.lines):
+        found = [dict(order.lines).get(name) for order in orders]
+        rates = [
+            _rate(texts, rounds[order.title, name]) if texts else "-"
+            for order, texts in zip(orders, found, strict=True)
+        ]
+        waits = [found[0][place] if found[0] else "-" for place in WAITS.values()]
+        lines.append((name, *rates, *waits))
     return markdown_table(("", *titles, *WAITS), lines)
 
 
-def _rate(loader: Loader) -> str:
+def _rate(texts: Sequence[str], rounds: int) -> str:
     """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
-    rate, spread, share = loader.texts[0], loader.texts[1], loader.texts[-1]
-    few = f"{FEW}{loader.rounds}" if loader.rounds < FEWEST_ROUNDS else ""
+    rate, spread, share = texts[0], texts[1], texts[-1]
+    few = f"{FEW}{rounds}" if rounds < FEWEST_ROUNDS else ""
     return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))

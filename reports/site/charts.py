@@ -189,7 +189,7 @@ def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[s
     unit = view.unit(column)
     rows = [_bar(view, row, column, unit) for row in shown]
     yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)
-    shown = yardstick is not None and yardstick.median > 0 and not column.is_memory
+    has_line = yardstick is not None and yardstick.median > 0 and not column.is_memory
     values = [row["value"] for row in rows if row["value"]]
     return {
         "id": chart_id(view, "bars", column),
@@ -198,7 +198,7 @@ def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[s
         "title": f"{column.title} on {view.title}, in {unit.name}",
         "unit": unit.name,
         "wide": bool(values) and max(values) > 10 * min(values),
-        "raw_io": yardstick.median / unit.scale if shown and yardstick else None,
+        "raw_io": yardstick.median / unit.scale if has_line and yardstick else None,
         "rows": rows,
     }
 

@@ -60,10 +60,10 @@ def show(run: Run, console: Console) -> None:
     if any(map(engines.has_calls, contents.tables)):
         page.print()
         print_lines(page, [engines.EXPLANATION])
-    for section in sections_of_run(contents):
-        if section.figures is not None:
-            show_figures(page, section.title, section.figures(contents))
-        elif not isinstance(of_run := OF_RUN[section.name], Elsewhere):
+    for of_whole in sections_of_run(contents):
+        if of_whole.figures is not None:
+            show_figures(page, of_whole.title, of_whole.figures(contents))
+        elif not isinstance(of_run := OF_RUN[of_whole.name], Elsewhere):
             of_run(page, contents)
 
 
