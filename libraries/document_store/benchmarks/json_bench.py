@@ -21,8 +21,8 @@ from adapters.document_store import DocumentHandle, identical
 from bench_runner.clock import now_ns
 from bench_runner.suites.document_questions import questions_of
 from document_stores.registry import DOCUMENT_STORES
-from libraries.document_store.benchmarks.targets import least_ns, lines_of, pieces_of
-from tests.selfbench.costs import Check, print_checks
+from libraries.document_store.benchmarks.targets import lines_of, pieces_of
+from tests.selfbench.costs import Check, least_ns, print_checks
 
 EVENTS = "bluesky-events"
 OURS, TARGET = "document-store[layout=amax,pages=kept]", "duckdb-variant"

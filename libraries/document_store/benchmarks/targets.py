@@ -10,10 +10,9 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
@@ -30,9 +29,7 @@ from libraries.document_store.shredding import shred
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.store import cuts, kills
 from libraries.document_store.values import Kind
-from tests.selfbench.costs import Check, print_checks
-
-Name = TypeVar("Name")
+from tests.selfbench.costs import Check, least_ns, print_checks
 
 PIECE_BYTES = 1_000_000
 """Of JSON in one call."""
@@ -199,18 +196,6 @@ def beside_parquet(folder: Path) -> Iterator[Check]:
         ratio = ours / min(held) if held else None
         told = f"{ratio:.2f}" if ratio else "none holds it"
         yield Check(f"{name}: size over nested Parquet, zstd", told, "at most 1.2", ratio is None or ratio <= 1.2)
-
-
-def least_ns(times: int, calls: Mapping[Name, Callable[[], object]]) -> dict[Name, int]:
-    """The least nanoseconds of each call, made in turns."""
-    least: dict[Name, int] = {}
-    for _ in range(times):
-        for name, call in calls.items():
-            started = now_ns()
-            call()
-            spent = now_ns() - started
-            least[name] = min(least.get(name, spent), spent)
-    return least
 
 
 @click.command()

@@ -11,8 +11,6 @@ files cost is told by `libraries.f3.benchmarks.files`.
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Callable
 
 import click
 import pyarrow as pa
@@ -22,19 +20,9 @@ from bench_runner.clock import cpu_ns
 from data_generator.catalogue import resolve
 from libraries.f3.encodings import coding
 from libraries.f3.encodings.nodes import HEADER_BYTES, Tag
+from tests.selfbench.costs import least_ns
 
 UNIT_ROWS = 65_536
-
-
-def best_of(times: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
-    """The least nanoseconds of processor time of each call, made in turns."""
-    best = dict.fromkeys(calls, math.inf)
-    for _ in range(times):
-        for name, call in calls.items():
-            started = cpu_ns()
-            call()
-            best[name] = min(best[name], cpu_ns() - started)
-    return {name: int(nanoseconds) for name, nanoseconds in best.items()}
 
 
 def _parquet(column: pa.Array) -> io.BytesIO:
@@ -54,21 +42,17 @@ def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[s
     module = coding.modules()[coding.CORE]
     native, wasm = coding.Decoder(module), coding.Decoder(module, prefer="wasm")
     file = _parquet(column)
-    best = best_of(
-        times,
-        {
-            "native": lambda: native.decode_into(payloads, column.type, rows),
-            "wasm": lambda: wasm.decode_into(payloads, column.type, rows),
-            "parquet": lambda: pq.read_table(file, use_threads=False),
-        },
-    )
-    best |= best_of(
-        2, {"encode": lambda: [coding.encode(part) for part in parts], "parquet write": lambda: _parquet(column)}
-    )
+    decoding = {
+        "native": lambda: native.decode_into(payloads, column.type, rows),
+        "wasm": lambda: wasm.decode_into(payloads, column.type, rows),
+        "parquet": lambda: pq.read_table(file, use_threads=False),
+    }
+    encoding = {"encode": lambda: [coding.encode(part) for part in parts], "parquet write": lambda: _parquet(column)}
+    best = least_ns(times, decoding, cpu_ns) | least_ns(2, encoding, cpu_ns)
     nullable = payloads[0][3] & 1
-    encoding = "nullable" if nullable else Tag(payloads[0][HEADER_BYTES]).name.lower()
+    outermost = "nullable" if nullable else Tag(payloads[0][HEADER_BYTES]).name.lower()
     sizes = {"f3": sum(map(len, payloads)), "parquet": file.getbuffer().nbytes, "arrow": column.nbytes}
-    return best, sizes, encoding
+    return best, sizes, outermost
 
 
 @click.command()

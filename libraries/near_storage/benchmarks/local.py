@@ -12,7 +12,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -29,7 +28,7 @@ from libraries.near_storage.parquet.pruning import prune
 from libraries.near_storage.predicates.binding import bind
 from libraries.near_storage.predicates.tree import And, Comparison, Literal, Predicate
 from libraries.near_storage.query import Query
-from tests.selfbench.costs import Check, print_checks
+from tests.selfbench.costs import Check, least_ns, print_checks
 
 ROW_BYTES = 155
 """About what a row of the data takes in a file."""
@@ -43,24 +42,8 @@ SMALL_GROUP_ROWS = 550
 PRUNED_GROUPS = 100_000
 TIMESTAMP = pa.timestamp("us")
 
-
-@dataclass(frozen=True)
-class Timing:
-    """How often each is measured, at least, and by which clock."""
-
-    times: int
-    clock: Callable[[], int]
-
-    def least_ns(self, more: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
-        """The least nanoseconds of each call of `more` as many, made in turns."""
-        least: dict[str, int] = {}
-        for _ in range(self.times * more):
-            for name, call in calls.items():
-                started = self.clock()
-                call()
-                spent = self.clock() - started
-                least[name] = min(least.get(name, spent), spent)
-        return least
+Least = Callable[[int, dict[str, Callable[[], object]]], dict[str, int]]
+"""The least nanoseconds of each call, of so many times as many as are measured at least."""
 
 
 def below(condition: snowset.Condition) -> Predicate:
@@ -75,7 +58,7 @@ def written(folder: Path, rows: int, group_rows: int, file_rows: int) -> list[Pa
     return list(parquet_files.prepare(dataset, layout, folder).paths)
 
 
-def selectivity(folder: Path, megabytes: int, timing: Timing) -> Iterator[Check]:
+def selectivity(folder: Path, megabytes: int, least: Least) -> Iterator[Check]:
     """V2 at 1 % of the row groups against all of them, and at all of them against the bare call of the kernel."""
     groups = max(100, megabytes * 1_000_000 // (GROUP_ROWS * ROW_BYTES))
     rows = groups * GROUP_ROWS
@@ -92,7 +75,7 @@ def selectivity(folder: Path, megabytes: int, timing: Timing) -> Iterator[Check]
 
     calls = _bare_calls(files)
     reused = _allocated(max(length for places in calls.values() for _, length in places))
-    spent = timing.least_ns(
+    spent = least(
         2,
         {
             "all": lambda: _drained(files.parts(everything)),
@@ -105,12 +88,12 @@ def selectivity(folder: Path, megabytes: int, timing: Timing) -> Iterator[Check]
     ratio = spent["alike"] / spent["all"]
     yield Check("V2, all row groups, of preadv into the same buffers", f"{ratio:.2f}", "at least 0.9", ratio >= 0.9)
     yield Check("... into one buffer again and again", f"{spent['one'] / spent['all']:.2f}", "-", None)
-    few = timing.least_ns(10, {"some": lambda: _drained(files.parts(some))})["some"]
+    few = least(10, {"some": lambda: _drained(files.parts(some))})["some"]
     ratio = spent["all"] / few
     yield Check(f"V2 at 1 %, what nodes do (ideal {share:.0f})", f"{ratio:.1f} times", "at least 35", ratio >= 35)
 
 
-def answers(folder: Path, megabytes: int, timing: Timing) -> Iterator[Check]:
+def answers(folder: Path, megabytes: int, least: Least) -> Iterator[Check]:
     """Rows, filtered, of 1 % of the row groups against all of them. Answers lie in memory whole, several times as large
     as what is stored: so of fewer rows."""
     groups = max(100, min(megabytes, ANSWERED_MEGABYTES) * 1_000_000 // (GROUP_ROWS * ROW_BYTES))
@@ -121,7 +104,7 @@ def answers(folder: Path, megabytes: int, timing: Timing) -> Iterator[Check]:
     yield Check("data set of the answers", f"{files.stored_bytes / 1e9:.2f} GB, {groups} row groups", "-", None)
     one_percent = snowset.condition("snowset", rows, GROUP_ROWS, 0.01, scattered=False)
     some, everything = Query("t", None, below(one_percent)), Query("t")
-    answered = timing.least_ns(
+    answered = least(
         1,
         {f"{way} {name}": (lambda way=way, query=query: files.query(query, way))
          for way in ("v1", "v2") for name, query in (("some", some), ("all", everything))},
@@ -167,7 +150,7 @@ def _allocated(length: int) -> memoryview:
     return memoryview(pa.allocate_buffer(length)).cast("B")
 
 
-def nothing(folder: Path, count: int, timing: Timing) -> Iterator[Check]:
+def nothing(folder: Path, count: int, least: Least) -> Iterator[Check]:
     """Many files of which no row group matches: what a query costs before anything is read."""
     (path,) = written(
         folder, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE, SMALL_GROUP_ROWS, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE
@@ -177,8 +160,8 @@ def nothing(folder: Path, count: int, timing: Timing) -> Iterator[Check]:
         link.hardlink_to(path)
     files = LocalFiles.prepare(links)
     query = Query("t", None, Comparison("<", "createdTime", Literal(0, TIMESTAMP)))
-    spent = timing.least_ns(20, {"v2": lambda: files.query(query), "cached": lambda: files.query(query, "v1")})
-    parsed = timing.least_ns(1, {"parsed": lambda: files.query(query, "v1", "parsed")})["parsed"]
+    spent = least(20, {"v2": lambda: files.query(query), "cached": lambda: files.query(query, "v1")})
+    parsed = least(1, {"parsed": lambda: files.query(query, "v1", "parsed")})["parsed"]
     yield Check(
         f"{count} files, {files.metadata.groups:,} row groups, nothing matches",
         f"{spent['v2'] / 1e6:.3f} ms",
@@ -191,7 +174,7 @@ def nothing(folder: Path, count: int, timing: Timing) -> Iterator[Check]:
     yield Check("V2 over V1 with cached footers", f"{ratio:.2f}", "at most 1.1", ratio <= 1.1)
 
 
-def pruning(folder: Path, timing: Timing) -> Iterator[Check]:
+def pruning(folder: Path, least: Least) -> Iterator[Check]:
     """A filter on three of 93 columns over many row groups."""
     (path,) = written(
         folder, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE, SMALL_GROUP_ROWS, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE
@@ -206,7 +189,7 @@ def pruning(folder: Path, timing: Timing) -> Iterator[Check]:
         )
     )
     bound = bind(where, file.schema)
-    spent = timing.least_ns(20, {"prune": lambda: prune(metadata, bound)})["prune"] / 1e6
+    spent = least(20, {"prune": lambda: prune(metadata, bound)})["prune"] / 1e6
     kept = int(prune(metadata, bound).may_be_true.sum())
     what = f"prune {metadata.groups:,} row groups x {len(metadata.columns)} columns by three ({kept:,} kept)"
     yield Check(what, f"{spent:.2f} ms", "at most 3 ms", spent <= 3)
@@ -238,13 +221,16 @@ def _shares(path: Path, one: compact.CompactMetadata, many: compact.CompactMetad
 @click.option("--only", type=click.Choice(["selectivity", "nothing", "pruning"]), help="One part alone.")
 def main(megabytes: int, files: int, times: int, cpu: bool, folder: Path | None, only: str | None) -> None:
     """Print the ratios beside their targets."""
-    timing = Timing(times, cpu_ns if cpu else now_ns)
+
+    def least(more: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
+        return least_ns(times * more, calls, cpu_ns if cpu else now_ns)
+
     parts: dict[str, tuple[str, Callable[[Path], Iterator[Check]]]] = {
-        "pruning": ("Pruning and metadata", lambda place: pruning(place, timing)),
-        "nothing": ("Nothing matches", lambda place: nothing(place, files, timing)),
+        "pruning": ("Pruning and metadata", lambda place: pruning(place, least)),
+        "nothing": ("Nothing matches", lambda place: nothing(place, files, least)),
         "selectivity": (
             "Clustered row groups",
-            lambda place: itertools.chain(selectivity(place, megabytes, timing), answers(place, megabytes, timing)),
+            lambda place: itertools.chain(selectivity(place, megabytes, least), answers(place, megabytes, least)),
         ),
     }
     for name, (title, checks) in parts.items():

@@ -1,21 +1,13 @@
 """A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
 
-This proves nothing about fsync, which `cuts.py` is for; it proves that real locks, renames and logs are left in a state
-that opens, with all that was acknowledged, synced or not.
-
     python -m libraries.document_store.tests.store.kills 300
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import random
-import signal
 import sys
 import tempfile
-import time
-from contextlib import suppress
 from copy import deepcopy
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,6 +15,7 @@ from pathlib import Path
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.tests.store.model import Model, differs, document, opened, same_documents
 from libraries.durable.calls import OSCalls
+from libraries.durable.tests import kills as killing
 
 KEYS = 60
 
@@ -55,25 +48,9 @@ def work(folder: str, layout: str, seed: int, model: Model, told: Connection) ->
 def kill(folder: Path, layout: str, seed: int, allowed: list[Model]) -> int:
     """Start a writer and kill it soon after some operations; the number of those that it acknowledged."""
     chance = random.Random(seed)
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(str(folder), layout, seed, allowed[-1], theirs))
-    process.start()
-    theirs.close()
-    assert ours.poll(60), "the writer does not start"
-    acknowledged, waited_for = 0, chance.randint(0, 12)
-    while acknowledged < waited_for:
-        acknowledged += take_in(ours.recv(), allowed)
-    time.sleep(chance.uniform(0.0, 0.02))
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
-    with suppress(EOFError):
-        while True:
-            acknowledged += take_in(ours.recv(), allowed)
-    ours.close()
-    return acknowledged
+    waited_for, pause_s = chance.randint(0, 12), chance.uniform(0.0, 0.02)
+    arguments = (str(folder), layout, seed, allowed[-1])
+    return killing.kill(work, arguments, lambda message: take_in(message, allowed), waited_for, pause_s)
 
 
 def take_in(message: tuple, allowed: list[Model]) -> bool:
@@ -102,8 +79,6 @@ def check_after(folder: Path, layout: str, allowed: list[Model]) -> None:
 
 def main(kills: int) -> int:
     """Kill that many writers, of one store for each layout; how many operations were acknowledged."""
-    # What the writers import is imported once, in the server that they are forked from.
-    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
     states: dict[str, list[Model]] = {layout: [{}] for layout in LAYOUTS}
     acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,21 +1,6 @@
-"""A disk that is really full: a small tmpfs in a mount namespace of its own."""
+"""What is left on a disk that is really full."""
 
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-ROOT = Path(__file__).parents[4]
-MOUNTED = [
-    "unshare",
-    "--user",
-    "--map-root-user",
-    "--mount",
-    "sh",
-    "-c",
-    'mount -t tmpfs -o size=2m none "$0" && exec "$@"',
-]
+from libraries.durable.tests.full_disk import run_on_small_disk
 
 FILL = """
 import random, sys
@@ -48,10 +33,4 @@ for _ in range(2):
 
 
 def test_a_store_on_a_full_disk_keeps_what_it_acknowledged(tmp_path):
-    mounted = [*MOUNTED, str(tmp_path)]
-    if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:
-        pytest.skip("this machine lets ordinary users mount nothing")
-    ended = subprocess.run(
-        [*mounted, sys.executable, "-c", FILL, str(tmp_path)], cwd=ROOT, capture_output=True, text=True
-    )
-    assert ended.returncode == 0, ended.stderr
+    run_on_small_disk(FILL, tmp_path, "2m")

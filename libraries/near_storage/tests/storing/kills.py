@@ -1,23 +1,18 @@
 """A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
 
-This proves nothing about fsync, which `cuts.py` is for; it proves that real locks, renames and SQLite's journal are
-left in a state that opens, with all that was acknowledged.
-
     python -c "from libraries.near_storage.tests.storing.kills import main; print(main(300))"
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
-import signal
 import tempfile
 import time
-from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from libraries.durable.tests import kills as killing
 from libraries.near_storage.errors import NotFoundError
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.checking import check
@@ -90,25 +85,8 @@ def work(folder: str, seed: int, told: Connection) -> None:
 def kill(folder: Path, seed: int, known: dict[str, list]) -> int:
     """Start a writer, kill it soon after some operations; the number of those that it acknowledged."""
     chance = random.Random(seed)
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(str(folder), seed, theirs))
-    process.start()
-    theirs.close()
-    assert ours.poll(60), "the writer does not start"
-    acknowledged, waited_for = 0, chance.randint(0, 3)
-    while acknowledged < waited_for:
-        acknowledged += take_in(ours.recv(), known)
-    time.sleep(chance.uniform(0.0, 0.03))
-    assert process.pid is not None
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
-    with suppress(EOFError):
-        while True:
-            acknowledged += take_in(ours.recv(), known)
-    ours.close()
-    return acknowledged
+    waited_for, pause_s = chance.randint(0, 3), chance.uniform(0.0, 0.03)
+    return killing.kill(work, (str(folder), seed), lambda message: take_in(message, known), waited_for, pause_s)
 
 
 def take_in(message: tuple, known: dict[str, list]) -> bool:
@@ -146,8 +124,6 @@ def check_after(folder: Path, known: dict[str, list]) -> None:
 
 def main(kills: int) -> int:
     """Kill that many writers of one store, one after the other; how many operations were acknowledged."""
-    # What the writers import is imported once, in the server that they are forked from.
-    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__])
     known: dict[str, list] = {table: [None] for table in TABLES}
     acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:

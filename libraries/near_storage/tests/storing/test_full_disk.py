@@ -1,21 +1,6 @@
-"""A disk that is really full: a small tmpfs in a mount namespace of its own."""
+"""What is left on a disk that is really full."""
 
-import subprocess
-import sys
-from pathlib import Path
-
-import pytest
-
-ROOT = Path(__file__).parents[4]
-MOUNTED = [
-    "unshare",
-    "--user",
-    "--map-root-user",
-    "--mount",
-    "sh",
-    "-c",
-    'mount -t tmpfs -o size=256k none "$0" && exec "$@"',
-]
+from libraries.durable.tests.full_disk import run_on_small_disk
 
 FILL = """
 import os, sys
@@ -49,8 +34,4 @@ assert PartitionStore(folder, describe=describe_here).digests() == {*stored[1:],
 
 
 def test_a_full_disk_leaves_what_was_there_and_nothing_else(tmp_path):
-    if subprocess.run([*MOUNTED, str(tmp_path), "true"], capture_output=True).returncode != 0:
-        pytest.skip("nothing can be mounted here")
-    code = [*MOUNTED, str(tmp_path), sys.executable, "-c", FILL, str(tmp_path)]
-    done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    run_on_small_disk(FILL, tmp_path, "256k")

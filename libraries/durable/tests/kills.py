@@ -1,0 +1,49 @@
+"""A real process that writes and is killed: `kill -9` at any moment, on the files of the operating system.
+
+This proves nothing about fsync, which the simulated disk is for. It proves that real locks, renames and logs are left
+in a state that opens, with all that was acknowledged.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+
+def kill(
+    work: Callable[..., None],
+    arguments: tuple[object, ...],
+    take_in: Callable[[tuple], bool],
+    waited_for: int,
+    pause_s: float,
+) -> int:
+    """Start `work(*arguments, told)`, kill it after some operations and a pause; return how many it acknowledged.
+
+    It sends a message when it has begun, and before and after each operation. `take_in` returns whether a message
+    acknowledges one.
+    """
+    context = multiprocessing.get_context("forkserver")
+    # What writers import is imported once, in the server that they are forked from.
+    context.set_forkserver_preload([work.__module__])
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(*arguments, theirs))
+    process.start()
+    theirs.close()
+    assert ours.poll(60), "the writer does not start"
+    acknowledged = 0
+    while acknowledged < waited_for:
+        acknowledged += take_in(ours.recv())
+    time.sleep(pause_s)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
+    with suppress(EOFError):
+        while True:
+            acknowledged += take_in(ours.recv())
+    ours.close()
+    return acknowledged
