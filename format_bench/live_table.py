@@ -6,7 +6,7 @@ What stands on the screen is made by reports.text.live; this module knows the te
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
 from bench_runner.variants import Variant
 from format_bench.length_text import doing_text
-from format_bench.progress import OnPart
 from reports.analysis.so_far import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
 
@@ -34,7 +33,7 @@ class LiveTable:
     """A run.Watcher that shows all tables below a line with what is done now and the time left. Before the first chain,
     and for what has none, there is the line alone."""
 
-    def __init__(self, console: Console, on_part: OnPart | None = None) -> None:
+    def __init__(self, console: Console, on_part: Callable[[Path], None] | None = None) -> None:
         """Begins to draw. `console` is a terminal that knows a cursor."""
         self._console, self._on_part = console, on_part
         self._size = console.size
