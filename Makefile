@@ -4,6 +4,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 # Four on two cores: while a test waits, for a process or for time, another one runs.
 TESTS := -m pytest --numprocesses 4 --dist worksteal
+# Of broken F3 files, for each of three decoders, and of damaged payloads, for each of two.
+F3_FILES ?= 10000
+F3_PAYLOADS ?= 20000
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
 .PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
@@ -67,9 +70,9 @@ fuzz-import: $(VENV)/.ready  ## 500 generated tables, written by seven programs:
 	$(RUN) -m tests.data_generator.imported.tables.generated_tables 500
 
 fuzz-f3: $(VENV)/.ready  ## 30,000 broken F3 files, 40,000 damaged payloads: each ends in a table or in an error; about five minutes
-	$(RUN) -m libraries.f3.tests.mutations 10000 wasm & broken=$$!; \
-	  { $(RUN) -m libraries.f3.tests.mutations 10000 plain native && \
-	    $(RUN) -m libraries.f3.tests.mutate native 20000 2 && $(RUN) -m libraries.f3.tests.mutate wasm 20000 4; } \
+	$(RUN) -m libraries.f3.tests.mutations $(F3_FILES) wasm & broken=$$!; \
+	  { $(RUN) -m libraries.f3.tests.mutations $(F3_FILES) plain native && \
+	    $(RUN) -m libraries.f3.tests.mutate native $(F3_PAYLOADS) 2 && $(RUN) -m libraries.f3.tests.mutate wasm $(F3_PAYLOADS) 4; } \
 	    || { kill $$broken; exit 1; }; wait $$broken
 
 fuzz-near-storage: $(VENV)/.ready  ## 10,000 broken footers, requests and filters, answers beside plain Python; about two minutes
