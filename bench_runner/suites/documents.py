@@ -9,12 +9,13 @@ How it fits the words of the house, decided once:
 - Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from adapters.spelling import parse
 from bench_runner import data_kinds
 from bench_runner.suites.document_questions import NAMES
-from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.rules import ACCESS, Asked, Choice, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
@@ -26,6 +27,11 @@ COUNTED = (1, 5, 10)
 @dataclass(frozen=True, kw_only=True)
 class Stores(Spelled):
     """Stores of documents."""
+
+    def choices(self, asked: Asked) -> Iterator[Choice]:
+        """The spelled variants last."""
+        spelled = {parse(text)[0] for text in self.spelled}
+        return iter(sorted(super().choices(asked), key=lambda choice: choice[1].format in spelled))
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
         """How answers are computed shows in questions alone."""

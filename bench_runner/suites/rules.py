@@ -125,16 +125,16 @@ class Spelled(Rule):
     """These variants, and every format that is neither among them nor left out, with its plain settings."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Raw I/O, the other formats, the spelled variants."""
+        """Raw I/O, the spelled variants, the other formats."""
         (track,) = self.tracks
         yield from _raw_io(track, asked)
+        for text in self.spelled:
+            if parse(text)[0] in asked.names:
+                yield track, *asked.registry.engine(text)
         known = {parse(text)[0] for text in self.spelled} | set(self.names_left_out(asked.registry))
         for name in asked.names:
             if name not in known and not is_raw_io(name):
                 yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
-        for text in self.spelled:
-            if parse(text)[0] in asked.names:
-                yield track, *asked.registry.engine(text)
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
         """With which of its engines a format takes part that is not spelled."""
