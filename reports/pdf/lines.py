@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 from bench_runner.conditions import conditions_text
 from reports.analysis.bands import LINE_COLOURS
 from reports.analysis.sections import TITLES, Contents
-from reports.analysis.varied.charts import Chart, Line, Owner, range_of
+from reports.analysis.varied.charts import Chart, Line, Owner, crossover_texts, range_of, value_text
 from reports.analysis.varied.crossovers import Change
 from reports.analysis.varied.heights import heights_apart
-from reports.analysis.varied.sentences import crossover_texts, value_text
 from reports.analysis.words import FALLBACK
 from reports.pdf.page import FAINT, above_foot, lines_of, new_page, spaced
 
