@@ -358,16 +358,16 @@ def calls(**request: object) -> Plan:
 
 
 def test_the_engines_suite_spells_its_calls_as_they_are_honoured() -> None:
-    for spelled in ENGINES.variants:
+    for spelled in ENGINES.variants.spelled:
         assert FORMATS.build(spelled).variant == spelled
 
 
 def test_every_format_of_the_engines_suite_has_more_than_one_call() -> None:
-    formats = [spelled.partition("[")[0] for spelled in ENGINES.variants]
+    formats = [spelled.partition("[")[0] for spelled in ENGINES.variants.spelled]
     assert {name: formats.count(name) for name in formats if formats.count(name) < 2} == {}
     with_a_choice = {name for name in FORMATS if len(FORMATS.engines(name)) > 1}
     assert with_a_choice <= set(formats)
-    engines = {FORMATS.engine(spelled)[0] for spelled in ENGINES.variants}
+    engines = {FORMATS.engine(spelled)[0] for spelled in ENGINES.variants.spelled}
     of_its_own = {FORMATS.engine("parquet[engine=near-storage]")[0]}
     assert {engine for name in with_a_choice for engine in FORMATS.engines(name)} - of_its_own <= engines
 
@@ -379,7 +379,7 @@ def test_calls_are_measured_under_both_conditions_of_threads() -> None:
         for threads in ("default", "1")
     }
     assert by_threads["default"] == by_threads["1"]
-    assert by_threads["1"][1:] == list(ENGINES.variants)
+    assert by_threads["1"][1:] == list(ENGINES.variants.spelled)
     assert {chain.conditions.track for chain in made.chains} == {"plain"}
 
 
