@@ -16,6 +16,7 @@ from rich.text import Text
 
 from bench_runner.clock import now_ns
 from bench_runner.results.records import Cell, RunInfo, Sample
+from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant
 from format_bench.length_text import doing_text
 from reports.analysis.so_far import SoFar
@@ -29,8 +30,8 @@ _LEAST_ROOM = 4
 """Under so many lines for tables there is the line alone."""
 
 
-class LiveTable:
-    """A run.Watcher that shows all tables below a line with what is done now and the time left. Before the first chain,
+class LiveTable(Watcher):
+    """A watcher that shows all tables below a line with what is done now and the time left. Before the first chain,
     and for what has none, there is the line alone."""
 
     def __init__(self, console: Console, on_part: Callable[[Path], None] | None = None) -> None:

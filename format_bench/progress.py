@@ -7,7 +7,7 @@ It measures nothing and draws nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,7 +15,6 @@ import click
 from rich.console import Console
 
 from bench_runner.clock import now_ns
-from bench_runner.results.records import Cell, RunInfo, Sample
 from bench_runner.run.watcher import Watcher
 from format_bench.length_text import doing_text
 
@@ -25,30 +24,15 @@ SAID_EVERY_NS = 60_000_000_000
 """A log gets a line this often; a run that is shorter says nothing but its end."""
 
 
-class Silent:
-    """A run.Watcher for programs that call."""
+class Silent(Watcher):
+    """A watcher for programs that call: it says nothing."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
         """`on_part` shows the run in a folder as far as it is measured."""
         self._on_part = on_part
 
-    def stage(self, text: str) -> None:
-        """Say nothing."""
-
-    def note(self, text: str) -> None:
-        """Say nothing."""
-
-    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Say nothing."""
-
-    def step(self, text: str, seconds_left: float | None) -> None:
-        """Say nothing."""
-
-    def measured(self, samples: Sequence[Sample]) -> None:
-        """Say nothing."""
-
     def part_done(self, folder: Path) -> None:
-        """Say nothing; what is there may be shown."""
+        """What is there may be shown."""
         if self._on_part is not None:
             self._on_part(folder)
 

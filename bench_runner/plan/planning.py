@@ -59,7 +59,7 @@ def _chains(
     suite: Suite, dataset: Dataset, operations: tuple[str, ...], selection: Selection
 ) -> Iterator[Chain | Excluded]:
     request = selection.request
-    for threads in selection.threads(suite):
+    for threads in (request.threads,) if request.threads else suite.threads:
         for candidate in selection.candidates(suite, threads):
             if not wanted(candidate.variant, request):
                 continue

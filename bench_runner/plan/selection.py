@@ -25,10 +25,6 @@ class Selection:
         self.suites = [quickly(suite, self.request) for suite in suites]
         self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}
 
-    def threads(self, suite: Suite) -> tuple[str, ...]:
-        """The conditions of threads under which a suite is measured."""
-        return (self.request.threads,) if self.request.threads else suite.threads
-
     def candidates(self, suite: Suite, threads: str) -> Sequence[Candidate]:
         """The candidates of a suite. Raises what bench_runner.plan.candidates.candidates raises."""
         if (suite.name, threads) not in self._candidates:

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from bench_runner.clock import now_ns
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
-from bench_runner.run.prediction import Prediction
 from bench_runner.run.resume import whole
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Rounds, Schedule, same_data
 from bench_runner.run.session import Session
 
-OVERHEAD_S = 0.6
-"""What a chain takes besides its operations, until it was seen to run: for the time left, and for the budget."""
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
 """With a budget, variants come last that are over this share of it with so many rounds, and take over so many times as
 long as the middle one (rule 15)."""
 
 
+@dataclass
 class Spending:
     """What a round of each chain takes, and how long the budget lasts."""
 
-    def __init__(
-        self,
-        session: Session,
-        schedule: Schedule,
-        predictions: Mapping[Chain, Prediction],
-        deadline_ns: int | None,
-    ) -> None:
-        """`deadline_ns` is when the budget is spent, by the clock; None without a budget."""
-        self._session, self._schedule = session, schedule
-        self.deadline_ns = deadline_ns
-        self.costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
+    session: Session
+    schedule: Schedule
+    costs_s: dict[Chain, float]
+    deadline_ns: int | None
+    """When the budget is spent, by the clock; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
         """Take in one execution that has just ended."""
@@ -43,8 +36,8 @@ class Spending:
 
     def seconds_of(self, chain: Chain, numbers: Iterable[int]) -> float:
         """What these rounds of a chain take: nothing where the earlier part of the run has them."""
-        known = {number: self._session.earlier_execution(chain, number) for number in numbers}
-        lacking = [not whole(found).issuperset(self._schedule.wanted(chain, number)) for number, found in known.items()]
+        known = {number: self.session.earlier_execution(chain, number) for number in numbers}
+        lacking = [not whole(found).issuperset(self.schedule.wanted(chain, number)) for number, found in known.items()]
         return self.costs_s[chain] * sum(lacking)
 
     def left_s(self, until_ns: int) -> float:
@@ -55,7 +48,7 @@ class Spending:
         """What is left of this round and, as far as the budget allows, of the rounds to come."""
         now = sum(self.costs_s[chain] for chain in this_round)
         later = sum(
-            max(self._schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
+            max(self.schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
         )
         if self.deadline_ns is None:
             return now + later
@@ -145,15 +138,21 @@ class BudgetRounds(Rounds):
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 
-def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
-    """The variants that are too dear for others to wait for them."""
-    by_variant: defaultdict[str, float] = defaultdict(float)
+def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
+    """What a round of each variant takes, without raw I/O."""
+    sums: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         if not chain.is_raw_io:
-            by_variant[chain.variant] += cost_s
-    middle_s = median(by_variant.values()) if by_variant else 0.0
+            sums[chain.variant] += cost_s
+    return sums
+
+
+def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
+    """The variants that are too slow for others to wait for them."""
+    of_variants = by_variant(costs_s)
+    middle_s = median(of_variants.values()) if of_variants else 0.0
     least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
-    return [variant for variant, cost_s in by_variant.items() if cost_s > least_s]
+    return [variant for variant, cost_s in of_variants.items() if cost_s > least_s]
 
 
 def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:

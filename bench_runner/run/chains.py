@@ -57,6 +57,25 @@ class Bench:
         return Limits(self.timeout_s, int(environment.usable_memory_bytes() * MEMORY_SHARE))
 
 
+def blank_sample(
+    chain: Chain, dataset: StoredDataset, machine: str, *, rows: int, round_number: int, position: int
+) -> Sample:
+    """A sample of a chain's save, without what is found out."""
+    return Sample(
+        suite=chain.suite,
+        operation=SAVE,
+        dataset=chain.dataset,
+        dataset_digest=dataset.digest,
+        rows=rows,
+        variant=chain.variant,
+        library=chain.library,
+        conditions=chain.conditions,
+        machine=machine,
+        round=round_number,
+        position=position,
+    )
+
+
 def execute(
     bench: Bench,
     chain: Chain,
@@ -76,48 +95,29 @@ def execute(
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = VERIFYING in operations
+    first = blank_sample(chain, dataset, bench.machine, rows=rows, round_number=round_number, position=position)
     samples: list[Sample] = []
     with _chain_folder(bench.folder, position) as folder:
         for number, operation in enumerate(operations):
-            blank = Sample(
-                suite=chain.suite,
-                operation=operation,
-                dataset=chain.dataset,
-                dataset_digest=dataset.digest,
-                rows=rows,
-                variant=chain.variant,
-                library=chain.library,
-                conditions=chain.conditions,
-                machine=bench.machine,
-                round=round_number,
-                position=position + number,
-                in_service=operation not in chain.operations or (operation == SAVE and not verified),
-            )
+            in_service = operation not in chain.operations or (operation == SAVE and not verified)
+            blank = changed(first, operation=operation, position=position + number, in_service=in_service)
             saved = samples[0].failure if samples else None
             if saved is not None:
                 samples.append(changed(blank, failure=_consequence(saved)))
                 continue
             last = number == len(operations) - 1
-            samples.append(_tried(bench, chain, blank, folder, dataset, need_bytes, last))
+            try:
+                samples.append(_operation(bench, chain, blank, folder, dataset, need_bytes, last))
+            except (OperationFailed, OSError) as error:
+                samples.append(changed(blank, failure=_failure(error)))
     return _judged(samples)
 
 
-def _tried(
-    bench: Bench,
-    chain: Chain,
-    blank: Sample,
-    folder: Path,
-    dataset: StoredDataset,
-    need_bytes: int,
-    last: bool,
-) -> Sample:
-    try:
-        return _operation(bench, chain, blank, folder, dataset, need_bytes, last)
-    except OperationFailed as failed:
-        return changed(blank, failure=failed.failure)
-    except OSError as error:
-        kind = "disk" if error.errno == errno.ENOSPC else "error"
-        return changed(blank, failure=Failure(kind=kind, reason=f"{type(error).__name__}: {error}"))
+def _failure(error: OperationFailed | OSError) -> Failure:
+    if isinstance(error, OperationFailed):
+        return error.failure
+    kind = "disk" if error.errno == errno.ENOSPC else "error"
+    return Failure(kind=kind, reason=f"{type(error).__name__}: {error}")
 
 
 def _consequence(failure: Failure) -> Failure:

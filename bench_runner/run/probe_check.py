@@ -32,8 +32,8 @@ def known_answers(
     worker fails."""
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
-        with scratch_folder(folder) as own:
-            outcome = launcher.run(probe_task(how, size_bytes, own), LIMITS)
+        with scratch_folder(folder) as scratch:
+            outcome = launcher.run(probe_task(how, size_bytes, scratch), LIMITS)
         if outcome.failure is not None:
             raise RunError(f"the memory probe could not be tested: {outcome.failure.reason}")
         probed = outcome.answer(Probed)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import read_run
-from bench_runner.run.budget import Spending, within_budget
+from bench_runner.run.budget import Spending, by_variant, within_budget
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
@@ -54,15 +53,12 @@ class RaceRounds(Rounds):
         if self._spending.deadline_ns is None:
             return ranked
         costs_s = self._spending.costs_s
-        by_variant: defaultdict[str, float] = defaultdict(float)
-        for chain, cost_s in costs_s.items():
-            by_variant[chain.variant] += cost_s
         ran = {chain.variant for chain in self._last_round if not chain.is_raw_io}
         unknown = ran & {chain.variant for chain, progress in self._schedule.progress.items() if not progress.counted}
         shared_s = sum(cost_s for chain, cost_s in costs_s.items() if chain.is_raw_io or chain.variant in unknown)
         chosen = in_front(
             [variant for variant in ranked if variant not in unknown],
-            by_variant,
+            by_variant(costs_s),
             shared_s,
             self._spending.left_s(self._spending.deadline_ns),
             rounds=max(EARLY_STOP_ROUNDS - self.number + 1, 1),

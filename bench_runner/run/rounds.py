@@ -13,6 +13,9 @@ from bench_runner.run.race import MOST_RACE_ROUNDS, RaceRounds
 from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
+OVERHEAD_S = 0.6
+"""What a chain takes besides its operations, until it was seen to run: for the time left, and for the budget."""
+
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:
     """Execute round after round until no chain wants another, or this share of the budget is spent."""
@@ -20,7 +23,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
     schedule = Schedule(predictions, seed=session.seed, rounds=asked)
-    spending = Spending(session, schedule, predictions, session.budget_ends_ns(share))
+    costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
+    spending = Spending(session, schedule, costs_s, session.budget_ends_ns(share))
     used: Counter[Chain] = Counter()
     rounds = _rounds(session, schedule, spending)
     while due := rounds.next_round():

@@ -18,7 +18,7 @@ from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
-from bench_runner.run.chains import Bench, execute
+from bench_runner.run.chains import Bench, blank_sample, execute
 from bench_runner.run.interruption import StopRequest
 from bench_runner.run.known.costs import KnownCosts
 from bench_runner.run.options import Options
@@ -163,25 +163,8 @@ class Session:
         dataset = self.datasets[chain.dataset]
         if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
             return
-        self.keep(
-            [
-                Sample(
-                    suite=chain.suite,
-                    operation=operation,
-                    dataset=chain.dataset,
-                    dataset_digest=dataset.digest,
-                    rows=dataset.rows,
-                    variant=chain.variant,
-                    library=chain.library,
-                    conditions=chain.conditions,
-                    machine=self.machine,
-                    round=0,
-                    position=self.position,
-                    failure=failure,
-                )
-                for operation in chain.operations
-            ]
-        )
+        blank = blank_sample(chain, dataset, self.machine, rows=dataset.rows, round_number=0, position=self.position)
+        self.keep([changed(blank, operation=operation, failure=failure) for operation in chain.operations])
 
     def warn(self, text: str, remedy: str) -> None:
         """Store a warning with its remedy; the same one only once."""

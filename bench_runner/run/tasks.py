@@ -6,19 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypedDict
 
 from bench_runner.operations import operation_of
 from bench_runner.plan.chain import Chain
 from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask, ProbeTask
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
-
-
-class _Places(TypedDict):
-    scratch: Path
-    confine: Path
-    printed: Path
 
 
 def make_places(folder: Path) -> None:
@@ -69,30 +62,33 @@ def measure_task(
     )
 
 
-def import_task(chain: Chain, folder: Path) -> ImportTask:
-    """Load the libraries of a chain's variant. `folder` is one of `scratch_folder`."""
-    return ImportTask(variant=chain.spelled, **_scratch_alone(folder))
+def import_task(chain: Chain, scratch: Path) -> ImportTask:
+    """Load the libraries of a chain's variant."""
+    return ImportTask(variant=chain.spelled, scratch=scratch, confine=scratch, printed=scratch.with_name("printed"))
 
 
-def fidelity_task(chain: Chain, folder: Path) -> FidelityTask:
-    """Find out what a chain's variant loses. `folder` is one of `scratch_folder`."""
-    places = _scratch_alone(folder)
-    return FidelityTask(variant=chain.spelled, target=chain.target, location=places["scratch"], **places)
+def fidelity_task(chain: Chain, scratch: Path) -> FidelityTask:
+    """Find out what a chain's variant loses."""
+    return FidelityTask(
+        variant=chain.spelled,
+        target=chain.target,
+        location=scratch,
+        scratch=scratch,
+        confine=scratch,
+        printed=scratch.with_name("printed"),
+    )
 
 
-def probe_task(how: str, size_bytes: int, folder: Path) -> ProbeTask:
-    """Make a known allocation. `folder` is one of `scratch_folder`."""
-    return ProbeTask(how=how, size_bytes=size_bytes, **_scratch_alone(folder))
+def probe_task(how: str, size_bytes: int, scratch: Path) -> ProbeTask:
+    """Make a known allocation."""
+    printed = scratch.with_name("printed")
+    return ProbeTask(how=how, size_bytes=size_bytes, scratch=scratch, confine=scratch, printed=printed)
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """A folder for a task that measures no operation; gone afterwards, with all that its worker left."""
-    with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as name:
-        folder = Path(name)
-        (folder / "scratch").mkdir()
-        yield folder
-
-
-def _scratch_alone(folder: Path) -> _Places:
-    return {"scratch": folder / "scratch", "confine": folder / "scratch", "printed": folder / "printed"}
+    """An empty folder for a task that measures no operation; gone afterwards, with what was printed next to it."""
+    with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
+        scratch = Path(folder, "scratch")
+        scratch.mkdir()
+        yield scratch

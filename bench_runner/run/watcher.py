@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from bench_runner.results.records import Cell, RunInfo, Sample
 
 
-class Watcher(Protocol):
-    """Its methods are called between samples, never while one is taken: what it does is outside every clock."""
+class Watcher:
+    """Shows nothing. Its methods are called between samples, never while one is taken, and outside every clock."""
 
     def stage(self, text: str) -> None:
         """A new part of the run begins."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from bench_runner.conditions import conditions_text
 from reports.analysis.sections import TITLES, Contents
-from reports.analysis.varied.charts import Chart, Owner
+from reports.analysis.varied.charts import Chart, Owner, crossover_texts
 from reports.analysis.varied.crossovers import Change
-from reports.analysis.varied.sentences import crossover_texts
 from reports.analysis.words import FALLBACK
 from reports.pdf.page import FAINT, above_foot, lines_of, new_page, spaced
 from reports.pdf.printed import lines_spec

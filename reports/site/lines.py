@@ -15,10 +15,9 @@ from typing import Any
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Cell
 from reports.analysis.bands import LINE_COLOURS
-from reports.analysis.varied.charts import Chart, Line, Owner, range_of
+from reports.analysis.varied.charts import Chart, Line, Owner, crossover_texts, range_of, value_text
 from reports.analysis.varied.crossovers import Change
 from reports.analysis.varied.heights import heights_apart
-from reports.analysis.varied.sentences import crossover_texts, value_text
 from reports.analysis.words import FALLBACK
 from reports.site.addresses import Slugs
 from reports.site.charts import powers

@@ -14,8 +14,7 @@ from rich.text import Text
 
 from bench_runner.conditions import conditions_text
 from reports.analysis.sections import TITLES, Contents
-from reports.analysis.varied.charts import Chart, Line
-from reports.analysis.varied.sentences import crossover_texts, value_text
+from reports.analysis.varied.charts import Chart, Line, crossover_texts, value_text
 from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 

@@ -13,7 +13,7 @@ import pytest
 
 from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.registries import REGISTRIES
+from bench_runner.registries import REGISTRIES, engine_of
 from bench_runner.results.records import Conditions, Sample
 from bench_runner.run import page_cache
 from bench_runner.run.chains import Bench, execute
@@ -22,7 +22,7 @@ from bench_runner.worker.messages import AnyTask, Measured
 from bench_runner.worker.settle import Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
-from formats.registry import FORMATS
+from tests.bench_runner.run.invented import chain
 
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
@@ -107,17 +107,14 @@ def chain_of(
     spelled: str, target: str = "arrow", operations: tuple[str, ...] = ("save", "read"), **conditions: str
 ) -> Chain:
     """A chain of one variant on the data set 'test'."""
-    engine, settings = FORMATS.engine(spelled)
+    engine, settings = engine_of(spelled)
     adapter = engine(settings)
-    return Chain(
+    return chain(
+        adapter.variant,
+        "test",
         suite="test",
-        dataset="test",
-        variant=adapter.variant,
-        spelled=adapter.variant,
         library="test 1",
         suffix=adapter.suffix,
-        mapped=False,
-        codec=None,
         target=Target(target, conditions.get("strings", "str"), "masked"),
         conditions=Conditions(target=target, **conditions),
         operations=operations,

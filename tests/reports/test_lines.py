@@ -16,10 +16,9 @@ from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.columns import Role
 from reports.analysis.sections import Contents
 from reports.analysis.tables import tables
-from reports.analysis.varied.charts import Chart, Owner, range_of
+from reports.analysis.varied.charts import Chart, Owner, crossover_texts, range_of, value_text
 from reports.analysis.varied.heights import heights_apart
 from reports.analysis.varied.lines import MOST_LINES, charts_of
-from reports.analysis.varied.sentences import crossover_texts, value_text
 from reports.pdf.lines import lines_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH

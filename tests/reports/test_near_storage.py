@@ -16,7 +16,7 @@ from reports.analysis.access.uses import has_uses
 from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
 from reports.analysis.sections import Contents, sections_of, sections_of_run
-from reports.analysis.varied.sentences import crossover_texts
+from reports.analysis.varied.charts import crossover_texts
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show

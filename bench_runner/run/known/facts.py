@@ -15,8 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import msgspec
-
 from adapters.contract import Adapter
 from bench_runner import registries
 from bench_runner.clock import now_ns
@@ -40,13 +38,6 @@ LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
 """At most so many processes look for losses at once, because each loads all libraries into a forkserver of its own."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
-
-
-class ImportCost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What loading an engine's libraries cost a new interpreter."""
-
-    import_ns: int
-    import_rss_bytes: int
 
 
 @dataclass
@@ -74,7 +65,7 @@ def taken(session: Session) -> Facts:
     session.stage(PROBE)
     _check_probe(facts)
     for chain in _importing(session):
-        cost = kept.get(_import_name(chain), ImportCost) if may_be_kept(_engine(chain)) else None
+        cost = kept.get(_import_name(chain), Imported) if may_be_kept(_engine(chain)) else None
         if cost is None:
             facts.imports.append(chain)
         else:
@@ -181,7 +172,7 @@ def _importing(session: Session) -> Iterator[Chain]:
             yield chain
 
 
-def _tell_import(session: Session, timed: Chain, cost: ImportCost) -> None:
+def _tell_import(session: Session, timed: Chain, cost: Imported) -> None:
     """All variants of an engine are loaded alike."""
     for chain in session.plan.chains:
         if not chain.is_raw_io and _imported(chain) == _imported(timed):
@@ -201,13 +192,12 @@ def _time_imports(facts: Facts) -> None:
             break
         session.step(chain.variant, None)
         bench = session.bench(chain)
-        with scratch_folder(bench.folder) as folder:
-            outcome = bench.launcher.run(import_task(chain, folder), bench.limits(), spawn=True)
+        with scratch_folder(bench.folder) as scratch:
+            outcome = bench.launcher.run(import_task(chain, scratch), bench.limits(), spawn=True)
         if outcome.failure is not None:
             session.warn(f"{chain.variant}: {outcome.failure.reason}", "see what 'python -c \"import ...\"' says")
             continue
-        imported = outcome.answer(Imported)
-        cost = ImportCost(imported.import_ns, imported.import_rss_bytes)
+        cost = outcome.answer(Imported)
         _keep(facts, IMPORTS, _import_name(chain), cost, chain)
         _tell_import(session, chain, cost)
 
@@ -347,8 +337,8 @@ class _Lanes:
 
     def _ask(self, chain: Chain) -> Outcome:
         bench = self._session.bench(chain)
-        with scratch_folder(bench.folder) as folder:
-            return self._launcher(bench.launcher).run(fidelity_task(chain, folder), bench.limits())
+        with scratch_folder(bench.folder) as scratch:
+            return self._launcher(bench.launcher).run(fidelity_task(chain, scratch), bench.limits())
 
     def _launcher(self, like: Launcher) -> Launcher:
         own: dict[Launcher, Launcher] = self._own.__dict__.setdefault("launchers", {})

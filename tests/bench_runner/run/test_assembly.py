@@ -14,6 +14,7 @@ from bench_runner.run.page_cache import Residency
 from bench_runner.run.services.beside import Beside
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Control, Readiness, Rest
+from tests.bench_runner.run.invented import chain, sample
 
 MB = 10**6
 REST = Rest(Control(3, 4), settled=True, settle_ns=20)
@@ -35,22 +36,6 @@ def answer(**changes: Any) -> Measured:
     return Measured(**given | changes | {"figures": figures | changes.get("figures", {})})
 
 
-def blank(operation: str = "read", **conditions: str) -> Sample:
-    return Sample(
-        suite="tabular",
-        operation=operation,
-        dataset="eq",
-        dataset_digest="d",
-        rows=1000,
-        variant="csv[engine=pandas]",
-        library="pandas 3.1.0",
-        conditions=Conditions(**conditions),
-        machine="lab",
-        round=1,
-        position=0,
-    )
-
-
 def sample_of(
     measured: Measured,
     outcome: Outcome | None = None,
@@ -59,16 +44,14 @@ def sample_of(
     readiness: Readiness = NEVER,
     **given: Any,
 ) -> Sample:
-    conditions = given.pop("conditions", {})
-    return assembled(
-        blank(operation, **conditions), measured, outcome or Outcome(launched_ns=60), readiness=readiness, **given
-    )
+    blank = sample(chain(conditions=Conditions(**given.pop("conditions", {}))), operation)
+    return assembled(blank, measured, outcome or Outcome(launched_ns=60), readiness=readiness, **given)
 
 
 def test_what_the_worker_and_the_runner_saw_are_one_sample() -> None:
     measured = answer(fidelity="exact", saw_all=True, losses=["nulls"], codec="zstd", encodings=["plain"])
-    sample = sample_of(measured, Outcome(launched_ns=60, peak_private_bytes=25), cached=WHOLE)
-    assert sample.figures == {
+    found = sample_of(measured, Outcome(launched_ns=60, peak_private_bytes=25), cached=WHOLE)
+    assert found.figures == {
         "resident_before_bytes": 100 * MB,
         "wall_ns": 1_000,
         "cpu_ns": 900,
@@ -80,9 +63,8 @@ def test_what_the_worker_and_the_runner_saw_are_one_sample() -> None:
         "control_write_ns": 3,
         "control_allocate_ns": 4,
     }
-    assert (sample.fidelity, sample.saw_all, sample.losses) == ("exact", True, ("nulls",))
-    assert (sample.codec, sample.encodings, sample.warnings, sample.unsettled) == ("zstd", ("plain",), (), False)
-    assert sample.failure is None
+    assert (found.fidelity, found.saw_all, found.losses) == ("exact", True, ("nulls",))
+    assert (found.codec, found.encodings, found.warnings, found.unsettled) == ("zstd", ("plain",), (), False)
 
 
 def test_memory_of_what_a_worker_started_counts_and_memory_that_tells_nothing_is_left_out() -> None:
@@ -101,11 +83,12 @@ def test_a_save_has_the_sizes_of_its_copy_and_no_page_cache() -> None:
 
 def not_counted(**given: Any) -> str:
     """Why a sample is not counted; empty if it is."""
-    sample = sample_of(given.pop("measured"), cached=WHOLE, **given)
-    assert sample.unsettled == bool(sample.warnings)
-    return " ".join(sample.warnings).removeprefix("not counted, ")
+    found = sample_of(given.pop("measured"), cached=WHOLE, **given)
+    assert found.unsettled == bool(found.warnings)
+    return " ".join(found.warnings).removeprefix("not counted, ")
 
 
+@pytest.mark.rule(14)
 def test_what_is_not_counted_says_the_first_reason() -> None:
     restless = Rest(Control(3, 4), settled=False, settle_ns=20, why_not="a write took long")
     fetched: dict[str, Any] = {"figures": {"device_read_bytes": 10 * MB}, "collected": True}
@@ -143,10 +126,10 @@ def test_what_services_did_is_theirs_by_call_and_what_they_read_fetched_the_copy
     }
     services.device_bytes = 90 * MB
     block = answer(figures={"calls_ns": 4_000, "repetitions": 4}, device_bytes_of_all=0, cached=True, held_bytes=20)
-    sample = sample_of(block, cached=WHOLE, services=services, conditions={"cache": "cold", "network": "loopback"})
-    assert (sample.figures["node_cpu_ns"], sample.figures["wire_bytes"]) == (10, 20)
-    assert (sample.figures["node_memory_bytes"], sample.figures["node_peak_memory_bytes"]) == (6, 7)
-    assert sample.cached, "the wire carried no more than the client holds"
+    found = sample_of(block, cached=WHOLE, services=services, conditions={"cache": "cold", "network": "loopback"})
+    assert (found.figures["node_cpu_ns"], found.figures["wire_bytes"]) == (10, 20)
+    assert (found.figures["node_memory_bytes"], found.figures["node_peak_memory_bytes"]) == (6, 7)
+    assert found.cached, "the wire carried no more than the client holds"
     block.held_bytes = 19
     assert not sample_of(block, cached=WHOLE, services=services, conditions={"network": "loopback"}).cached
 
@@ -165,17 +148,11 @@ def test_a_sample_warns_of_memory_that_was_not_ready_and_of_what_was_printed() -
 
 @pytest.mark.rule(9)
 def test_under_one_thread_a_sample_of_more_cores_is_refused() -> None:
-    many = answer(figures={"cpu_ns": 2_000})
-    assert sample_of(many, cached=WHOLE).failure is None
-    with pytest.raises(OperationFailed, match=r"used 2\.00 cores"):
-        sample_of(many, cached=WHOLE, conditions={"threads": "1"})
-
-
-@pytest.mark.rule(9)
-def test_more_than_one_core_is_refused() -> None:
-    refuse_more_than_one_core({"cpu_ns": 104, "wall_ns": 100})
-    with pytest.raises(OperationFailed, match=r"1\.06 cores"):
-        refuse_more_than_one_core({"cpu_ns": 106, "wall_ns": 100})
+    one, more = answer(figures={"cpu_ns": 1_040}), answer(figures={"cpu_ns": 1_060})
+    assert sample_of(more, cached=WHOLE).failure is None
+    assert sample_of(one, cached=WHOLE, conditions={"threads": "1"}).failure is None
+    with pytest.raises(OperationFailed, match=r"used 1\.06 cores"):
+        sample_of(more, cached=WHOLE, conditions={"threads": "1"})
 
 
 def test_calls_are_held_to_one_core_by_their_mean() -> None:

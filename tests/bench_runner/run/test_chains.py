@@ -448,17 +448,6 @@ def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredD
         assert 99e6 <= save.figures[figure] < 115e6 + dataset.size_bytes, figure
 
 
-@pytest.mark.parametrize(("touches", "limit_bytes", "told"), [(True, 1, True), (True, 10**9, False), (False, 1, False)])
-def test_more_memory_than_was_made_ready_is_told(
-    run_faulty: Executor, bench: Bench, touches: bool, limit_bytes: int, told: bool
-) -> None:
-    """Where a host takes memory back, a guest waits for what lies beyond: up to four times as long, where seen."""
-    bench.settler.readiness = Readiness(touches, "as the test says", limit_bytes)
-    for sample in run_faulty("none"):
-        assert any("of memory that are made ready" in warning for warning in sample.warnings) == told
-        assert sample.failure is None
-
-
 @pytest.mark.rule(13)
 def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
     """Rule 13: the input, 40 MB here, is in private memory before; only what the call takes is its peak."""

@@ -25,12 +25,12 @@ from bench_runner.run import device_probe
 from bench_runner.run.chains import Bench
 from bench_runner.run.device_probe import AFTER, BEFORE
 from bench_runner.run.options import Options
-from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Session
 from bench_runner.suites import Suite
 from bench_runner.suites.rules import EveryFormat
 from data_generator.cache import StoredDataset
 from tests.bench_runner.conftest import chain_of
+from tests.bench_runner.run.invented import session
 from tests.bench_runner.run.test_session import Told
 
 KINDS = (RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL)
@@ -45,18 +45,15 @@ def suite(**told: Any) -> Suite:
 def shared(bench: Bench, dataset: StoredDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
     monkeypatch.setattr(Session, "save_info", lambda session: None)
     chains = (chain_of("faulty[fault=none]"), chain_of("raw-io"))
-    return Session(
+    return session(
         plan=Plan((suite(roofline=True),), {}, chains),
         options=Options(machine="lab"),
         folder=tmp_path,
         writer=SampleWriter(tmp_path),
-        watcher=Told(),  # type: ignore[arg-type]
+        watcher=Told(),
         info=RunInfo(id="one", seed=1, machine=MachineInfo(virtualisation="kvm")),
-        machine="lab",
         datasets={"test": dataset},
         benches={("default", "default"): bench},
-        earlier=Earlier(),
-        position=0,
     )
 
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from adapters.document_store import DocumentStoreAdapter
 from bench_runner.operations import READ_ALL
-from bench_runner.operations.targets import Target
-from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Conditions, Sample
+from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
-from document_stores.registry import DOCUMENT_STORES
 from document_stores.shared import postgresql_server
-from tests.bench_runner.conftest import WORKER_TIMEOUT_S
+from tests.bench_runner.conftest import WORKER_TIMEOUT_S, chain_of
 
 pytestmark = pytest.mark.usefixtures("at_rest")
 
@@ -53,22 +50,8 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
     def run(
         spelled: str, *operations: str, dataset: str = "tweets-2016", cache: str = "warm", rows: int | None = None
     ) -> list[Sample]:
-        engine, settings = DOCUMENT_STORES.engine(spelled)
-        adapter = engine(settings)
-        assert isinstance(adapter, DocumentStoreAdapter)
-        chain = Chain(
-            suite="documents",
-            dataset=dataset,
-            variant=adapter.variant,
-            spelled=adapter.variant,
-            library="test 1",
-            suffix=adapter.suffix,
-            mapped=False,
-            codec=None,
-            target=Target("documents"),
-            conditions=Conditions(target="documents", cache=cache),
-            operations=("save", *operations),
-        )
+        chain = chain_of(spelled, "documents", ("save", *operations), cache=cache)
+        chain = replace(chain, suite="documents", dataset=dataset)
         stored = data[dataset]
         need_bytes = stored.size_bytes
         number = int(rows is None)

@@ -6,11 +6,10 @@ import pytest
 
 from bench_runner.errors import OperationFailed
 from bench_runner.machine import linux
-from bench_runner.results.statistics import summarise
 from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import device_doubt
-from bench_runner.worker.messages import Measured, MeasureTask
+from bench_runner.worker.messages import MeasureTask
 from tests.bench_runner.conftest import Executor
 from tests.bench_runner.run.test_chains import Spying
 
@@ -89,24 +88,6 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
         # The second call would find its pages in the cache.
         assert sample.figures["repetitions"] == 1
         assert "first_ns" not in sample.figures
-
-
-@pytest.mark.rule(14)
-def test_a_warm_read_that_went_to_the_device_is_not_counted(run_faulty: Executor, bench: Bench, at_rest: None) -> None:
-    """Rule 14: the machine is to blame, so the read is made up for, and what was verified of the save stands."""
-
-    def device(task: MeasureTask, outcome: Outcome) -> None:
-        if task.operation == "read":
-            outcome.answer(Measured).figures["device_read_bytes"] = 10**9
-
-    save, read = run_faulty("none", on=Spying(bench, device).bench())
-    assert read.failure is None
-    assert not read.counted
-    assert any(warning.startswith("not counted, a warm read fetched 1,000,000,000 of") for warning in read.warnings)
-    assert save.counted
-    assert len(summarise([save, read])) == 2
-    assert summarise([save, read])[save.cell].rounds == 1
-    assert summarise([save, read])[read.cell].rounds == 0
 
 
 @pytest.mark.disk

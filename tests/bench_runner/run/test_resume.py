@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 
 from bench_runner.errors import RunError
-from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.request import Request
 from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
 from bench_runner.results.records import (
-    Conditions,
     Failure,
     Sample,
     SampleWriter,
@@ -32,10 +30,10 @@ from bench_runner.run.options import Options
 from bench_runner.run.prediction import Prediction
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data, whole
 from bench_runner.run.schedule import Schedule
-from bench_runner.run.session import Session
 from bench_runner.run.work_folder import open_locked
 from format_bench import cli
-from format_bench.progress import Silent
+from tests.bench_runner.run import invented
+from tests.bench_runner.run.invented import chain
 
 INFO: dict[str, Any] = {
     "id": "a run",
@@ -59,37 +57,12 @@ INFO: dict[str, Any] = {
     "warnings": [],
 }
 NOW = information(INFO)
-CHAIN = Chain(
-    "tabular",
-    "eq",
-    "csv[engine=pandas]",
-    "csv[engine=pandas]",
-    "pandas 3.1.0",
-    ".csv",
-    False,
-    None,
-    Target("pandas", "str", "masked"),
-    Conditions(),
-    ("save", "read"),
-)
+CHAIN = chain()
 
 
 def sample(operation: str, round_number: int, rows: int = 100_000, **changes: Any) -> Sample:
-    given = {
-        "suite": CHAIN.suite,
-        "operation": operation,
-        "dataset": CHAIN.dataset,
-        "dataset_digest": "d" * 64,
-        "rows": rows,
-        "variant": CHAIN.variant,
-        "library": CHAIN.library,
-        "conditions": CHAIN.conditions,
-        "machine": "lab",
-        "round": round_number,
-        "position": 0,
-        "figures": {"wall_ns": 10**6},
-    }
-    return Sample(**given | changes)
+    given = {"dataset_digest": "d" * 64, "rows": rows, "round": round_number, "figures": {"wall_ns": 10**6}}
+    return invented.sample(CHAIN, operation, **given | changes)
 
 
 def written(folder: Path, *samples: Sample, info: Mapping[str, Any] = INFO) -> Path:
@@ -251,17 +224,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
     """One execution, in round 1, of a run that goes on in this folder; what is measured is kept there."""
     earlier = earlier_part(folder, NOW)
-    nothing: Any = None
-    going_on = Session(
-        plan=nothing,
+    going_on = invented.session(
         options=Options(),
         folder=folder,
         writer=SampleWriter(folder),
-        watcher=Silent(),
-        info=RunInfo(),
-        machine="lab",
-        datasets={"eq": nothing},
-        benches=defaultdict(lambda: nothing),
+        datasets={"eq": None},
+        benches=defaultdict(lambda: None),
         earlier=earlier,
         position=earlier.next_position,
     )

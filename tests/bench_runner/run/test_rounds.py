@@ -13,17 +13,16 @@ import pytest
 from bench_runner.errors import Failure
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain, Plan
-from bench_runner.results.information import RunInfo
 from bench_runner.results.records import Sample, changed
 from bench_runner.run import budget, pilot, rounds
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
 from bench_runner.run.options import Options
 from bench_runner.run.pilot import pilot_round
 from bench_runner.run.prediction import Prediction, used_bytes, without_pilot
-from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Race, Session
-from format_bench.progress import Silent
-from tests.bench_runner.run.test_schedule import SECOND, chain, prediction, samples
+from tests.bench_runner.run import invented
+from tests.bench_runner.run.invented import SECOND, chain
+from tests.bench_runner.run.test_schedule import prediction, samples
 
 CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("raw-io")]
 
@@ -46,20 +45,11 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     """Of a run of CHAINS whose budget begins at 0 of the clock."""
-    nothing: Any = None
-    dataset: Any = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
-    return Session(
+    dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
+    return invented.session(
         plan=Plan((), {}, tuple(CHAINS)),
         options=Options(**options),
-        folder=Path("nowhere"),
-        writer=nothing,
-        watcher=Silent(),
-        info=RunInfo(seed=1),
-        machine="lab",
         datasets={"eq": dataset},
-        benches={},
-        earlier=Earlier(),
-        position=0,
         race=race,
         began_ns=0,
     )

@@ -8,22 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
-from bench_runner.results.records import Conditions, Failure, Sample, changed
+from bench_runner.results.records import Failure, Sample, changed
 from bench_runner.run.budget import late, with_verdicts, within_budget
 from bench_runner.run.prediction import Prediction, is_small, pilot_rows, predict, without_pilot
 from bench_runner.run.race import MOST_RACE_ROUNDS, in_front, looks, racing
 from bench_runner.run.schedule import Progress, Schedule
-
-SECOND = 10**9
-
-
-def chain(variant: str, dataset: str = "eq") -> Chain:
-    target = Target("pandas", "str", "masked")
-    return Chain(
-        "tabular", dataset, variant, variant, "lib 1", ".x", False, None, target, Conditions(), ("save", "read")
-    )
+from tests.bench_runner.run.invented import SECOND, chain, sample
 
 
 def prediction(seconds: float) -> Prediction:
@@ -33,22 +24,9 @@ def prediction(seconds: float) -> Prediction:
 
 
 def samples(of: Chain, walls: tuple[int, int], round_number: int, **changes: object) -> list[Sample]:
+    seen = {"peak_private_bytes": 7, "allocated_bytes": 9}
     return [
-        Sample(
-            suite=of.suite,
-            operation=operation,
-            dataset=of.dataset,
-            dataset_digest="d",
-            rows=100,
-            variant=of.variant,
-            library=of.library,
-            conditions=of.conditions,
-            machine="m",
-            round=round_number,
-            position=0,
-            figures={"wall_ns": wall, "peak_private_bytes": 7, "allocated_bytes": 9},
-            **changes,
-        )
+        sample(of, operation, rows=100, round=round_number, figures={"wall_ns": wall, **seen}, **changes)
         for operation, wall in zip(of.operations, walls, strict=True)
     ]
 

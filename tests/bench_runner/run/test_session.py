@@ -12,7 +12,6 @@ import pytest
 
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
-from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain, Excluded, Plan
 from bench_runner.results.information import MachineInfo, RunInfo
 from bench_runner.results.records import Cell, Run, Sample, SampleWriter, read_run, write_run_info
@@ -20,6 +19,7 @@ from bench_runner.run.interruption import Stopped
 from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Session
+from tests.bench_runner.run import invented
 
 
 class Told:
@@ -47,25 +47,21 @@ class Told:
 
 def chain(variant: str, *operations: str) -> Chain:
     conditions = Conditions(cache="cold", work_dir=f"/data/{os.uname().nodename}")
-    target = Target("pandas", "str", "masked")
-    return Chain("tabular", "eq", variant, variant, "x 1", ".x", False, None, target, conditions, operations)
+    return invented.chain(variant, conditions=conditions, operations=operations)
 
 
 def session(folder: Path, watcher: Told, earlier: Earlier | None = None) -> Session:
     csv, excel = chain("csv[engine=pandas]", "save", "read"), chain("excel", "save")
     refused = Excluded(chain("csv[engine=pandas]", "project[columns=4]"), Failure(kind="refused", reason="no columns"))
-    return Session(
+    return invented.session(
         plan=Plan((), {}, (csv, excel), (refused,)),
         options=Options(machine="lab"),
         folder=folder,
         writer=SampleWriter(folder),
         watcher=watcher,
         info=RunInfo(id="one", machine=MachineInfo(virtualisation="kvm")),
-        machine="lab",
-        datasets={"eq": SimpleNamespace(rows=1000, digest="9f2c")},  # type: ignore[dict-item]
-        benches={},
+        datasets={"eq": SimpleNamespace(rows=1000, digest="9f2c")},
         earlier=earlier or Earlier(),
-        position=0,
     )
 
 

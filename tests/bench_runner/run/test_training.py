@@ -13,19 +13,16 @@ import pytest
 
 from bench_runner.operations import READ_ALL, Batches, Epoch
 from bench_runner.operations.streams import orders
-from bench_runner.operations.targets import Target
-from bench_runner.plan.chain import Chain
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
-from bench_runner.results.records import Conditions, Sample
+from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
 from bench_runner.run.launcher import Launcher
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling import epochs
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
-from image_storages.registry import STORAGES
-from tests.bench_runner.conftest import PLUGINS, Executor, Spawning
+from tests.bench_runner.conftest import PLUGINS, Executor, Spawning, chain_of
 
 pytestmark = pytest.mark.usefixtures("at_rest")
 
@@ -138,21 +135,7 @@ RunImages = Callable[..., Sample]
 @pytest.fixture
 def run_images(bench: Bench, images: StoredDataset) -> RunImages:
     def run(spelled: str, operation: str) -> Sample:
-        engine, settings = STORAGES.engine(spelled)
-        adapter = engine(settings)
-        chain = Chain(
-            suite="test",
-            dataset="test",
-            variant=adapter.variant,
-            spelled=adapter.variant,
-            library="test 1",
-            suffix=adapter.suffix,
-            mapped=False,
-            codec=None,
-            target=Target("images"),
-            conditions=Conditions(target="images"),
-            operations=("save", operation),
-        )
+        chain = chain_of(spelled, "images", ("save", operation))
         samples = execute(
             bench,
             chain,

@@ -10,7 +10,8 @@ from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Conditions, Sample, changed
 from bench_runner.run.known import costs
 from bench_runner.run.known.costs import Cost, Costs, KnownCosts
-from tests.bench_runner.run.test_schedule import chain, samples
+from tests.bench_runner.run.invented import chain
+from tests.bench_runner.run.test_schedule import samples
 
 MS = 10**6
 WARM = Conditions()

@@ -10,28 +10,19 @@ from typing import Any
 
 import pytest
 
-from bench_runner.operations.targets import Target
 from bench_runner.plan.chain import Chain
 from bench_runner.registries import engine_of
 from bench_runner.results.information import RunInfo, RunWarning
-from bench_runner.results.records import Conditions
 from bench_runner.run import preparation
 from bench_runner.run.known import facts, kept_facts
 from bench_runner.run.known.kept_facts import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.options import Options
-from bench_runner.run.resume import Earlier
 from bench_runner.run.session import Session
 from bench_runner.worker.fidelity import Verdict
-from bench_runner.worker.messages import FidelityFound
-
-SECOND = 10**9
-
-
-def chain(name: str) -> Chain:
-    target = Target("pandas", "str", "masked")
-    return Chain("tabular", "eq", name, name, "x 1", ".x", False, None, target, Conditions(), ("save", "read"))
-
+from bench_runner.worker.messages import FidelityFound, Imported
+from tests.bench_runner.run import invented
+from tests.bench_runner.run.invented import SECOND, chain
 
 CHAINS = [chain("csv[engine=pandas]"), chain("pickle[engine=pandas]")]
 
@@ -94,19 +85,12 @@ def taken(session: Session) -> facts.Facts:
 
 
 def session(tmp_path: Path, *, warnings: Sequence[RunWarning] = (), **options: Any) -> Session:
-    nobody: Any = SimpleNamespace(stage=lambda *given: None, step=lambda *given: None)
-    return Session(
-        plan=SimpleNamespace(chains=CHAINS),  # type: ignore[arg-type]
+    return invented.session(
+        plan=SimpleNamespace(chains=CHAINS),
         options=Options(**options),
         folder=tmp_path,
-        writer=SimpleNamespace(append=lambda *given: WRITTEN.extend(given)),  # type: ignore[arg-type]
-        watcher=nobody,
+        writer=SimpleNamespace(append=lambda *given: WRITTEN.extend(given)),
         info=RunInfo(warnings=list(warnings)),
-        machine="lab",
-        datasets={},
-        benches={},
-        earlier=Earlier(),
-        position=0,
         began_ns=0,
     )
 
@@ -256,19 +240,19 @@ def test_a_run_records_what_its_variants_read_in_part_by_themselves() -> None:
 
 def test_a_fact_that_is_broken_or_another_s_is_none(tmp_path: Path) -> None:
     store = KeptFacts(tmp_path, {"machine": "lab"})
-    store.put(["imports", "csv"], facts.ImportCost(1, 2))
-    found = store.get(["imports", "csv"], facts.ImportCost)
+    store.put(["imports", "csv"], Imported(import_ns=1, import_rss_bytes=2))
+    found = store.get(["imports", "csv"], Imported)
     assert found is not None
-    assert found.value == facts.ImportCost(1, 2)
-    assert store.get(["imports", "orc"], facts.ImportCost) is None
+    assert found.value == Imported(import_ns=1, import_rss_bytes=2)
+    assert store.get(["imports", "orc"], Imported) is None
     assert store.get(["imports", "csv"], tuple[str, ...]) is None
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
     for broken in (b"", whole[:-5], whole.replace(b"lab", b"lob"), b"[" * 100_000, b"\xff" + whole, b" " * 5_000_000):
         path.write_bytes(broken)
-        assert store.get(["imports", "csv"], facts.ImportCost) is None
+        assert store.get(["imports", "csv"], Imported) is None
     path.unlink()
-    assert store.get(["imports", "csv"], facts.ImportCost) is None
+    assert store.get(["imports", "csv"], Imported) is None
 
 
 def test_sources_are_known_by_name_and_content(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from bench_runner.run.known.costs import Cost, Costs, KnownCosts
 from bench_runner.run.known.length import Length, expected_length
 from bench_runner.run.options import Options
 from format_bench.length_text import clock_text, doing_text, length_text
-from tests.bench_runner.run.test_schedule import SECOND, chain
+from tests.bench_runner.run.invented import SECOND, chain
 
 CHAINS = [chain("csv[engine=pandas]"), chain("excel[engine=x]"), chain("raw-io[engine=x]")]
 
