@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from bench_runner.data_kinds import kind_of_target
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
-from bench_runner.results.records import Run
 from bench_runner.variants import Variant, variant_of
 from format_bench.api.own_format import PLAIN, PLAIN_CSV
 from reports.analysis.recommendation.candidates import (
@@ -35,14 +34,9 @@ class Choice:
     screening: Choice | None = None
 
     @property
-    def run(self) -> Run:
-        """The run that measured it."""
-        return self.summary.run
-
-    @property
     def own(self) -> Variant | None:
         """What the user has now, if that is known. A race does not name it if its rounds would take too long."""
-        named = self.run.info.request.baseline
+        named = self.summary.run.info.request.baseline
         if named is not None:
             return variant_of(named)
         return self.screening.own if self.screening is not None else None
@@ -55,7 +49,7 @@ class Choice:
     @property
     def chosen(self) -> list[Candidate]:
         """The candidates that the user's patterns leave in: the baseline is measured without them."""
-        request = self.run.info.request
+        request = self.summary.run.info.request
         return [
             candidate
             for candidate in self.candidates
@@ -92,7 +86,7 @@ def rank(
     on_all_rows: bool = True,
 ) -> Recommendation:
     """Rank what satisfies the needs. `left_out` are variants that are not among the candidates, with the reason."""
-    about = choice.run.info.datasets.get(choice.question.dataset)
+    about = choice.summary.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
     kept, dropped = eligible(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
     now = next((candidate for candidate in choice.candidates if candidate.variant == choice.baseline), None)

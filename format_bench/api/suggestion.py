@@ -26,7 +26,7 @@ from reports.analysis.recommendation.recommend import Recommendation
 def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = ()) -> Answer:
     """Return the answer that `found` gives to this choice. `selection` are the options that chose its question and its
     variants from a stored run."""
-    run, target = choice.run, choice.question.conditions.target
+    run, target = choice.summary.run, choice.question.conditions.target
     key = run.info.request.key or "id"
     lines, parts = _lines(found, target, key)
     return Answer(
@@ -86,7 +86,7 @@ def _remarks(summary: RunSummary) -> Iterator[str]:
 
 def _about(choice: Choice) -> str:
     """Return what the user calls the data."""
-    asked, dataset = choice.run.info.request, choice.question.dataset
+    asked, dataset = choice.summary.run.info.request, choice.question.dataset
     named = asked.data_title or (asked.data.name if asked.data is not None else None)
     return named if named and operation_name_of(dataset).name in WITH_DATA else dataset
 
