@@ -23,7 +23,6 @@ OF_CODE: dict[str, Callable[[], str]] = {
     "calls": adapters.calls,
     "wrong-answers": adapters.wrong_answers,
     "broken-columns": adapters.broken_columns,
-    "quick": adapters.quick,
     "answer": findings.answer,
     **{f"native-{kind.value}": partial(adapters.native, kind) for kind in Native},
 }

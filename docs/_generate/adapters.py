@@ -1,4 +1,4 @@
-"""What formats, calls and suites declare, as lists and tables."""
+"""What formats and their calls declare, as lists and tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterator
 
 from adapters.contract import Native, TabularFormat
-from bench_runner.suites import SUITES
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
 from reports.text.page import markdown_table
@@ -76,9 +75,3 @@ def broken_columns() -> str:
 def _code(call: str) -> str:
     """A call as a code span, with names in its places."""
     return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""
-
-
-def quick() -> str:
-    """What one quick round measures of each suite, as a table."""
-    lines = [(f"`{suite.name}`", suite.quick.reason) for suite in SUITES.values()]
-    return markdown_table(("suite", "`--quick` measures"), lines)

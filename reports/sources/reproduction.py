@@ -14,21 +14,19 @@ from rich.table import Table as Grid
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Cell, Conditions, Run
-from bench_runner.results.statistics import (
-    kendall_tau,
-    smallest_shown,
-)
+from bench_runner.results.statistics import CellSummary, kendall_tau, smallest_shown
 from reports.analysis.codecs import has_codecs
 from reports.analysis.columns import THESIS_METRICS, Column, Role
 from reports.analysis.engines import is_about_calls
 from reports.analysis.near_storage.workloads import published_rows
-from reports.analysis.tables import Row, Table, tables
+from reports.analysis.tables import Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
 from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judging import Judgement, Ours, by_text, count_text, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
+from reports.sources.table_cells import Cells, cells_of, figures_of
 from reports.text.page import markdown_table, page_for, print_lines
 
 _METRICS = dict(
@@ -122,19 +120,10 @@ def _webface_is_generated(run: Run) -> bool:
 
 def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
     chosen, left_out = _chosen(found)
-    figures = {}
-    cells = {}
+    cells: dict[Subject, CellSummary] = {}
     for table in chosen:
-        for theirs, name in FORMATS.items():
-            row = row_of(table, name)
-            for column in THESIS_METRICS:
-                interval = row.interval(column) if row else None
-                if row is not None and interval is not None:
-                    summary = row.cells[column.operation]
-                    subject = Subject(column, theirs, table.dataset)
-                    figures[subject] = (interval, summary.by_round[column.figure])
-                    cells[subject] = summary.cell
-    ours = Ours(figures, smallest_shown(run.info))
+        cells |= cells_of(table, FORMATS, THESIS_METRICS, table.dataset)
+    ours = Ours(figures_of(cells), smallest_shown(run.info))
     comparisons = tuple(_comparisons(ours, cells))
     return Reproduction(
         chosen[0].conditions if chosen else None,
@@ -186,23 +175,17 @@ def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
     )
 
 
-def row_of(table: Table, name: str) -> Row | None:
-    """The row that stands for a format: as the library default has it, so the one with the fewest settings."""
-    rows = [row for row in table.rows if row.variant.format_name == name and row.measured and not row.variant.is_apart]
-    return min(rows, key=lambda row: len(row.variant), default=None)
-
-
 def _people(column: Column, value: float) -> float:
     return value / (SECONDS if column.role is Role.TIME else MEGABYTES).scale
 
 
-def _comparisons(ours: Ours, cells: Mapping[Subject, Cell]) -> Iterator[Comparison]:
+def _comparisons(ours: Ours, cells: Cells) -> Iterator[Comparison]:
     for subject, (interval, _) in ours.figures.items():
         theirs = thesis_figures().get(subject)
         if theirs is not None:
             least = _people(subject.column, ours.least_bytes) if subject.column.is_memory else 0.0
             median = max(_people(subject.column, interval.median), least)
-            where = subject.dataset, subject.format, subject.column, cells[subject]
+            where = subject.dataset, subject.format, subject.column, cells[subject].cell
             yield Comparison(*where, median, least, interval.rounds, theirs)
 
 

@@ -137,4 +137,4 @@ def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
 
 def _by_round(row: Row, column: Column) -> dict[int, int]:
     cell = row.cells.get(column.operation)
-    return dict(cell.by_round.get(column.figure, {})) if cell else {}
+    return dict(cell.by_round.get(column.figure, {})) if cell and not cell.wrong else {}

@@ -9,15 +9,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from bench_runner.conditions import conditions_text
-from bench_runner.results.statistics import Interval
+from bench_runner.results.statistics import CellSummary
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.near_storage.workloads import published_rows
-from reports.analysis.tables import Row, Table
+from reports.analysis.tables import Table
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import findings
 from reports.sources.judging import Judgement, Ours, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
+from reports.sources.table_cells import cells_of, figures_of
 
 STORAGES = {
     "PNG": "png",
@@ -65,16 +66,10 @@ def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]
 
 def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tuple[Judgement, ...]:
     """What the run says of each finding."""
-    figures: dict[Subject, tuple[Interval, Mapping[int, int]]] = {}
+    cells: dict[Subject, CellSummary] = {}
     for dataset, table in chosen.items():
-        for theirs in STORAGES:
-            row = _row(table, theirs)
-            for column in (SAVE_TIME, READ_TIME, SIZE):
-                interval = row.interval(column) if row else None
-                if row is not None and interval is not None:
-                    by_round = row.cells[column.operation].by_round[column.figure]
-                    figures[Subject(column, theirs, dataset)] = (interval, by_round)
-    ours = Ours(figures, 0)
+        cells |= cells_of(table, STORAGES, _METRICS.values(), dataset)
+    ours = Ours(figures_of(cells), 0)
     generated = [theirs for theirs, table in chosen.items() if is_generated(table)]
     return tuple(judge(finding, ours, thesis_figures(), left_out, generated) for finding in findings.IMAGES)
 
@@ -89,26 +84,14 @@ def grid(dataset: str, table: Table) -> SideBySide:
     title = f"{table.dataset} / {dataset}: ours / the thesis's ({conditions_text(table.conditions)})"
     columns = ((SAVE_TIME, SECONDS), (READ_TIME, SECONDS), (SIZE, MEGABYTES))
     head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))
+    cells = cells_of(table, STORAGES, _METRICS.values(), dataset)
     lines = []
-    for theirs in STORAGES:
-        row = _row(table, theirs)
-        if row is None:
-            continue
+    for theirs in dict.fromkeys(subject.format for subject in cells):
         entries = [Entry(theirs)]
         for column, unit in columns:
-            interval, summary = row.interval(column), row.cells.get(column.operation)
-            ours = unit.text(interval.median) if interval else "-"
-            text = f"{ours} / {thesis_figures()[Subject(column, theirs, dataset)]:,g}"
-            entries.append(Entry(text, summary.cell if summary and interval else None))
+            subject = Subject(column, theirs, dataset)
+            cell = cells.get(subject)
+            ours = unit.text(cell.figures[column.figure].median) if cell else "-"
+            entries.append(Entry(f"{ours} / {thesis_figures()[subject]:,g}", cell.cell if cell else None))
         lines.append(tuple(entries))
     return SideBySide(title, head, tuple(lines))
-
-
-def _row(table: Table, theirs: str) -> Row | None:
-    """The row of a storage as the thesis has it: arrays of their own, no codec."""
-    rows = [
-        row
-        for row in table.rows
-        if row.variant.format_name == STORAGES[theirs] and row.measured and not row.variant.is_apart
-    ]
-    return min(rows, key=lambda row: len(row.variant), default=None)

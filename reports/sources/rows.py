@@ -91,7 +91,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def finding(self, rows: Sequence[Row]) -> Finding:
         """A finding by its rows. The first has its sentence, and each has one relation, which is about each of its
-        figures with each of its variants. Without a column `about` it is about all that it compares."""
+        figures with each of its variants. Without a column `about` it is about all that it compares. `decides` says
+        where one data set is enough, and where it is the data that decide."""
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
         pairs = tuple(pair for names in shared for each in rows for pair in self._pairs(*names, each))

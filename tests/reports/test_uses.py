@@ -12,6 +12,8 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Failure, Run, Sample, changed
+from docs._generate import findings
+from docs._generate.reference import Reference
 from reports.analysis.access.uses import USES_MEANING, Use, uses_of
 from reports.analysis.columns import Role
 from reports.analysis.tables import Table, tables
@@ -19,7 +21,6 @@ from reports.pdf.pages import uses_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from reports.text.terminal import show
-from tests import access_table
 from tests.reports.factory import PROJECT_10, make_run
 from tests.reports.pdf_text import written_on
 
@@ -243,14 +244,11 @@ def test_a_run_of_few_operations_has_no_uses() -> None:
     assert "which format for which use" not in shown(make_run(datasets=("eq",), tracks=("plain",), project=True))
 
 
-def test_the_page_of_uses_says_what_the_reference_run_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_uses_says_what_the_reference_run_has() -> None:
     run = run_of()
-    uses_of_access = replace(run, info=changed(run.info, suites={"access": "Which for which use?"}))
-    monkeypatch.setattr(access_table, "_runs", lambda: [uses_of_access])
-    text = access_table.uses()
+    samples = tuple(changed(sample, suite="access") for sample in run.samples)
+    run = replace(run, samples=samples, info=changed(run.info, suites={"access": "Which for which use?"}))
+    text = findings.uses(Reference((run,)))
     (table,) = tables(run)
     for use in uses_of(run, table):
         assert f"| {use.title} | {use.best} | {use.others} |" in text
-    for without in ([], [run]):
-        monkeypatch.setattr(access_table, "_runs", lambda without=without: without)
-        assert "has no suite `access` yet" in access_table.uses()

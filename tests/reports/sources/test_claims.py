@@ -122,6 +122,7 @@ def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
     assert "(no call of its own: read-all)" in found.reason
 
 
+@pytest.mark.rule(17)
 def test_a_wrong_answer_bears_nothing_out() -> None:
     """Whatever other rounds took: such a cell has no rank either."""
     wrong = Failure(kind="mismatch", reason="row 3")

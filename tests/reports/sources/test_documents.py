@@ -7,9 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.registries import engine_of
 from bench_runner.results.records import Conditions, Run, Sample, changed
-from bench_runner.suites.documents import SUITE
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
 from reports.sources.documents_tables import FIELDS, SELECTIVITIES, published, tables
@@ -116,16 +114,6 @@ def test_table_3_has_machines_apart() -> None:
     assert [title.rpartition(", ")[2] for title in titles] == ["machine lab-1)", "machine lab-2)"]
 
 
-def test_what_a_finding_asks_for_can_be_measured() -> None:
-    """Operations are spelled as the suite has them, data sets named as there."""
-    offered = {*SUITE.operations, *SUITE.operations_on_request}
-    for claim in SOURCE.claims:
-        assert claim.finding is not None
-        for pair in claim.finding.pairs:
-            assert {pair.lower.column.operation, pair.higher.column.operation} <= offered, claim.key
-        assert set(claim.finding.datasets) <= set(SUITE.datasets), claim.key
-
-
 def test_slips_come_out_of_what_is_printed() -> None:
     scan = {fields: published()[fields, "scan"] for fields in FIELDS}
     assert scan[10] / scan[1] == pytest.approx(12.4, abs=0.05)
@@ -144,12 +132,3 @@ def test_the_page_has_findings_a_table_and_slips() -> None:
         "on sensors rows take 8.5",
     ):
         assert part in text, part
-
-
-def test_what_a_finding_is_about_is_spelled_as_our_store_has_it() -> None:
-    """A variant that is not, would never be found in a run."""
-    for claim in SOURCE.claims:
-        for pair in claim.finding.pairs if claim.finding is not None else ():
-            for spelled in (pair.lower.format, pair.higher.format):
-                engine, settings = engine_of(spelled)
-                assert engine(settings).variant == spelled, claim.key

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench_runner.results.records import Conditions, Run, RunInfo, Sample
+from bench_runner.results.records import Conditions, Failure, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
 from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judging import Judgement, Verdict, count_text
@@ -215,6 +215,15 @@ def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
     others = judged(without, "Feather has the shortest save")
     assert others.verdict is Verdict.HOLDS
     assert "nothing of XML to compare with" in others.reason
+
+
+@pytest.mark.rule(17)
+def test_a_wrong_answer_decides_no_finding() -> None:
+    run = thesis_run()
+    sample = next(each for each in run.samples if each.variant == "pickle" and each.operation == "read")
+    wrong = changed(sample, round=6, figures={}, failure=Failure(kind="mismatch", reason="row 3"))
+    found = judged(replace(run, samples=(*run.samples, wrong)), "Pickle has the shortest read time")
+    assert "eq: no read time of Pickle" in found.reason
 
 
 def test_every_finding_has_pairs() -> None:

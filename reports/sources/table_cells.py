@@ -1,0 +1,34 @@
+"""The cells of our tables by the names that the thesis has for formats and data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bench_runner.results.statistics import CellSummary, Interval
+from reports.analysis.columns import Column
+from reports.analysis.tables import Table
+from reports.sources.rows import Subject
+
+Cells = Mapping[Subject, CellSummary]
+
+
+def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], dataset: str) -> Cells:
+    """Every cell of these formats and columns that has a figure; `names` are theirs and ours. A format stands for its
+    variant with the fewest settings, which is the library's default."""
+    found: dict[Subject, CellSummary] = {}
+    for theirs, name in names.items():
+        rows = [row for row in table.rows if row.variant.format_name == name and row.measured]
+        row = min((each for each in rows if not each.variant.is_apart), key=lambda row: len(row.variant), default=None)
+        if row is not None:
+            of = {Subject(column, theirs, dataset): column for column in columns if row.interval(column) is not None}
+            found |= {subject: row.cells[column.operation] for subject, column in of.items()}
+    return found
+
+
+def figures_of(cells: Cells) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
+    """What findings are judged by. Cells with a wrong answer have no rank, so they are left out."""
+    return {
+        subject: (cell.figures[subject.column.figure], cell.by_round[subject.column.figure])
+        for subject, cell in cells.items()
+        if not cell.wrong
+    }
