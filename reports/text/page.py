@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -84,9 +85,12 @@ def label_width_of(headers: Sequence[str], cells: Sequence[Sequence[Text | str]]
 
 
 def folded(label: str, width: int) -> str:
-    """A long label breaks before its settings and, where they are too long for a line, behind '=', ',' and '_'."""
+    """A long label breaks before its settings and, where they are too long for a line, after '=', ',' and '_'. A label
+    without settings breaks between its words."""
     if len(label) <= width:
         return label
+    if "[" not in label:
+        return "\n".join(textwrap.wrap(label, width, subsequent_indent=" "))
     name, bracket, settings = label.partition("[")
     lines = [name]
     for part in re.findall(r"[^=,_]+[=,_]?", bracket + settings):

@@ -78,6 +78,7 @@ def test_long_times_are_told_in_seconds_and_labels_break_between_words() -> None
     ]
     assert folded("csv[keep_default_na=false]", 18).splitlines() == ["csv", " [keep_default_na=", " false]"]
     assert folded("feather[codec=lz4]", 18) == "feather[codec=lz4]"
+    assert folded("V1 (rows), footers parsed, groups of 550", 35) == "V1 (rows), footers parsed, groups\n of 550"
 
 
 def test_under_five_rounds_there_are_no_marks_and_the_reader_is_told() -> None:
