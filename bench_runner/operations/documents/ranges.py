@@ -21,6 +21,7 @@ from bench_runner.operations.documents.operation import document_handle
 from bench_runner.operations.operation import Stage
 from bench_runner.operations.parameters import count, share, word
 from bench_runner.operations.tables.take import generator
+from libraries import document_queries as q
 
 SCAN, INDEX = "scan", "index"
 
@@ -112,26 +113,8 @@ def _present(inside: list[bool], column: list[Any]) -> int:
 
 def plan(ordered: FieldPath, low: int, high: int, counted: list[FieldPath]) -> str:
     """How many values each field has where another one lies between two integers, both included; as JSON."""
-
-    def bound(operator: str, value: int) -> dict[str, Any]:
-        return {
-            "is": "compare",
-            "left": {"is": "field", "path": list(ordered)},
-            "operator": operator,
-            "right": {"is": "constant", "value": value},
-        }
-
-    aggregates = [
-        {
-            "is": "aggregate",
-            "name": f"count_{number}",
-            "function": "count",
-            "expression": {"is": "field", "path": list(path)},
-        }
-        for number, path in enumerate(counted, start=1)
-    ]
-    steps = [
-        {"is": "filter", "condition": {"is": "and", "conditions": [bound(">=", low), bound("<=", high)]}},
-        {"is": "group_by", "keys": [], "aggregates": aggregates},
-    ]
-    return json.dumps(steps)
+    bounds = ((">=", low), ("<=", high))
+    inside = q.And(tuple(q.Compare(q.Field(ordered), operator, q.Constant(value)) for operator, value in bounds))
+    counts = (q.Aggregate(f"count_{n}", "count", q.Field(path)) for n, path in enumerate(counted, start=1))
+    text: str = q.to_json(q.Plan((q.Filter(inside), q.GroupBy((), tuple(counts)))))
+    return text
