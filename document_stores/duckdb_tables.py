@@ -121,7 +121,7 @@ class KeyedHandle(DuckDocuments):
         source = session.Source(session.lines_of([batch]))
         if source.first is None:
             return
-        self.written()
+        self.forget()
         with session.refusals(self._duckdb, source):
             if self.count() == 0:
                 self._take_type(session.key_type(source.first[0], self._key_field))
@@ -145,7 +145,7 @@ class KeyedHandle(DuckDocuments):
         """DELETE by key."""
         wanted = session.fitting(keys, self._lies.key_type)
         if wanted:
-            self.written()
+            self.forget()
             self._connection.execute("DELETE FROM documents WHERE key IN (SELECT unnest($keys))", {"keys": wanted})
 
     def settle(self) -> None:

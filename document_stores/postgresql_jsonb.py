@@ -14,7 +14,6 @@ from adapters.contract import Can, Maturity, Program, Stage, Stored
 from adapters.document_store import (
     Batch,
     Document,
-    DocumentHandle,
     DocumentLoss,
     DocumentOffers,
     DocumentStoreAdapter,
@@ -31,7 +30,7 @@ from document_stores.shared.json_losses import JSON_TEXT, LARGE_WHOLE_AS_INTEGER
 from document_stores.sql.answering import answer
 from document_stores.sql.postgresql_dialect import PostgresqlDialect, as_psycopg_takes_it
 from document_stores.sql.postgresql_values import JsonbValue, literal
-from document_stores.sql.statements import Statements
+from document_stores.sql.statements import StatementHandle
 from document_stores.sql.translating import Known, Translation
 from libraries.document_queries import plan as plans
 
@@ -195,18 +194,18 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         return Stored(details={"PostgreSQL": servers.version() or ""})
 
 
-class PostgresqlHandle(DocumentHandle):
+class PostgresqlHandle(StatementHandle):
     """Connections that are open, and the server behind them where it was started for it."""
 
     def __init__(
         self, store: PostgresqlJsonb, server: servers.Server, location: Path, key: str, *, stops: bool
     ) -> None:
         """`stops`: the server is stopped with it. Raises AdapterError where there is no table of documents."""
+        super().__init__()
         self._store, self._server, self._location, self._key, self._stops = store, server, location, key, stops
         self._psycopg = store._psycopg
         self._connections = [server.connect(self._psycopg)]
         self._idle = list(self._connections)
-        self._statements = Statements(self._translation, self._rows)
         self._unsettled = False
         try:
             ((self._key_type,),) = self._rows(
@@ -299,22 +298,18 @@ class PostgresqlHandle(DocumentHandle):
     def _fitting(self, keys: Sequence[Key]) -> list[Key]:
         return list(dict.fromkeys(filter(self._fits, keys)))
 
-    def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have, and write the SELECT."""
-        self._statements.of(plan)
+    def selected(self, text: str) -> list[tuple[Any, ...]]:
+        """By a connection that nobody uses."""
+        return self._rows(text)
 
-    def learn_from(self, other: DocumentHandle) -> None:
-        """The statements that it has written."""
-        assert isinstance(other, PostgresqlHandle)
-        self._statements.learn_from(other._statements)
-
-    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
+    def translation(self, plan: plans.Plan, known: Known) -> Translation:
+        """Of JSONB, with the indexes that there are."""
         document = JsonbValue("documents.document", self._indexed)
         return Translation(plan, PostgresqlDialect(), "documents", document, "documents.key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what PostgreSQL would answer otherwise than the plan means."""
-        told = self._statements.of(plan)
+        told = self.statement(plan)
         return answer(told, self._rows(as_psycopg_takes_it(told.text), told.parameters))
 
     def upsert(self, batch: Batch) -> None:
@@ -347,7 +342,7 @@ class PostgresqlHandle(DocumentHandle):
             self._write(f"DELETE FROM documents WHERE key = ANY(CAST(%s AS {self._key_type}[]))", (wanted,))
 
     def _write(self, text: str, parameters: Any = None) -> None:
-        self._statements.forget()
+        self.forget()
         self._unsettled = True
         with self._store.refusals(), self._connection() as connection:
             connection.execute(text, parameters)
@@ -364,7 +359,7 @@ class PostgresqlHandle(DocumentHandle):
             # Without statistics of what is indexed it would not be known when the index pays.
             connection.execute("ANALYZE documents")
         self._indexed |= {path}
-        self._statements.write_anew()
+        self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
         """By PostgreSQL's own catalogue."""
@@ -372,7 +367,7 @@ class PostgresqlHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By EXPLAIN. A small table is read from end to end, which is quicker there."""
-        told = self._statements.of(plan)
+        told = self.statement(plan)
         lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(told.text)}", told.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
 

@@ -11,7 +11,6 @@ from adapters.contract import Can, Maturity, Stage, Stored
 from adapters.document_store import (
     Batch,
     Document,
-    DocumentHandle,
     DocumentLoss,
     DocumentOffers,
     DocumentStoreAdapter,
@@ -27,7 +26,7 @@ from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.sql.answering import Selection, answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
 from document_stores.sql.sqlite_values import SqliteValue, can_name
-from document_stores.sql.statements import Statements
+from document_stores.sql.statements import StatementHandle
 from document_stores.sql.translating import Known, Translation
 from libraries.document_queries import plan as plans
 
@@ -141,14 +140,14 @@ class SqliteJson(DocumentStoreAdapter):
         return Stored(details={"SQLite": self._sqlite3.sqlite_version})
 
 
-class SqliteHandle(DocumentHandle):
+class SqliteHandle(StatementHandle):
     """A connection that is open."""
 
     def __init__(self, store: SqliteJson, connection: sqlite3.Connection, location: Path, key: str) -> None:
         """Takes the connection over."""
+        super().__init__()
         self._store, self._connection, self._location, self._key = store, connection, location, key
         self._errors = store._sqlite3.Error
-        self._statements = Statements(self._translation, self._rows, self._refuse_nul)
         self._indexed = self._expressions_with_an_index()
 
     def _expressions_with_an_index(self) -> frozenset[str]:
@@ -193,28 +192,25 @@ class SqliteHandle(DocumentHandle):
                 found[type(key), key] = incoming.values_of(text.encode())[0]
         return [found.get((type(key), key)) for key in keys]
 
-    def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have, and write the SELECT."""
-        self._statements.of(plan)
+    def selected(self, text: str) -> Iterator[tuple[Any, ...]]:
+        """By a cursor."""
+        return self._rows(text)
 
-    def _refuse_nul(self, selection: Selection) -> None:
+    def check(self, selection: Selection) -> None:
+        """SQL's texts end at a NUL."""
         ((flags,),) = self._rows("PRAGMA user_version")
         # Items come by `value`, which ends at a NUL as well.
         if flags and ("json_extract" in selection.text or ".value" in selection.text):
             raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
 
-    def learn_from(self, other: DocumentHandle) -> None:
-        """The statements that it has written."""
-        assert isinstance(other, SqliteHandle)
-        self._statements.learn_from(other._statements)
-
-    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
+    def translation(self, plan: plans.Plan, known: Known) -> Translation:
+        """Of texts, with the indexes that there are."""
         document = SqliteValue("document", indexed=self._indexed)
         return Translation(plan, SqliteDialect(), "documents", document, "key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what SQLite would answer otherwise than the plan means."""
-        told = self._statements.of(plan)
+        told = self.statement(plan)
         return answer(told, self._rows(told.text, told.parameters))
 
     def upsert(self, batch: Batch) -> None:
@@ -234,7 +230,7 @@ class SqliteHandle(DocumentHandle):
 
     def _transaction(self) -> sqlite3.Connection:
         # As a context it commits, or rolls back what an error has left half done.
-        self._statements.forget()
+        self.forget()
         self._connection.execute("BEGIN")
         return self._connection
 
@@ -247,7 +243,7 @@ class SqliteHandle(DocumentHandle):
             # Not the field's own name: to SQLite 'a' and 'A' are one name of an index.
             self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
             self._indexed = self._expressions_with_an_index()
-            self._statements.write_anew()
+            self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
         """By SQLite's own catalogue."""
@@ -255,7 +251,7 @@ class SqliteHandle(DocumentHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """By EXPLAIN QUERY PLAN. The index of the keys has a name of SQLite's own."""
-        told = self._statements.of(plan)
+        told = self.statement(plan)
         steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
         return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 

@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.document_store import Document, DocumentHandle, FieldPath, Key, Plan, RefusedQuery, parts
+from adapters.document_store import Document, FieldPath, Key, Plan, RefusedQuery, parts
 from adapters.errors import AdapterError
 from document_stores.shared import duckdb_session as session
 from document_stores.shared import incoming
 from document_stores.sql.answering import answer
 from document_stores.sql.duckdb_dialect import DuckdbDialect
 from document_stores.sql.duckdb_values import Row
-from document_stores.sql.statements import Statements
+from document_stores.sql.statements import StatementHandle
 from document_stores.sql.translating import Known, Translation
 from document_stores.sql.values import Quoted, Value
 from libraries.document_queries import plan as plans
@@ -42,17 +42,14 @@ class Lies:
     """The names of the relation's columns, in small letters, where users gave them."""
 
 
-class DuckDocuments(DocumentHandle):
+class DuckDocuments(StatementHandle):
     """Documents behind a connection of DuckDB's."""
 
     def __init__(self, duckdb: Any, connection: Any, lies: Lies, key_field: str) -> None:
         """Takes the connection over."""
+        super().__init__()
         self._duckdb, self._connection, self._lies, self._key_field = duckdb, connection, lies, key_field
-        self._statements = Statements(
-            self._translation,
-            lambda text: self._execute(text).fetchall(),
-            asks_for_kinds=lies.document.tells_null,
-        )
+        self.asks_for_kinds = lies.document.tells_null
         self._errors = (
             duckdb.IOException,
             duckdb.FatalException,
@@ -123,26 +120,19 @@ class DuckDocuments(DocumentHandle):
             )
         return [found.get(key) if _is_kind(key, self._lies.key_type) else None for key in keys]
 
-    def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have, which columns tell themselves, and write the SELECT."""
-        self._statements.of(plan)
+    def selected(self, text: str) -> list[Any]:
+        """By a cursor."""
+        found: list[Any] = self._execute(text).fetchall()
+        return found
 
-    def learn_from(self, other: DocumentHandle) -> None:
-        """The statements that it has written."""
-        assert isinstance(other, DuckDocuments)
-        self._statements.learn_from(other._statements)
-
-    def _translation(self, plan: plans.Plan, known: Known) -> Translation:
+    def translation(self, plan: plans.Plan, known: Known) -> Translation:
+        """Of what the documents lie in."""
         lies = self._lies
         return Translation(plan, DuckdbDialect(lies.taken), lies.relation, lies.document, lies.key, known)
 
-    def written(self) -> None:
-        """Forget what is known of the documents: they have changed."""
-        self._statements.forget()
-
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """By SQL. Raises RefusedQuery for what DuckDB would answer otherwise than the plan means."""
-        told = self._statements.of(plan)
+        told = self.statement(plan)
         try:
             return answer(told, self._execute(told.text, told.parameters).fetchall())
         except self._duckdb.OutOfRangeException as error:

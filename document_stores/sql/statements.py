@@ -2,50 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from adapters.document_store import Plan
+from adapters.document_store import DocumentHandle, Plan
 from document_stores.sql.answering import Selection
 from document_stores.sql.translating import Known, Translation, kinds_by_field
 from libraries.document_queries import plan as plans
 from libraries.document_queries.json_form import from_json
 
 
-class Statements:
-    """Of one handle. What was found of the documents holds until they change."""
+class StatementHandle(DocumentHandle):
+    """Open documents that answer plans by SELECTs. What was found of the documents holds until they change."""
 
-    def __init__(
-        self,
-        translation: Callable[[plans.Plan, Known], Translation],
-        rows: Callable[[str], Iterable[Sequence[Any]]],
-        check: Callable[[Selection], None] = lambda selection: None,
-        asks_for_kinds: bool = True,
-    ) -> None:
-        """`rows` answers a SELECT without parameters; `check` raises RefusedQuery for one that these documents do not
-        allow. Kinds are asked for where columns do not tell them."""
-        self._translation, self._rows, self._check, self._asks_for_kinds = translation, rows, check, asks_for_kinds
+    asks_for_kinds: bool = True
+    """Whether the kinds of fields are asked for; columns tell them themselves."""
+
+    def __init__(self) -> None:
+        """Nothing is written yet."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
         """What the questions about kinds gave: plans that differ in their constants ask the same."""
 
-    def of(self, plan: Plan) -> Selection:
+    @abstractmethod
+    def translation(self, plan: plans.Plan, known: Known) -> Translation:
+        """The plan for this engine, given the kinds that its fields have."""
+
+    @abstractmethod
+    def selected(self, text: str) -> Iterable[Sequence[Any]]:
+        """The rows of a SELECT without parameters."""
+
+    def check(self, selection: Selection) -> None:
+        """Raise RefusedQuery for a SELECT that these documents do not allow."""
+        return
+
+    def prepare(self, plan: Plan) -> None:
+        """Look the kinds up that the plan's fields have, and write the SELECT."""
+        self.statement(plan)
+
+    def learn_from(self, other: DocumentHandle) -> None:
+        """The statements that it has written, and what was found for them."""
+        assert isinstance(other, StatementHandle)
+        self._written, self._found = dict(other._written), dict(other._found)
+
+    def statement(self, plan: Plan) -> Selection:
         """The SELECT of a plan. Raises RefusedQuery for what SQL would answer otherwise than the plan means."""
         if plan not in self._written:
             parsed = from_json(plan)
-            questions = tuple(self._translation(parsed, {}).questions()) if self._asks_for_kinds else ()
+            questions = tuple(self.translation(parsed, {}).questions()) if self.asks_for_kinds else ()
             for _, text in questions:
                 if text not in self._found:
-                    self._found[text] = list(self._rows(text))
+                    self._found[text] = list(self.selected(text))
             known = kinds_by_field((part, self._found[text]) for part, text in questions)
-            selection = self._translation(parsed, known).selection()
-            self._check(selection)
+            selection = self.translation(parsed, known).selection()
+            self.check(selection)
             self._written[plan] = selection
         return self._written[plan]
-
-    def learn_from(self, other: Statements) -> None:
-        """Take over the statements of another handle, and what was found for them."""
-        self._written, self._found = dict(other._written), dict(other._found)
 
     def write_anew(self) -> None:
         """Forget the statements: there is another index."""

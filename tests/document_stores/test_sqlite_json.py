@@ -54,7 +54,7 @@ class TestSqlite(DocumentStoreContract):
             counting(Compare(at("t"), "=", Constant("t5"))),
             counting(Compare(at("t"), ">", Constant("t998"))),
         ):
-            told = handle._statements.of(plan)
+            told = handle.statement(plan)
             explained = list(handle._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters))
             assert any("SEARCH documents USING INDEX field_" in row[3] for row in explained), (plan, explained)
             assert not any("SCAN documents" in row[3] for row in explained), (plan, explained)
