@@ -29,7 +29,7 @@ from bench_runner.machine.linux import high_water_bytes, own_memory, reset_high_
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
 from bench_runner.results.records import Cell
-from bench_runner.results.statistics import CellSummary, Ratio, ratio_interval, summarise
+from bench_runner.results.statistics import CellSummary, ratio_interval, summarise
 from bench_runner.run.measuring import measure
 from bench_runner.run.options import Options
 from bench_runner.suites import SUITES
@@ -40,7 +40,7 @@ from libraries.f3.columns.dictionaries import has_dictionaries
 from libraries.f3.encodings import coding
 from libraries.f3.examples import linear
 from libraries.f3.writer import ROWS_PER_UNIT
-from tests.selfbench.costs import Check, print_checks, told
+from tests.selfbench.costs import Check, print_checks, told, within
 
 ROWS = 1_000_000
 ROUNDS = 7
@@ -54,20 +54,13 @@ SCOPES = ("none", "local", "shared", "best")
 Calls = Mapping[str, Callable[[], object]]
 
 
-def at_most(ratio: Ratio, most: float) -> bool | None:
-    """Whether a ratio lies below a bound with its whole interval; None when the bound lies within."""
-    if ratio.low is None or ratio.high is None:
-        return None
-    return True if ratio.high <= most else False if ratio.low > most else None
-
-
 def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], most: float | None) -> Check:
     """One line: ours over theirs, by round."""
     ratio = ratio_interval(ours, theirs)
     target = "-" if most is None else f"at most {most:.3g}"
     if ratio is None:
         return Check(what, "no figure", target, False)
-    return Check(what, told(ratio), target, None if most is None else at_most(ratio, most))
+    return Check(what, told(ratio), target, None if most is None else within(ratio, 0, most))
 
 
 def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:

@@ -24,6 +24,7 @@ from data_generator import parquet_files
 from data_generator.generated.warehouse import snowset
 from libraries.near_storage.local import LocalFiles
 from libraries.near_storage.parquet import compact
+from libraries.near_storage.parquet.footer import read_footer
 from libraries.near_storage.parquet.pruning import prune
 from libraries.near_storage.predicates.binding import bind
 from libraries.near_storage.predicates.tree import And, Comparison, Literal, Predicate
@@ -193,6 +194,9 @@ def pruning(folder: Path, least: Least) -> Iterator[Check]:
     kept = int(prune(metadata, bound).may_be_true.sum())
     what = f"prune {metadata.groups:,} row groups x {len(metadata.columns)} columns by three ({kept:,} kept)"
     yield Check(what, f"{spent:.2f} ms", "at most 3 ms", spent <= 3)
+    with path.open("rb") as footer:
+        read_s = least_ns(3, {"read": lambda: read_footer(footer)}, cpu_ns)["read"] / 1e9
+    yield Check("read a footer, bounds checked, of the processor", f"{read_s:.2f} s", "at most 2 s", read_s <= 2)
     yield from _shares(path, file.metadata, metadata)
 
 
