@@ -183,7 +183,7 @@ def test_an_index_is_taken_and_means_the_same(adapter: PostgresqlJsonb, tmp_path
     for operator, value in (("<", 9), (">=", 9_990), ("=", 123), ("=", 2.5)):
         plan = to_json(Plan((Filter(Compare(field("at.n"), operator, Constant(value))), Count())))
         handle.prepare(plan)
-        told = handle._statements.of(plan)
+        told = handle.statement(plan)
         explained = handle._rows(f"EXPLAIN {as_psycopg_takes_it(told.text)}", told.parameters)
         assert any("by_" in line for (line,) in explained), explained
         wanted = [each for each in documents if _met(each["at"]["n"], operator, value)]
