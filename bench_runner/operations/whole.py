@@ -20,23 +20,27 @@ from bench_runner.variants import is_raw_io
 from data_generator.documents import key_of
 
 
+class _Whole(Operation):
+    """Whatever the kind of data."""
+
+    @property
+    def target_kinds(self) -> None:
+        """All."""
+        return None
+
+    @property
+    def use_title(self) -> str:
+        """'save all', 'read all'."""
+        return f"{self.name} all"
+
+
 @dataclass(frozen=True)
-class Save(Writes):
+class Save(_Whole, Writes):
     """From the user's object in hand until the call has returned and every handle is closed."""
 
     name: ClassVar[str] = "save"
     meaning: ClassVar[str] = "store all of the data in a fresh place"
     use: ClassVar[str] = "save [all]"
-
-    @property
-    def target_kinds(self) -> None:
-        """Whatever a kind of data has."""
-        return None
-
-    @property
-    def use_title(self) -> str:
-        """'save all'."""
-        return "save all"
 
     def take_input(self, stage: Stage, rows: int) -> Any:
         """Return the target, made from the cached table. Raises RefusedData for values that pandas cannot hold."""
@@ -82,22 +86,12 @@ def _ingest(stage: Stage, held: Sequence[bytes], location: Path, laps: Laps) -> 
 
 
 @dataclass(frozen=True)
-class Read(Operation):
+class Read(_Whole):
     """Until every byte of the target lies in private memory."""
 
     name: ClassVar[str] = "read"
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
     use: ClassVar[str] = "read [all [rows]]"
-
-    @property
-    def target_kinds(self) -> None:
-        """Whatever a kind of data has."""
-        return None
-
-    @property
-    def use_title(self) -> str:
-        """'read all'."""
-        return "read all"
 
     def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
         """Read, convert to the target, touch one byte in each page of the result."""

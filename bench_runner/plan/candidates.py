@@ -92,11 +92,5 @@ def _asked(suite: Suite, request: Request) -> Asked:
     """What its rule is asked with. The modules of formats that the request cannot match are not loaded."""
     registry = REGISTRIES[suite.kind.name]
     named = names_in([*request.formats, *([request.baseline] if request.baseline else [])]) if request.formats else None
-    return Asked(
-        registry=registry,
-        names=[name for name in registry if named is None or name in named or is_raw_io(name)],
-        formats=request.formats,
-        tracks=request.tracks,
-        codecs=request.codecs,
-        levels=request.levels,
-    )
+    names = [name for name in registry if named is None or name in named or is_raw_io(name)]
+    return Asked(registry=registry, names=names, request=request)

@@ -80,7 +80,8 @@ def _chains(
                     name
                     for name in operations
                     if operation_of(name).concerns(dataset.name, network)
-                    and _is_changed(suite, candidate.variant, name, request)
+                    # The save that a chain needs is in the service of an operation that its settings change.
+                    and suite.variants.concerns(_not_spelled(candidate.variant, request), parse(name)[0])
                 ]
                 if not offered:
                     continue
@@ -89,13 +90,7 @@ def _chains(
 
 def _over_networks(suite: Suite, candidate: Candidate) -> bool:
     """Whether a suite measures it through networks where nobody asks for them."""
-    settings = parse(candidate.variant)[1]
-    return _has_services(candidate.adapter) and suite.variants.over_networks(settings)
-
-
-def _is_changed(suite: Suite, variant: str, operation: str, request: Request) -> bool:
-    """Whether what the variant spells can change this operation; the save that a chain needs is in its service then."""
-    return suite.variants.concerns(_not_spelled(variant, request), parse(operation)[0])
+    return _has_services(candidate.adapter) and suite.variants.over_networks(parse(candidate.variant)[1])
 
 
 def _not_spelled(variant: str, request: Request) -> dict[str, str]:

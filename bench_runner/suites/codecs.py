@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from adapters.contract import TabularFormat
 from adapters.registry import Registry
-from adapters.spelling import parse, spell
 
 ALL = "all"
 DEFAULT_LEVELS = (1,)
@@ -66,12 +65,3 @@ def without_codec(engine: type[TabularFormat]) -> Mapping[str, str]:
     allowed = [str(value) for value in engine.settings["codec"].allowed]
     default = str(engine.settings["codec"].default)
     return {"codec": default if default in _UNCOMPRESSED else next(v for v in allowed if v in _UNCOMPRESSED)}
-
-
-def base_of(variant: str) -> str:
-    """The spelled variant without its codec and level: what a format's codecs have in common.
-
-    'parquet[engine=pyarrow,codec=zstd,level=1]' and 'parquet[engine=pyarrow,codec=none]' have the same.
-    """
-    name, settings = parse(variant)
-    return spell(name, {key: value for key, value in settings.items() if key not in ("codec", "level")})

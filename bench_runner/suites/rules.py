@@ -13,6 +13,7 @@ from typing import Any
 from adapters.contract import Adapter, TabularFormat
 from adapters.registry import Registry
 from adapters.spelling import parse
+from bench_runner.request import Request
 from bench_runner.suites import codecs
 from bench_runner.variants import is_raw_io
 
@@ -30,15 +31,12 @@ Choice = tuple[str, type[Adapter], Mapping[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a rule chooses from, and what the user says of formats, tracks and codecs; empty where nothing is said."""
+    """What a rule chooses from."""
 
     registry: Registry[Any]
     names: Sequence[str]
     """The formats that the request can match. The modules of others are not loaded."""
-    formats: Sequence[str] = ()
-    tracks: Sequence[str] = ()
-    codecs: Sequence[str] = ()
-    levels: Sequence[int] = ()
+    request: Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +84,7 @@ class EveryFormat(Rule):
     def choices(self, asked: Asked) -> Iterator[Choice]:
         """Track by track; raw I/O, which has no track, comes with the first."""
         left_out = self.names_left_out(asked.registry)
-        for position, track in enumerate(asked.tracks or self.tracks):
+        for position, track in enumerate(asked.request.tracks or self.tracks):
             for name in asked.names:
                 engine = asked.registry.engines(name)[0]
                 if is_raw_io(name):
@@ -111,12 +109,13 @@ class WithCodecs(Rule):
     def choices(self, asked: Asked) -> Iterator[Choice]:
         """Codecs that the user names take in what is left out otherwise."""
         (track,) = self.tracks
-        left_out = () if asked.codecs else self.names_left_out(asked.registry)
+        left_out = () if asked.request.codecs else self.names_left_out(asked.registry)
+        wanted = asked.request.codecs or self.codecs
         yield from _raw_io(track, asked)
         for name in asked.names:
             if name not in left_out:
                 engine = asked.registry.engines(name)[0]
-                for settings in codecs.choices(engine, asked.codecs or self.codecs, asked.levels or None):
+                for settings in codecs.choices(engine, wanted, asked.request.levels or None):
                     yield track, engine, settings
 
 
@@ -151,7 +150,7 @@ class Storages(Rule):
         """In the order of the registry."""
         (track,) = self.tracks
         for name in asked.names:
-            if is_raw_io(name) or asked.formats or name in self.names:
+            if is_raw_io(name) or asked.request.formats or name in self.names:
                 engine = asked.registry.engines(name)[0]
                 for settings in dict.fromkeys(tuple(each.items()) for each in self.settings(engine)):
                     yield track, engine, dict(settings)

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -28,14 +28,6 @@ RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and finds no documen
 def store_of(stage: Stage) -> DocumentStoreAdapter:
     """The store that a worker measures."""
     return cast(DocumentStoreAdapter, stage.adapter)
-
-
-class GivesDocuments(Protocol):
-    """An operation whose answer is documents, or rows of an answer about them."""
-
-    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
-        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
-        not."""
 
 
 class DocumentOperation(Operation):
@@ -57,6 +49,11 @@ class DocumentOperation(Operation):
     def unfit(self, adapter: Any) -> str | None:
         """Raw I/O stores text and knows no documents."""
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
+
+    @abstractmethod
+    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
+        not."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +87,6 @@ class DocumentReading(DocumentOperation, Calls):
         handle.close()
         laps.lap("engine_ns")
         return result
-
-    @abstractmethod
-    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
-        """As GivesDocuments says."""
 
     @abstractmethod
     def asked(self, stage: Stage, handle: DocumentHandle, held: Any) -> list[Any]:

@@ -71,11 +71,7 @@ class Aggregate(AsksForBlocks):
         if handle is not None and handle.aggregate is not None:
             own = handle.aggregate
             return stage.answer(lambda: own(held.condition, held.column), laps)
-        if handle is not None:
-            assert handle.scan is not None
-            native = handle.scan(held.condition, [held.column])
-        else:
-            native = selection.matching(adapter.read(location), adapter.native_read, held.condition, [held.column])
+        native = selection.scanned(adapter, handle, location, held.condition, [held.column])
         rows = targets.from_native(native, stage.target, adapter.native_read)
         answer = added_up(rows.column(0))
         laps.lap("engine_ns")

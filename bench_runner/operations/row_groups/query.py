@@ -126,15 +126,8 @@ class Query(AsksForBlocks):
 
     def call(self, stage: Stage, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
         """Read the rows, convert to the target, touch one byte in each page of the result."""
-        return stage.answer(lambda: self._rows(stage, handle, held, location), laps)
-
-    def _rows(self, stage: Stage, handle: Handle | None, asked: Predicate, location: Path) -> Any:
-        columns = self.expected_columns(stage)
-        if handle is not None:
-            assert handle.scan is not None
-            return handle.scan(asked, columns)
-        adapter = cast(TabularFormat, stage.adapter)
-        return selection.matching(adapter.read(location), adapter.native_read, asked, columns)
+        adapter, columns = cast(TabularFormat, stage.adapter), self.expected_columns(stage)
+        return stage.answer(lambda: selection.scanned(adapter, handle, location, held, columns), laps)
 
     def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
         """Those that were asked for."""

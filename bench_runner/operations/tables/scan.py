@@ -67,13 +67,10 @@ class Scan(Operation):
 
     def _rows(self, stage: Stage, asked: Predicate, location: Path) -> Any:
         adapter = cast(TabularFormat, stage.adapter)
-        columns = self.expected_columns(stage)
-        if self.fallback(adapter):
-            return selection.matching(adapter.read(location), adapter.native_read, asked, columns)
-        handle = adapter.open(location)
-        assert handle.scan is not None
-        native = handle.scan(asked, columns)
-        handle.close()
+        handle = None if self.fallback(adapter) else adapter.open(location)
+        native = selection.scanned(adapter, handle, location, asked, self.expected_columns(stage))
+        if handle is not None:
+            handle.close()
         return native
 
     def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:

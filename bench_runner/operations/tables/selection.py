@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from adapters.contract import Native, Records
+from adapters.contract import Native, Records, TabularFormat
+from adapters.offers import Handle
 from adapters.predicate import Predicate
 from bench_runner.operations import targets
 from bench_runner.operations.tables import predicates
@@ -47,6 +49,16 @@ def matching(result: Any, native: Native, predicate: Predicate, columns: Sequenc
     asked = result.get_column(predicate.column).to_arrow()
     met = predicates.mask(pa.chunked_array([asked]), predicate)
     return result.select(list(columns)).filter(met.to_numpy())
+
+
+def scanned(
+    adapter: TabularFormat, handle: Handle | None, location: Path, predicate: Predicate, columns: list[str]
+) -> Any:
+    """The rows that meet a condition by the call of what is open; by reading everything where nothing is."""
+    if handle is None:
+        return matching(adapter.read(location), adapter.native_read, predicate, columns)
+    assert handle.scan is not None
+    return handle.scan(predicate, columns)
 
 
 def _without_views(table: pa.Table) -> pa.Table:

@@ -26,7 +26,7 @@ from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 from bench_runner.run.tasks import fidelity_task, import_task, scratch_folder
-from bench_runner.suites import codecs
+from bench_runner.variants import variant_of
 from bench_runner.worker.fidelity import ERROR
 from bench_runner.worker.messages import FidelityFound, Imported
 
@@ -214,7 +214,7 @@ def _losing(session: Session) -> list[Chain]:
     by_base: dict[str, Chain] = {}
     for chain in session.plan.chains:
         if not chain.is_raw_io and chain.target.data_kind.has_columns:
-            by_base.setdefault(codecs.base_of(chain.variant), chain)
+            by_base.setdefault(variant_of(chain.variant).without("codec").without("level"), chain)
     return [
         replace(chain, target=replace(chain.target, kind=kind))
         for chain, kind in itertools.product(by_base.values(), ("pandas", "arrow"))

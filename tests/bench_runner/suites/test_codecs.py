@@ -51,8 +51,3 @@ def test_every_name_that_can_be_chosen_is_known() -> None:
     assert {"zstd", "lz4", "gzip", "deflate", "blosc2:zstd", "bz2", "compact"} <= set(known)
     assert "none" not in known
     assert "auto" not in known
-
-
-def test_what_codecs_have_in_common() -> None:
-    assert codecs.base_of("parquet[engine=pyarrow,codec=zstd,level=1]") == "parquet[engine=pyarrow]"
-    assert codecs.base_of("csv[engine=pandas,keep_default_na=false]") == "csv[engine=pandas,keep_default_na=false]"
