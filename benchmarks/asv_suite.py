@@ -1,7 +1,7 @@
 """The classes that asv finds in this folder: times by asv's clock, memory and size by our own worker.
 
-They are made from bench_runner.suites; what one process of asv does is bench_runner.run.trial's. `rounds` processes,
-one call in each, no warm-up. Nothing is made or downloaded when this is imported.
+They are made from bench_runner.suites; one process of asv does what bench_runner.run.in_process_cell says. `rounds`
+processes, one call in each, no warm-up. Nothing is made or downloaded when this is imported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from bench_runner.run.trial import TIMEOUT_S, Trial, cells, operations, rows, variants
+from bench_runner.run.in_process_cell import TIMEOUT_S, Trial, cells, operations, rows, variants
 from bench_runner.suites import SUITES
 
 __all__ = ["TIMEOUT_S", "suite_class"]

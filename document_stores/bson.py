@@ -10,7 +10,7 @@ from adapters.contract import Maturity, Stage
 from adapters.document_store import Batch, Document, DocumentLoss
 from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.shared.json_losses import refused
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
@@ -77,7 +77,7 @@ class Bson(StreamStore):
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
         """A document for each."""
         first = 0
-        for batch in incoming.dicts(batches):
+        for batch in document_encoding.dicts(batches):
             yield b"".join(self._encode(document, number) for number, document in enumerate(batch, start=first))
             first += len(batch)
 

@@ -93,13 +93,13 @@ class OwnStore(DocumentStoreAdapter):
 
         from libraries.document_queries import json_form, paths
         from libraries.document_store import errors, kernels, store
-        from libraries.document_store.queries import executing
+        from libraries.document_store.queries import executor
         from libraries.document_store.tree import manifest
         from libraries.durable import calls
 
         if not kernels.NATIVE:
             raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
-        self._loaded = (executing, numpy, pyarrow)
+        self._loaded = (executor, numpy, pyarrow)
         self._errors, self._store, self._plan_of = errors, store, json_form.from_json
         self._manifest, self._calls, self._paths = manifest, calls, paths
 

@@ -9,7 +9,7 @@ from typing import BinaryIO, ClassVar
 from adapters.contract import Calls, Maturity, Stage
 from adapters.document_store import Batch, Document, DocumentLoss
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.shared.streams import READ_BYTES, ZSTD_LEVEL, StreamStore
 
@@ -44,14 +44,14 @@ class JsonLines(StreamStore):
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
         """Lines as they are, or of dicts."""
-        return incoming.lines(batches)
+        return document_encoding.lines(batches)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
         """The lines of READ_BYTES at a time."""
         first = 0
         for text in _whole_lines(file):
             try:
-                batch = incoming.parsed(text, first)
+                batch = document_encoding.parsed(text, first)
             except RefusedData as error:
                 raise AdapterError(f"{location}: {error}") from None
             if batch:

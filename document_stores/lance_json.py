@@ -21,8 +21,8 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
+from document_stores.shared import document_encoding
 from document_stores.shared import duckdb_session as arrow_texts
-from document_stores.shared import incoming
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.sql.values import Quoted
 
@@ -97,7 +97,7 @@ class LanceJson(DocumentStoreAdapter):
     def _tables(self, batches: Iterable[Batch], key: str) -> Iterator[pa.Table]:
         first, type_ = 0, None
         for batch in batches:
-            rows = incoming.keyed_texts(batch, key, first)
+            rows = document_encoding.keyed_texts(batch, key, first)
             if rows:
                 table = self.table_of(rows, type_)
                 type_ = table.schema.field("key").type
@@ -158,7 +158,7 @@ class LanceHandle(DocumentHandle):
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             table = self._dataset.to_table(filter=_among(wanted[first : first + KEYS_AT_A_TIME]))
             for key, text in zip(table["key"].to_pylist(), table["document"].to_pylist(), strict=True):
-                found[key] = incoming.values_of(text.encode())[0]
+                found[key] = document_encoding.values_of(text.encode())[0]
         fitting = set(wanted)
         return [found.get(key) if key in fitting else None for key in keys]
 
@@ -168,7 +168,7 @@ class LanceHandle(DocumentHandle):
 
     def upsert(self, batch: Batch) -> None:
         """merge_insert by the key; of two documents of one key in a batch the last one stays."""
-        rows = list(dict(incoming.keyed_texts(batch, self._key)).items())
+        rows = list(dict(document_encoding.keyed_texts(batch, self._key)).items())
         if not rows:
             return
         if self.count() == 0:
@@ -196,7 +196,7 @@ class LanceHandle(DocumentHandle):
 
 def _documents(column: Any) -> list[Document]:
     storage = column.storage if hasattr(column, "storage") else column
-    return incoming.values_of("\n".join(storage.to_pylist()).encode())
+    return document_encoding.values_of("\n".join(storage.to_pylist()).encode())
 
 
 def _among(keys: Sequence[Key]) -> str:

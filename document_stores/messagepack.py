@@ -9,7 +9,7 @@ from typing import BinaryIO
 from adapters.contract import Maturity, Stage
 from adapters.document_store import Batch, Document
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
@@ -29,7 +29,7 @@ class MessagePack(StreamStore):
         """A message for each document."""
         encoder = self._msgspec.msgpack.Encoder()
         first = 0
-        for batch in incoming.dicts(batches):
+        for batch in document_encoding.dicts(batches):
             pieces: list[bytes] = []
             for document in batch:
                 message = _message(encoder, document, first + len(pieces) // 2)

@@ -22,7 +22,7 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import arrow_documents, incoming
+from document_stores.shared import arrow_documents, document_encoding
 from document_stores.shared import duckdb_session as session
 from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, in_columns
 from document_stores.shared.json_losses import JSON_TEXT
@@ -93,7 +93,7 @@ class PyarrowNested(NestedParquet):
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
         """All documents lie in memory as one table before they are written."""
-        text = b"".join(incoming.lines(batches))
+        text = b"".join(document_encoding.lines(batches))
         table = arrow_documents.table_of(text, key, threads=self.threads != 1)
         try:
             self._arrow.parquet.write_table(table, location, compression=str(self.values["codec"]))

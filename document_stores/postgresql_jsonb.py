@@ -24,14 +24,14 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming, outgoing
+from document_stores.shared import document_decoding, document_encoding
 from document_stores.shared import postgresql_server as servers
 from document_stores.shared.json_losses import JSON_TEXT, LARGE_WHOLE_AS_INTEGER, MINUS_ZERO_AS_ZERO, NUL_REFUSED
-from document_stores.sql.answering import answer
+from document_stores.sql.answer import answer
 from document_stores.sql.postgresql_dialect import PostgresqlDialect, as_psycopg_takes_it
 from document_stores.sql.postgresql_values import JsonbValue, literal
 from document_stores.sql.statements import StatementHandle
-from document_stores.sql.translating import Known, Translation
+from document_stores.sql.translation import Known, Translation
 from libraries.document_queries import plan as plans
 
 SCAN_DOCUMENTS = 1_024
@@ -260,12 +260,12 @@ class PostgresqlHandle(StatementHandle):
         """Whole documents as JSON text, or each part as one; no field of JSONB has a NUL in its name."""
         if paths is None or not paths or any("\0" in name for path in paths for name in path):
             for rows in self._some_at_a_time("SELECT CAST(document AS TEXT) FROM documents"):
-                documents = outgoing.whole(rows)
+                documents = document_decoding.whole(rows)
                 yield documents if paths is None else [parts(document, paths) for document in documents]
             return
         selected = ", ".join(_at(path).canonical() for path in paths)
         for rows in self._some_at_a_time(f"SELECT {selected} FROM documents"):
-            yield outgoing.assembled(rows, paths)
+            yield document_decoding.assembled(rows, paths)
 
     def _some_at_a_time(self, text: str) -> Iterator[list[Any]]:
         """By a cursor on the server."""
@@ -286,14 +286,14 @@ class PostgresqlHandle(StatementHandle):
         if wanted:
             query = "SELECT key, CAST(document AS TEXT) FROM documents WHERE key = ANY(CAST(%s AS {}[]))"
             rows = self._rows(query.format(self._key_type), (wanted,))
-            documents = outgoing.whole([(text,) for _, text in rows])
+            documents = document_decoding.whole([(text,) for _, text in rows])
             found = {key: document for (key, _), document in zip(rows, documents, strict=True)}
         return [found.get(key) if self._fits(key) else None for key in keys]
 
     def _fits(self, key: Key) -> bool:
         if self._key_type == "bigint":
-            return type(key) is int and key in incoming.INTEGERS
-        return type(key) is str and "\0" not in key and incoming.is_utf8(key)
+            return type(key) is int and key in document_encoding.INTEGERS
+        return type(key) is str and "\0" not in key and document_encoding.is_utf8(key)
 
     def _fitting(self, keys: Sequence[Key]) -> list[Key]:
         return list(dict.fromkeys(filter(self._fits, keys)))
@@ -314,7 +314,7 @@ class PostgresqlHandle(StatementHandle):
 
     def upsert(self, batch: Batch) -> None:
         """One INSERT ... ON CONFLICT, synced when this returns; of two documents of one key the last one stays."""
-        rows = incoming.keyed_texts(batch, self._key)
+        rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
         type_ = key_type(rows)
@@ -410,7 +410,7 @@ def settled(connection: Any) -> None:
 def _keyed(batches: Iterable[Batch], key: str) -> Iterator[list[tuple[Key, str]]]:
     first = 0
     for batch in batches:
-        rows = incoming.keyed_texts(batch, key, first)
+        rows = document_encoding.keyed_texts(batch, key, first)
         first += len(rows)
         if rows:
             yield rows

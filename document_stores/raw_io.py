@@ -21,7 +21,7 @@ from adapters.document_store import (
     Key,
     parts,
 )
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.shared.json_losses import JSON_TEXT
 
 
@@ -53,7 +53,7 @@ class RawIO(DocumentStoreAdapter):
     ) -> None:
         """Write the lines."""
         with location.open("wb", buffering=0) as file:
-            for piece in incoming.lines(batches):
+            for piece in document_encoding.lines(batches):
                 rest = memoryview(piece)
                 while rest:
                     rest = rest[file.write(rest) :]
@@ -85,7 +85,7 @@ class RawHandle(DocumentHandle):
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
         """All at once."""
-        found = incoming.parsed(self._text)
+        found = document_encoding.parsed(self._text)
         if found:
             yield found if paths is None else [parts(document, paths) for document in found]
 

@@ -21,13 +21,13 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming, outgoing
+from document_stores.shared import document_decoding, document_encoding
 from document_stores.shared.json_losses import JSON_TEXT
-from document_stores.sql.answering import Selection, answer
+from document_stores.sql.answer import Selection, answer
 from document_stores.sql.sqlite_dialect import SqliteDialect
 from document_stores.sql.sqlite_values import SqliteValue, can_name
 from document_stores.sql.statements import StatementHandle
-from document_stores.sql.translating import Known, Translation
+from document_stores.sql.translation import Known, Translation
 from libraries.document_queries import plan as plans
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class SqliteJson(DocumentStoreAdapter):
             connection.execute("BEGIN")
             connection.execute(_CREATE)
             for batch in batches:
-                rows = incoming.keyed_texts(batch, key, first)
+                rows = document_encoding.keyed_texts(batch, key, first)
                 self._put(connection, _ADD, rows)
                 first += len(rows)
             connection.execute("COMMIT")
@@ -174,22 +174,22 @@ class SqliteHandle(StatementHandle):
         """Whole texts, or the texts of the parts; where a path cannot be said in SQL, whole ones."""
         if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
             for rows in _grouped(self._rows("SELECT document FROM documents")):
-                documents = outgoing.whole(rows)
+                documents = document_decoding.whole(rows)
                 yield documents if paths is None else [parts(document, paths) for document in documents]
             return
         selected = ", ".join(_at(path).canonical() for path in paths)
         for rows in _grouped(self._rows(f"SELECT {selected} FROM documents")):
-            yield outgoing.assembled(rows, paths)
+            yield document_decoding.assembled(rows, paths)
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """By the primary key."""
-        wanted = incoming.possible(keys)
+        wanted = document_encoding.possible(keys)
         found: dict[tuple[type, Key], Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             some = wanted[first : first + KEYS_AT_A_TIME]
             places = ", ".join("?" for _ in some)
             for key, text in self._rows(f"SELECT key, document FROM documents WHERE key IN ({places})", some):
-                found[type(key), key] = incoming.values_of(text.encode())[0]
+                found[type(key), key] = document_encoding.values_of(text.encode())[0]
         return [found.get((type(key), key)) for key in keys]
 
     def selected(self, text: str) -> Iterator[tuple[Any, ...]]:
@@ -215,7 +215,7 @@ class SqliteHandle(StatementHandle):
 
     def upsert(self, batch: Batch) -> None:
         """One transaction, synced when this returns."""
-        rows = incoming.keyed_texts(batch, self._key)
+        rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
         with self._transaction():
@@ -223,7 +223,7 @@ class SqliteHandle(StatementHandle):
 
     def delete(self, keys: Sequence[Key]) -> None:
         """One transaction."""
-        wanted = incoming.possible(keys)
+        wanted = document_encoding.possible(keys)
         if wanted:
             with self._transaction():
                 self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in wanted])

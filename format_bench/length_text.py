@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench_runner.run.known.length import Length
+from bench_runner.run.known.duration import Length
 
 LARGE_SHARE = 0.15
 """A format that takes so much of a run is named."""

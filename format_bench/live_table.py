@@ -19,7 +19,7 @@ from bench_runner.results.records import Cell, RunInfo, Sample
 from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant
 from format_bench.length_text import doing_text
-from reports.analysis.so_far import SoFar
+from reports.analysis.live_tables import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
 
 STAYS_NS = 3_000_000_000

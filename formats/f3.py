@@ -90,14 +90,14 @@ class F3(TabularFormat):
         """
         from libraries import f3
         from libraries.f3.decoders import native
-        from libraries.f3.encodings import coding
+        from libraries.f3.encodings import unit_codec
 
         self._f3 = f3
         if self.values["decoder"] == "wasm":
             import_module("wasmtime")
         elif native.library() is None:
             raise RefusedData(f"{native.NOT_BUILT.splitlines()[0]}; f3[decoder=wasm] measures those")
-        coding.modules()
+        unit_codec.modules()
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write one file."""

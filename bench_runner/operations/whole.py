@@ -15,7 +15,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.documents.source import documents
 from bench_runner.operations.operation import Operation, Stage, Writes
 from bench_runner.operations.targets import Documents, Text
-from bench_runner.refusing import REFUSING, refusal
+from bench_runner.refusals import REFUSING, refusal
 from bench_runner.variants import is_raw_io
 from data_generator.documents import key_of
 

@@ -9,7 +9,7 @@ from bench_runner.operations import VERIFYING, operation_of
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency, device_doubt
-from bench_runner.run.services.beside import Beside, is_fetched_anew, per_call
+from bench_runner.run.services.monitor import Beside, is_fetched_anew, per_call
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Readiness
 

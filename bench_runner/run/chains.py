@@ -29,8 +29,8 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.assembly import assembled
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.page_cache import bring_into_cache
-from bench_runner.run.services.beside import Beside
-from bench_runner.run.services.starting import Running, ServiceFailed, running
+from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.service_start import Running, ServiceFailed, running
 from bench_runner.run.tasks import make_places, measure_task, stored_at
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.settle import Settler

@@ -25,7 +25,7 @@ from bench_runner.errors import BenchError, Failure
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
-from bench_runner.run.services.beside import Beside
+from bench_runner.run.services.monitor import Beside
 from bench_runner.worker.messages import (
     Answer,
     AnyTask,
@@ -132,9 +132,7 @@ class Launcher:
         if self._isolate != "spawn":
             self._forkserver()
 
-    def run(
-        self, task: AnyTask, limits: Limits, *, spawn: bool = False, beside: Beside | None = None
-    ) -> Outcome:
+    def run(self, task: AnyTask, limits: Limits, *, spawn: bool = False, beside: Beside | None = None) -> Outcome:
         """Do one job in a fresh worker, and wait for its end. The worker never outlives this call. `beside` are the
         services that it asks, which are looked at while its clock runs."""
         task = msgspec.structs.replace(task, threads=self._threads)

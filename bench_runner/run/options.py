@@ -26,7 +26,7 @@ class Options:
     machine: str | None = None
     fidelity: bool = True
     fresh: bool = False
-    """What is kept from earlier runs (bench_runner.run.known.kept_facts) is measured again."""
+    """What is kept from earlier runs (bench_runner.run.known.facts_store) is measured again."""
     brief: bool = False
     """A run that only sifts: its memory probe is not tested, imports are not timed."""
 

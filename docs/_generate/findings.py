@@ -17,7 +17,7 @@ from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME,
 from reports.analysis.tables import Table, unit_of, value_text
 from reports.analysis.units import number_text
 from reports.sources.claims import SOURCES, judged
-from reports.sources.judging import count_text
+from reports.sources.judgement import count_text
 from reports.sources.reproduction import reproduce
 from reports.text.page import markdown_table
 from reports.text.recommendation import show

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from adapters.errors import RefusedData
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 
 LEAST_BLOCK_BYTES = 1 << 20
 """What the reader parses at a time, at least; a line must fit."""
@@ -24,7 +24,7 @@ def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
     longest = max(map(len, text.split(b"\n")))
     reading = pa.json.ReadOptions(use_threads=threads, block_size=max(LEAST_BLOCK_BYTES, 2 * longest))
     try:
-        table = pa.json.read_json(io.BytesIO(incoming.strict(text)), reading)
+        table = pa.json.read_json(io.BytesIO(document_encoding.strict(text)), reading)
         said = pa.schema([pa.field(field.name, _without_times(field.type)) for field in table.schema])
         if said != table.schema:
             parsing = pa.json.ParseOptions(explicit_schema=said)

@@ -12,13 +12,13 @@ from typing import Any
 
 from adapters.document_store import Document, FieldPath, Key, Plan, RefusedQuery, parts
 from adapters.errors import AdapterError
+from document_stores.shared import document_encoding
 from document_stores.shared import duckdb_session as session
-from document_stores.shared import incoming
-from document_stores.sql.answering import answer
+from document_stores.sql.answer import answer
 from document_stores.sql.duckdb_dialect import DuckdbDialect
 from document_stores.sql.duckdb_values import Row
 from document_stores.sql.statements import StatementHandle
-from document_stores.sql.translating import Known, Translation
+from document_stores.sql.translation import Known, Translation
 from document_stores.sql.values import Quoted, Value
 from libraries.document_queries import plan as plans
 
@@ -79,7 +79,7 @@ class DuckDocuments(StatementHandle):
             query = f"SELECT {self._lies.text} || chr(10) FROM {self._lies.relation}"
             with self._relation(query) as relation:
                 for text in session.json_lines(relation):
-                    yield incoming.values_of(text)
+                    yield document_encoding.values_of(text)
             return
         selected = ", ".join(f"{self._at(path).stored()} AS p{place}" for place, path in enumerate(paths))
         with self._relation(f"SELECT {selected} FROM {self._lies.relation}") as relation:
@@ -116,7 +116,8 @@ class DuckDocuments(StatementHandle):
                 f" WHERE {self._lies.key} IN ({places})"
             )
             found.update(
-                (key, incoming.values_of(text.encode())[0]) for key, text in self._execute(query, some).fetchall()
+                (key, document_encoding.values_of(text.encode())[0])
+                for key, text in self._execute(query, some).fetchall()
             )
         return [found.get(key) if _is_kind(key, self._lies.key_type) else None for key in keys]
 

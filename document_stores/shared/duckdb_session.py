@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from adapters.document_store import Batch, Document, FieldPath, Key
 from adapters.errors import AdapterError, RefusedData
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.sql.values import Quoted, Value
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: 
 def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
     """Arrow texts, one for each document. Raises RefusedData for NaN and Infinity in lines, which DuckDB would take."""
     first = 0
-    for text in incoming.lines(batches):
-        array = incoming.texts_of(incoming.strict(text, first))
+    for text in document_encoding.lines(batches):
+        array = document_encoding.texts_of(document_encoding.strict(text, first))
         if len(array):
             yield array
         first += len(array)
@@ -89,8 +89,8 @@ def key_type(line: Any, key: str) -> str:
     """BIGINT or VARCHAR, by the first document; BIGINT where there is none. Raises RefusedData."""
     if line is None:
         return "BIGINT"
-    document = incoming.parsed(str(line).encode())[0]
-    return "BIGINT" if isinstance(incoming.key_of(document, key, 0), int) else "VARCHAR"
+    document = document_encoding.parsed(str(line).encode())[0]
+    return "BIGINT" if isinstance(document_encoding.key_of(document, key, 0), int) else "VARCHAR"
 
 
 def strict_key(value: Value, type_: str) -> str:
@@ -129,7 +129,7 @@ def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
         there = column.is_valid()
         places = pc.indices_nonzero(there).to_pylist()
         texts = column.filter(there).to_pylist()
-        values = incoming.values_of("\n".join(texts).encode()) if texts else []
+        values = document_encoding.values_of("\n".join(texts).encode()) if texts else []
         for place, value in zip(places, values, strict=True):
             inner = documents[place]
             for name in path[:-1]:
@@ -141,7 +141,7 @@ def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
 def fitting(keys: Sequence[Key], type_: str) -> list[Key]:
     """The keys that a column of this type may hold, each once."""
     wanted = int if type_ == "BIGINT" else str
-    return incoming.possible(key for key in keys if type(key) is wanted)
+    return document_encoding.possible(key for key in keys if type(key) is wanted)
 
 
 def names_with_nul(paths: Sequence[FieldPath]) -> bool:

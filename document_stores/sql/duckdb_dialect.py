@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from adapters.document_store import FieldPath
 from document_stores.sql.duckdb_values import ColumnValue, JsonValue
-from document_stores.sql.translating import Dialect, Unnested
+from document_stores.sql.translation import Dialect, Unnested
 from document_stores.sql.values import Quoted, Value
 
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from adapters.document_store import FieldPath
 from document_stores.sql.sqlite_values import SqliteValue
-from document_stores.sql.translating import Dialect, Unnested
+from document_stores.sql.translation import Dialect, Unnested
 from document_stores.sql.values import Value
 
 

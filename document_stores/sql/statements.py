@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from adapters.document_store import DocumentHandle, Plan
-from document_stores.sql.answering import Selection
-from document_stores.sql.translating import Known, Translation, kinds_by_field
+from document_stores.sql.answer import Selection
+from document_stores.sql.translation import Known, Translation, kinds_by_field
 from libraries.document_queries import plan as plans
 from libraries.document_queries.json_form import from_json
 

@@ -13,7 +13,7 @@ from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
 from bench_runner.results.information import MachineInfo
 from bench_runner.run.known import costs
-from bench_runner.run.known.length import Length, expected_length
+from bench_runner.run.known.duration import Length, expected_length
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
 from bench_runner.suites import SUITES

@@ -48,7 +48,7 @@ def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
     'token', which its clients have to.
     """
     with near_storage_told():
-        from libraries.near_storage.serving import guard, running, security
+        from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)
         security.check_address(listening["host"], tls)
@@ -57,7 +57,7 @@ def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
         for name, text in ((SECRET_FILE, security.new_secret().decode()), (TOKEN_FILE, security.new_token())):
             if made_once(folder / name, text):
                 click.echo(f"made {folder / name}", err=True)
-        running.serve_catalog(
+        server_process.serve_catalog(
             folder,
             security.read_secret(folder / SECRET_FILE),
             [security.hash_token(private_text(folder / TOKEN_FILE, "token"))],
@@ -83,14 +83,14 @@ def node(
 ) -> None:
     """Serve what lies in FOLDER, which is made if it is not there, as a storage node of a catalog."""
     with near_storage_told():
-        from libraries.near_storage.serving import guard, running, security
+        from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)
         security.check_address(listening["host"], tls)
         _check_folder(folder)
         guard.check_free(listening["host"], port)
         named = name or folder.resolve().name
-        running.serve_node(
+        server_process.serve_node(
             folder,
             security.read_secret(secret_file),
             named,

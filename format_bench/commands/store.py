@@ -226,13 +226,13 @@ def _give(answer: pa.Table, out: Path | None) -> None:
             part.unlink(missing_ok=True)
         click.echo(f"{number_of(answer.num_rows, 'row')} in {out}", err=True)
         return
-    from libraries.near_storage.reading import forms
+    from libraries.near_storage.reading import working_types
 
     try:
         # pyarrow writes no views of text.
-        with csv.CSVWriter(sys.stdout.buffer, forms.working_schema(answer.schema)) as writer:
+        with csv.CSVWriter(sys.stdout.buffer, working_types.working_schema(answer.schema)) as writer:
             for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
                 # Ctrl-C is heard between two of them.
-                writer.write_batch(forms.working(batch))
+                writer.write_batch(working_types.working(batch))
     except pa.ArrowInvalid as error:
         raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

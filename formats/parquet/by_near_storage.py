@@ -33,7 +33,7 @@ _MODULE = ("-m", "formats.parquet.near_storage_process")
 _LIBRARIES = (
     *("pyarrow.dataset", "pyarrow.parquet", "formats.parquet.near_storage_filters"),
     *("libraries.near_storage.client.connection", "libraries.near_storage.local"),
-    "libraries.near_storage.storing.filling",
+    "libraries.near_storage.storing.local_import",
 )
 
 
@@ -133,7 +133,7 @@ class ParquetNearStorage(Parquet):
 
         from libraries.near_storage.errors import NearStorageError
         from libraries.near_storage.storing.catalog import Catalog
-        from libraries.near_storage.storing.filling import fill
+        from libraries.near_storage.storing.local_import import fill
 
         written = location / "written"
         written.mkdir(parents=True)

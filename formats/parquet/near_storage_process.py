@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from adapters.services import TOKEN
-from libraries.near_storage.serving import running, security
+from libraries.near_storage.serving import security, server_process
 
 
 def main() -> None:
@@ -25,11 +25,11 @@ def main() -> None:
     token = os.environ[TOKEN]
     secret = hashlib.sha256(token.encode()).hexdigest().encode()
     if what == "catalog":
-        running.serve_catalog(folder, secret, [security.hash_token(token)], replicas=1, ready=_say)
+        server_process.serve_catalog(folder, secret, [security.hash_token(token)], replicas=1, ready=_say)
         return
     catalog, advertised = f"grpc://{sys.argv[3]}", sys.argv[4]
     advertise = f"grpc://{advertised}" if advertised else None
-    running.serve_node(folder, secret, folder.name, catalog, advertise=advertise, ready=_say)
+    server_process.serve_node(folder, secret, folder.name, catalog, advertise=advertise, ready=_say)
 
 
 def _say(uri: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from libraries.near_storage.client.connection import Client
     from libraries.near_storage.local import Way
-    from libraries.near_storage.storing.describing import PartitionInfo
+    from libraries.near_storage.storing.partition_metadata import PartitionInfo
 
 TABLE = "stored"
 """Name of the table in the catalog of a stored copy."""
@@ -155,7 +155,7 @@ class Ranges(_ByNearStorage):
 
     def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
         from libraries.near_storage.parquet.compact import together
-        from libraries.near_storage.storing.describing import PartitionInfo
+        from libraries.near_storage.storing.partition_metadata import PartitionInfo
         from libraries.near_storage.storing.partitions import INFO
 
         taken: dict[int, Any] = {}

@@ -17,8 +17,8 @@ from libraries.document_store.indexes.entries import key_of, ranges
 from libraries.document_store.indexes.index_files import Entry, newest
 from libraries.document_store.layouts.layout import Component, Key, Keys
 from libraries.document_store.schema import Schema
+from libraries.document_store.tree.leaf_scan import MemoryPart, Part, among, look_up, scan
 from libraries.document_store.tree.memtable import Memtable, key_array
-from libraries.document_store.tree.scanning import MemoryPart, Part, among, look_up, scan
 from libraries.document_store.tree.versions import Version
 
 __all__ = ["Part", "Snapshot"]

@@ -18,16 +18,16 @@ from libraries.document_queries.paths import ITEMS, Path, parse
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, shown
 from libraries.document_store import kernels
 from libraries.document_store.errors import DocumentError
-from libraries.document_store.indexes.upkeep import Changes, Finders, all_entries
+from libraries.document_store.indexes.index_changes import Changes, Finders, all_entries
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import COMPRESSIONS, KEY_BYTES, LAYOUTS, CompressionName, LayoutName
 from libraries.document_store.messagepack import decode, encode_all, keys_of
-from libraries.document_store.projecting import cut, documents_under
+from libraries.document_store.projection import cut, documents_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.table import table_of
+from libraries.document_store.tree.background_merge import due_merge
+from libraries.document_store.tree.leaf_scan import Part
 from libraries.document_store.tree.memtable import Batch, Key
-from libraries.document_store.tree.merging import due_merge
-from libraries.document_store.tree.scanning import Part
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.durable.calls import OSCalls
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from libraries.document_queries.plan import Plan
     from libraries.document_queries.steps import Condition
-    from libraries.document_store.queries.executing import Way
+    from libraries.document_store.queries.executor import Way
 
 MEMTABLE_BYTES = 32 << 20
 MOST_ROW_BYTES = 32 << 20
@@ -258,7 +258,7 @@ class DocumentStore:
     def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
         """The answer to a plan (queries), by that way of execution. Raises QueryError."""
         from libraries.document_queries.plan import Plan
-        from libraries.document_store.queries.executing import execute
+        from libraries.document_store.queries.executor import execute
 
         if not isinstance(plan, Plan):
             raise QueryError(f"a query takes a Plan of steps, not {type(plan).__name__}: Plan((Filter(...), ...))")
@@ -268,7 +268,7 @@ class DocumentStore:
     def index_of(self, plan: Plan) -> str | None:
         """The path in whose index `query` would look for the documents of this plan as the store is now; None: in no
         index, as there is none, or it tells of too many documents."""
-        from libraries.document_store.queries.executing import index_of
+        from libraries.document_store.queries.executor import index_of
 
         with self.snapshot() as snapshot:
             return index_of(snapshot, plan)

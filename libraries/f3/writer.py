@@ -19,7 +19,7 @@ import xxhash
 
 from libraries.f3.columns import dictionaries
 from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
-from libraries.f3.columns.texts import check_texts
+from libraries.f3.columns.utf8_check import check_texts
 from libraries.f3.container import io, metadata
 from libraries.f3.container.compression import CODECS
 from libraries.f3.container.layout import Postscript

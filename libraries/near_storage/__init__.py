@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from libraries.near_storage.client.connection import Client, connect
     from libraries.near_storage.query import Query
-    from libraries.near_storage.serving.running import serve_catalog, serve_node
     from libraries.near_storage.serving.security import hash_token, new_secret, new_token
+    from libraries.near_storage.serving.server_process import serve_catalog, serve_node
 
 __all__ = ["Client", "Query", "connect", "hash_token", "new_secret", "new_token", "serve_catalog", "serve_node"]
 

@@ -32,7 +32,7 @@ import pyarrow.types as pat
 
 from libraries.near_storage.errors import DamagedError, PredicateError, RequestError
 from libraries.near_storage.predicates.binding import field_of
-from libraries.near_storage.predicates.comparing import comparable, comparable_type, is_null, restored
+from libraries.near_storage.predicates.comparable_types import comparable, comparable_type, is_null, restored
 from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
 from libraries.near_storage.predicates.values import MOST_DIGITS
 from libraries.near_storage.query import Aggregate, Query

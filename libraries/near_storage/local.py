@@ -19,16 +19,16 @@ import pyarrow as pa
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.parquet import compact
-from libraries.near_storage.predicates import binding, evaluating
+from libraries.near_storage.predicates import binding, filter_evaluation
 from libraries.near_storage.predicates.tree import Predicate, columns_of
 from libraries.near_storage.query import Query
-from libraries.near_storage.reading import by_parquet, by_ranges, forms, ranges, rebuilding
-from libraries.near_storage.reading.choosing import Chosen, choose
+from libraries.near_storage.reading import by_parquet, by_ranges, byte_range_access, ranges, working_types
 from libraries.near_storage.reading.columns import Leaves
-from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import FooterCache, ParsedFooter, checked
 from libraries.near_storage.reading.local_file import Identity, LocalFile, identity_of
-from libraries.near_storage.storing.describing import PartitionInfo, same_fields
+from libraries.near_storage.reading.row_group_selection import Chosen, choose
+from libraries.near_storage.reading.row_mask import matching
+from libraries.near_storage.storing.partition_metadata import PartitionInfo, same_fields
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
 """Parquet reader (thesis, chapter 6), byte ranges (7), or all bytes fetched and everything done by the client."""
@@ -164,7 +164,7 @@ class LocalFiles:
         first = next(batches, None)
         if first is None:
             return empty
-        return pa.Table.from_batches(forms.cast(batch, empty.schema) for batch in chain([first], batches))
+        return pa.Table.from_batches(working_types.cast(batch, empty.schema) for batch in chain([first], batches))
 
     def _planned(
         self, where: Predicate | None, columns: Sequence[str] | None, way: Way, footers: Footers, refilter: bool
@@ -207,7 +207,7 @@ class LocalFiles:
             original = self._footer(file, plan, report)
             with _opened(file, report) as fd:
                 parts = _counted(by_ranges.parts(fd, file.compact, file.digests, groups, leaves), report)
-                for batch in rebuilding.batches(original, parts, groups, plan.needed, file.digests):
+                for batch in byte_range_access.batches(original, parts, groups, plan.needed, file.digests):
                     yield _answer(batch, plan)
 
     def _by_fetching(self, plan: _Plan, report: Report) -> Batches:
@@ -249,7 +249,7 @@ def _counted(parts: Iterator[pa.RecordBatch], report: Report) -> Iterator[pa.Rec
 
 def _answer(batch: pa.RecordBatch, plan: _Plan) -> pa.RecordBatch:
     if plan.filter is not None:
-        batch = matching(batch, evaluating.mask(plan.filter, batch))
+        batch = matching(batch, filter_evaluation.mask(plan.filter, batch))
     return batch.select(plan.columns)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench_runner.variants import Variant
-from reports.analysis.near_storage.ways import is_way, way_label
+from reports.analysis.near_storage.access_paths import is_way, way_label
 
 
 def short_labels(variants: Iterable[Variant]) -> dict[Variant, str]:

@@ -24,9 +24,9 @@ from reports.analysis.documents.stores import documents_of, has_documents
 from reports.analysis.fidelity import Matrix, matrices
 from reports.analysis.figures import Figures
 from reports.analysis.means import Means, means_of
-from reports.analysis.near_storage.beside import has_near_storage, near_storage_of
 from reports.analysis.near_storage.charts import throughput_charts
 from reports.analysis.near_storage.curves import curves_of, has_curves
+from reports.analysis.near_storage.side_costs import has_near_storage, near_storage_of
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables

@@ -16,7 +16,7 @@ from reports.analysis import engines, fidelity, words
 from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
-from reports.analysis.repeating import repeating_command
+from reports.analysis.repeat_command import repeating_command
 from reports.analysis.sections import Elsewhere, RunSection, TableSection, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
 from reports.site import charts as site_charts
@@ -26,7 +26,7 @@ from reports.site.cells import cell_view
 from reports.site.choices import Facet, facets
 from reports.site.overall import Group, groups
 from reports.site.views import Place, TableView, band_meanings
-from reports.sources.judging import count_text
+from reports.sources.judgement import count_text
 from reports.sources.reproduction import grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")

@@ -17,7 +17,7 @@ from bench_runner.results.statistics import CellSummary, Interval, smallest_show
 from reports.analysis.columns import Column
 from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.judging import Judgement, Ours, Verdict, judge
+from reports.sources.judgement import Judgement, Ours, Verdict, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")

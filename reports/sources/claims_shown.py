@@ -11,7 +11,7 @@ from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
 from reports.sources import documents_tables, near_storage_tables
 from reports.sources.claims import SOURCES, Judged, judged
-from reports.sources.judging import count_text
+from reports.sources.judgement import count_text
 from reports.sources.side_by_side import SideBySide
 from reports.text.page import labelled_grid, markdown_table, page_for, print_lines
 

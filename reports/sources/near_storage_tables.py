@@ -12,6 +12,7 @@ from functools import cache
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Conditions, Run
 from bench_runner.results.statistics import summarise
+from reports.analysis.near_storage.access_paths import network_place
 from reports.analysis.near_storage.cost import (
     D3EN_4XLARGE,
     REED_SOLOMON_10_4,
@@ -24,7 +25,6 @@ from reports.analysis.near_storage.curves import has_curves
 from reports.analysis.near_storage.model import Curve, NoFit, Point, fit
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series, series_of
-from reports.analysis.near_storage.ways import network_place
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, published_rows
 from reports.analysis.units import number_text
 from reports.sources.claims import SOURCES, has_several_machines

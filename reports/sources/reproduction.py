@@ -23,7 +23,7 @@ from reports.analysis.tables import Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
 from reports.sources.findings import FORMATS, ROWS, TABLES
-from reports.sources.judging import Judgement, Ours, by_text, count_text, judge
+from reports.sources.judgement import Judgement, Ours, by_text, count_text, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 from reports.sources.table_cells import Cells, cells_of, figures_of

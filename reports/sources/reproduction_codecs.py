@@ -18,7 +18,7 @@ from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.tables import Row, Table
 from reports.sources import findings
 from reports.sources.findings import FORMATS
-from reports.sources.judging import Judgement, Ours, judge
+from reports.sources.judgement import Judgement, Ours, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 

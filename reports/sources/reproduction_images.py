@@ -15,7 +15,7 @@ from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.tables import Table
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import findings
-from reports.sources.judging import Judgement, Ours, judge
+from reports.sources.judgement import Judgement, Ours, judge
 from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 from reports.sources.table_cells import cells_of, figures_of

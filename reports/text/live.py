@@ -15,7 +15,7 @@ from rich.text import Text
 from bench_runner.results.records import Cell, Run
 from bench_runner.variants import Variant
 from reports.analysis.columns import Column
-from reports.analysis.so_far import SoFar, was_tried
+from reports.analysis.live_tables import SoFar, was_tried
 from reports.analysis.tables import Row, Table, unit_of
 from reports.analysis.words import NOT_COUNTED, NOTHING, failure_text, rounds_text, title_of
 from reports.text.operations import figure_spread, figure_text, header_of, row_style

@@ -14,7 +14,7 @@ from bench_runner.suites import document_questions
 from bench_runner.suites.document_questions import QUESTIONS, questions_of
 from data_generator.catalogue import resolve
 from data_generator.documents import json_lines
-from document_stores.shared.incoming import parsed
+from document_stores.shared.document_encoding import parsed
 from libraries.document_queries import from_json, run_over_documents, to_json
 
 

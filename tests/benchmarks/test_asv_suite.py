@@ -14,9 +14,9 @@ import pytest
 
 from adapters.errors import RefusedData
 from bench_runner.errors import PlanError
-from bench_runner.run import trial
+from bench_runner.run import in_process_cell
+from bench_runner.run.in_process_cell import OPERATIONS_VARIABLE, ROWS_VARIABLE, Trial, cells
 from bench_runner.run.probe_check import KnownAnswer
-from bench_runner.run.trial import OPERATIONS_VARIABLE, ROWS_VARIABLE, Trial, cells
 from bench_runner.suites import SUITES
 from bench_runner.suites.rules import Storages
 from bench_runner.worker import settle
@@ -47,7 +47,7 @@ def small(thousand_rows: None, runs_at_rest: None, monkeypatch: pytest.MonkeyPat
 
 
 def forget_plans() -> None:
-    for cached in (trial._plan, trial.cells):
+    for cached in (in_process_cell._plan, in_process_cell.cells):
         cached.cache_clear()
 
 
@@ -84,13 +84,13 @@ def test_what_reads_everything_is_marked_in_asv_for_that_operation_alone(
     assert not any(name.startswith(("feather", "parquet", "lance")) for name in marked)
     memory = made.track_project_columns_2_peak_memory  # type: ignore[attr-defined]
     assert memory.params[1] == told["project_columns_2"]
-    chain, _ = trial.Trial("tabular")._cell("eq", f"{PICKLE} read-all")
+    chain, _ = in_process_cell.Trial("tabular")._cell("eq", f"{PICKLE} read-all")
     assert chain.variant == PICKLE
 
 
 def test_every_chain_of_a_run_is_a_cell(small: None) -> None:
     found = {(chain.dataset, chain.variant) for chain in cells("tabular").values()}
-    assert {(chain.dataset, chain.variant) for chain in trial._plan("tabular").chains} <= found
+    assert {(chain.dataset, chain.variant) for chain in in_process_cell._plan("tabular").chains} <= found
 
 
 def test_memory_and_size_carry_their_unit() -> None:
@@ -119,56 +119,56 @@ def left_there() -> set[str]:
 
 
 def test_a_save_that_was_timed_is_verified(small: None) -> None:
-    trial = Trial("tabular")
-    trial.prepare("save", "eq", FEATHER)
-    trial.run()
-    trial.finish("eq", FEATHER)
+    cell = Trial("tabular")
+    cell.prepare("save", "eq", FEATHER)
+    cell.run()
+    cell.finish("eq", FEATHER)
     assert left_there() == {"control.json"}
 
 
 def test_a_wrong_result_fails_the_benchmark(small: None) -> None:
-    trial = Trial("tabular")
-    trial.prepare("read", "eq", FEATHER)
-    trial.run()
-    trial._result = trial._result.iloc[::-1]
+    cell = Trial("tabular")
+    cell.prepare("read", "eq", FEATHER)
+    cell.run()
+    cell._result = cell._result.iloc[::-1]
     with pytest.raises(RuntimeError, match="Mismatch"):
-        trial.finish("eq", FEATHER)
+        cell.finish("eq", FEATHER)
     # asv would show the figures of the rounds after it.
     with pytest.raises(RuntimeError, match="failed in an earlier round: Mismatch"):
-        trial.prepare("read", "eq", FEATHER)
+        cell.prepare("read", "eq", FEATHER)
 
 
 def test_a_save_that_stored_something_else_fails_the_benchmark(small: None) -> None:
-    trial = Trial("tabular")
-    trial.prepare("save", "eq", FEATHER)
-    assert trial._ready is not None
-    held = trial._ready.held
+    cell = Trial("tabular")
+    cell.prepare("save", "eq", FEATHER)
+    assert cell._ready is not None
+    held = cell._ready.held
     held.loc[0, held.select_dtypes("int64").columns[0]] += 1
-    trial.run()
+    cell.run()
     with pytest.raises(RuntimeError, match="Mismatch"):
-        trial.finish("eq", FEATHER)
+        cell.finish("eq", FEATHER)
     assert not list(Path.cwd().glob("save-*"))
 
 
 def test_processes_of_a_cell_read_the_same_copy_and_the_next_cell_has_its_own(small: None) -> None:
     seen = []
     for variant in (FEATHER, PICKLE, FEATHER):
-        trial = Trial("tabular")
-        trial.prepare("read", "eq", variant)
-        assert trial._ready is not None
-        seen.append(trial._ready.location.stat().st_ino)
-        trial.run()
-        trial.finish("eq", variant)
+        cell = Trial("tabular")
+        cell.prepare("read", "eq", variant)
+        assert cell._ready is not None
+        seen.append(cell._ready.location.stat().st_ino)
+        cell.run()
+        cell.finish("eq", variant)
     assert seen[0] == seen[2] != seen[1]
     assert left_there() == {"control.json", "copy"}
 
     # A read from the device gives no figure.
-    trial.prepare("read", "eq", FEATHER)
-    trial.run()
-    trial._fetched_bytes -= 10**9
+    cell.prepare("read", "eq", FEATHER)
+    cell.run()
+    cell._fetched_bytes -= 10**9
     with pytest.raises(RuntimeError, match="a warm read fetched 1,000,"):
-        trial.finish("eq", FEATHER)
-    trial.prepare("read", "eq", FEATHER)
+        cell.finish("eq", FEATHER)
+    cell.prepare("read", "eq", FEATHER)
 
 
 def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,16 +202,16 @@ def test_our_worker_s_figures_are_taken_once(small: None) -> None:
 
 def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
     Path("probe.json").write_text("1000")
-    trial = Trial("tabular")
-    trial._figures = {"save": {"peak_private_bytes": 2999}, "read": {"peak_private_bytes": 3000}}
-    assert math.isnan(trial.peak_memory("save"))
-    assert trial.peak_memory("read") == 3000
+    cell = Trial("tabular")
+    cell._figures = {"save": {"peak_private_bytes": 2999}, "read": {"peak_private_bytes": 3000}}
+    assert math.isnan(cell.peak_memory("save"))
+    assert cell.peak_memory("read") == 3000
 
 
 def test_the_probe_is_asked_about_known_memory_once(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [[KnownAnswer("numpy", 100, 90, 0)]]
-    monkeypatch.setattr(trial, "known_answers", lambda *_: answers.pop())
-    assert [trial._probe_error_bytes() for _ in range(2)] == [10, 10]
+    monkeypatch.setattr(in_process_cell, "known_answers", lambda *_: answers.pop())
+    assert [in_process_cell._probe_error_bytes() for _ in range(2)] == [10, 10]
 
 
 def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
@@ -221,7 +221,7 @@ def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
         def prepare(task: object) -> None:
             raise error
 
-        monkeypatch.setattr(trial, "prepare", prepare)
+        monkeypatch.setattr(in_process_cell, "prepare", prepare)
 
     raising(RefusedData("no lists"))
     with pytest.raises(NotImplementedError, match="no lists"):
@@ -232,7 +232,7 @@ def test_what_a_library_refuses_is_not_available_and_what_it_lacks_is_a_failure(
 
 
 def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial.folders, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
+    monkeypatch.setattr(in_process_cell.folders, "folder_facts", lambda folder: {"filesystem": "tmpfs"})
     with pytest.raises(RuntimeError, match="set TMPDIR"):
         Trial("tabular").make_data()
 
@@ -240,7 +240,7 @@ def test_a_folder_in_memory_is_refused(small: None, monkeypatch: pytest.MonkeyPa
 def test_a_number_of_rows_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ROWS_VARIABLE, "many")
     with pytest.raises(ValueError, match="FORMAT_BENCH_ROWS=many"):
-        trial.rows("tabular")
+        in_process_cell.rows("tabular")
 
 
 def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_described(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_the_operations_of_a_history_are_chosen_as_those_of_a_run(
     asked: str, found: tuple[str, ...], other_operations: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
-    assert trial.operations("tabular") == found
+    assert in_process_cell.operations("tabular") == found
     made = suite_class("tabular")
     assert {name for name in dir(made) if name.startswith("time_")} == {
         f"time_{identifier(operation)}" for operation in found
@@ -280,7 +280,7 @@ def test_the_operations_of_a_history_are_chosen_as_those_of_a_run(
 def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, "raed")
     with pytest.raises(PlanError, match="did you mean 'read'"):
-        trial.operations("tabular")
+        in_process_cell.operations("tabular")
 
 
 @pytest.mark.parametrize(
@@ -295,9 +295,9 @@ def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_operation_that_asv_cannot_clock_is_refused(asked: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OPERATIONS_VARIABLE, asked)
     with pytest.raises(ValueError, match=words):
-        trial.operations("tabular")
+        in_process_cell.operations("tabular")
     monkeypatch.setenv(OPERATIONS_VARIABLE, "take[handle=reopened]")
-    assert trial.operations("tabular") == ("save", "take[rows=100,handle=reopened]")
+    assert in_process_cell.operations("tabular") == ("save", "take[rows=100,handle=reopened]")
 
 
 def test_an_operation_is_a_part_of_a_name_in_python() -> None:
@@ -317,5 +317,5 @@ def test_a_projection_is_timed_and_verified(other_operations: None, monkeypatch:
 def test_a_projection_of_tables_leaves_images_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """asv loads all suites at once."""
     monkeypatch.setenv(OPERATIONS_VARIABLE, "read|project")
-    assert trial.operations("image") == SUITES["image"].operations
-    assert trial.operations("tabular") == ("save", "read", "project[columns=4]")
+    assert in_process_cell.operations("image") == SUITES["image"].operations
+    assert in_process_cell.operations("tabular") == ("save", "read", "project[columns=4]")

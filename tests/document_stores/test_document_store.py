@@ -11,10 +11,10 @@ from bench_runner.suites.document_questions import QUESTIONS, Question
 from data_generator.catalogue import resolve
 from data_generator.documents import json_lines, key_of
 from document_stores.registry import DOCUMENT_STORES
-from document_stores.shared.incoming import parsed
+from document_stores.shared.document_encoding import parsed
 from libraries.document_queries import from_json, run_over_documents
 from libraries.document_store import kernels
-from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.executor import WAYS, execute
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.queries.fuzz import answer
 from libraries.document_store.tests.queries.memory import MemorySnapshot

@@ -19,7 +19,7 @@ from rich.console import Console, ConsoleDimensions
 
 from format_bench import live_table, progress
 from format_bench.live_table import STAYS_NS, LiveTable
-from tests.reports.analysis.test_so_far import executions, planned
+from tests.reports.analysis.test_live_tables import executions, planned
 from tests.reports.factory import make_run
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 from formats.registry import FORMATS
 from libraries.near_storage import local
 from libraries.near_storage.reading import footers
-from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 
 FILES, TAKEN = 2, 5
 

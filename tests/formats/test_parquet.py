@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from libraries.near_storage.parquet.footer import read_footer
-from libraries.near_storage.storing import describing
+from libraries.near_storage.storing import partition_metadata
 from tests.contracts.tabular import SettingContract, TabularFormatContract, WholeTableContract
 
 
@@ -51,7 +51,7 @@ def footers_here() -> Iterator[None]:
             return read_footer(file)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(describing, "read_footer_apart", read)
+        patch.setattr(partition_metadata, "read_footer_apart", read)
         yield
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from bench_runner.results.records import Run, changed
 from reports.analysis import figures
 from reports.analysis.access.uses import has_uses
-from reports.analysis.near_storage.beside import near_storage_of
 from reports.analysis.near_storage.curves import curves_of
+from reports.analysis.near_storage.side_costs import near_storage_of
 from reports.analysis.sections import Contents, sections_of, sections_of_run
 from reports.analysis.varied.charts import crossover_texts
 from reports.site.pages import write_site

@@ -23,9 +23,9 @@ from bench_runner.data_kinds import TABLES
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
 from bench_runner.results.statistics import Ratio, ratio_interval, summarise
+from bench_runner.run.in_process_cell import ROWS_VARIABLE
 from bench_runner.run.measuring import PROJECT_ROOT, measure
 from bench_runner.run.options import Options
-from bench_runner.run.trial import ROWS_VARIABLE
 from bench_runner.suites import SUITES
 from benchmarks.asv_settings import write_settings
 from data_generator.cache import default_folder
@@ -142,9 +142,7 @@ def median_within(ratio: Ratio) -> bool | None:
 def _together(seconds: Mapping[tuple[str, str], Mapping[int, float]]) -> dict[int, float]:
     """The geometric mean over the cells, of each pair in which all of them were measured."""
     pairs = set.intersection(*(set(by_pair) for by_pair in seconds.values())) if seconds else set()
-    return {
-        pair: math.exp(statistics.fmean(math.log(by_pair[pair]) for by_pair in seconds.values())) for pair in pairs
-    }
+    return {pair: math.exp(statistics.fmean(math.log(by_pair[pair]) for by_pair in seconds.values())) for pair in pairs}
 
 
 @click.command()

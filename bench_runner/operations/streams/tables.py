@@ -16,7 +16,7 @@ from bench_runner.operations.operation import READ_ALL, Operation, OtherAnswer, 
 from bench_runner.operations.parameters import count
 from bench_runner.operations.streams import pieces
 from bench_runner.operations.whole import Changes
-from bench_runner.refusing import REFUSING, refusal
+from bench_runner.refusals import REFUSING, refusal
 
 SAVE_ALL = "save-all"
 """What stands for a call that the engine does not have: all batches are gathered in memory, and saved as one table."""

@@ -1,6 +1,6 @@
 """What holds from one run to the next: how well the memory probe sees, what imports cost, what libraries lose.
 
-A run takes what is kept of it (bench_runner.run.known.kept_facts) before its rounds, so that the first figure is there
+A run takes what is kept of it (bench_runner.run.known.facts_store) before its rounds, so that the first figure is there
 within seconds, and measures what is missing when its rounds are done. Only a short check of the memory probe comes
 before. Nothing here is the time of an operation.
 """
@@ -22,7 +22,7 @@ from bench_runner.plan.chain import Chain
 from bench_runner.results.information import KnownAnswer, ProbeInfo
 from bench_runner.results.records import Fidelity
 from bench_runner.run import probe_check
-from bench_runner.run.known.kept_facts import KeptFacts, kept_facts, may_be_kept, noted, today
+from bench_runner.run.known.facts_store import KeptFacts, kept_facts, may_be_kept, noted, today
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 from bench_runner.run.tasks import fidelity_task, import_task, scratch_folder

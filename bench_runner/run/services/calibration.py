@@ -12,7 +12,7 @@ from adapters.services import Service
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.networks import rate_mbit
-from bench_runner.run.services import starting
+from bench_runner.run.services import service_start
 from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
 
 LENGTH_S = 1.0
@@ -42,7 +42,7 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
     bits_per_s = rate_mbit(network) * 1e6
     size_bytes = int(bits_per_s / 8 * length_s)
     source = Service("source", ("-m", __name__, str(size_bytes)))
-    with starting.running([source], network, folder) as found:
+    with service_start.running([source], network, folder) as found:
         host, _, port = found.served.addresses["source"].partition(":")
         with socket.create_connection((host, int(port))) as line:
             piece = bytearray(1 << 20)

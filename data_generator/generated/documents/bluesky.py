@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import KEY_STEP, Draws, chosen, code_of, dataset, iso_time
+from data_generator.generated.documents.random_values import KEY_STEP, Draws, chosen, code_of, dataset, iso_time
 
 VERSION = 2
 

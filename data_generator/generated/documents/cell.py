@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import BLOCK, KEY_STEP, Draws, dataset
+from data_generator.generated.documents.random_values import BLOCK, KEY_STEP, Draws, dataset
 
 VERSION = 2
 

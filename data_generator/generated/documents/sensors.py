@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import BLOCK, KEY_STEP, Draws, dataset, iso_time
+from data_generator.generated.documents.random_values import BLOCK, KEY_STEP, Draws, dataset, iso_time
 
 VERSION = 3
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from data_generator.generated.documents.drawing import Draws, chosen, code_of
+from data_generator.generated.documents.random_values import Draws, chosen, code_of
 from data_generator.generated.words import WORDS
 
 USERS = 150_000

@@ -13,7 +13,7 @@ from typing import Literal
 
 from data_generator.dataset import Dataset
 from data_generator.generated.documents import tweet_parts as part
-from data_generator.generated.documents.drawing import BLOCK, Draws, chosen, dataset
+from data_generator.generated.documents.random_values import BLOCK, Draws, chosen, dataset
 
 VERSION = 1
 

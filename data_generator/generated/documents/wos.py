@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from data_generator.dataset import Dataset
-from data_generator.generated.documents.drawing import BLOCK, Draws, chosen, dataset
+from data_generator.generated.documents.random_values import BLOCK, Draws, chosen, dataset
 from data_generator.generated.words import WORDS
 
 VERSION = 1

@@ -7,6 +7,8 @@ no memtable and no query.
 from __future__ import annotations
 
 from libraries.document_store.layouts.component import StoredComponent, open_component
+from libraries.document_store.layouts.component_merge import merge_components
+from libraries.document_store.layouts.component_writer import write_component
 from libraries.document_store.layouts.layout import (
     COMPRESSIONS,
     KEY_BYTES,
@@ -20,9 +22,7 @@ from libraries.document_store.layouts.layout import (
     Keys,
     LayoutName,
 )
-from libraries.document_store.layouts.merging import merge_components
 from libraries.document_store.layouts.pages import ReadCache
-from libraries.document_store.layouts.writing import write_component
 
 __all__ = [
     "COMPRESSIONS",

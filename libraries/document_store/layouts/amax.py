@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from libraries.document_store import assembling
+from libraries.document_store import assembly
 from libraries.document_store.encodings import decode_coded, decode_column, encode_column
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.gathering import record_count, take
 from libraries.document_store.layouts.footer import LeafEntry
 from libraries.document_store.layouts.layout import KeyKind, Keys
-from libraries.document_store.layouts.leaf_facts import LeafFacts, may_hold_keys
+from libraries.document_store.layouts.leaf_summary import LeafFacts, may_hold_keys
 from libraries.document_store.layouts.mega_leaf import Chunk, PageZero, decode_page_0
 from libraries.document_store.layouts.pages import CacheKey, PageReader
 from libraries.document_store.layouts.place import placed
@@ -29,6 +28,7 @@ from libraries.document_store.layouts.prefixes import (
     codes_of_texts,
     may_hold,
 )
+from libraries.document_store.record_selection import record_count, take
 from libraries.document_store.schema import Leaf, Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.columns import KEY, values_of
@@ -155,7 +155,7 @@ class AmaxLeaf(LeafFacts):
         columns = self.columns(range(len(self._schema.leaves)), ordinals)
         count = self.count - self.antimatter_count if ordinals is None else len(ordinals)
         with placed(self._where):
-            return assembling.assemble_rows(self._schema, columns, count)
+            return assembly.assemble_rows(self._schema, columns, count)
 
     def _records(self, ordinals: np.ndarray) -> np.ndarray:
         """Which records, of those without anti-matter, these entries are."""
@@ -178,9 +178,7 @@ class AmaxLeaf(LeafFacts):
                 del self._kept[page]
         return pages
 
-    def _column(
-        self, leaf: Leaf, pages: dict[int, bytes], decode: Callable[[Leaf, memoryview], C]
-    ) -> C:
+    def _column(self, leaf: Leaf, pages: dict[int, bytes], decode: Callable[[Leaf, memoryview], C]) -> C:
         present = self.count - self.antimatter_count
         zero = self._page_0
         if leaf.number == KEY:

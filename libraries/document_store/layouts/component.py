@@ -12,6 +12,7 @@ import numpy as np
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.key_filter import KeyFilter
 from libraries.document_store.layouts.amax import AmaxLeaf
+from libraries.document_store.layouts.component_writer import ComponentWriter
 from libraries.document_store.layouts.footer import info_of, read_footer
 from libraries.document_store.layouts.keys import keys_of
 from libraries.document_store.layouts.layout import (
@@ -30,7 +31,6 @@ from libraries.document_store.layouts.rows import RowsLeaf
 from libraries.document_store.layouts.segments import Bounds
 from libraries.document_store.layouts.vector import names_of
 from libraries.document_store.layouts.vector_rows import VectorRows
-from libraries.document_store.layouts.writing import ComponentWriter
 from libraries.document_store.schema import Schema
 from libraries.document_store.values import Kind
 

@@ -15,7 +15,7 @@ import numpy as np
 from libraries.document_store.errors import CorruptError, DocumentError
 from libraries.document_store.layouts.footer import LeafEntry
 from libraries.document_store.layouts.layout import KeyKind, Keys
-from libraries.document_store.layouts.leaf_facts import LeafFacts, may_hold_keys
+from libraries.document_store.layouts.leaf_summary import LeafFacts, may_hold_keys
 from libraries.document_store.layouts.pages import PageReader
 from libraries.document_store.layouts.place import placed
 from libraries.document_store.layouts.row_leaves import RowLeaf, decode_leaf

@@ -12,7 +12,7 @@ from typing import Any
 from libraries.document_queries.plan import Plan
 from libraries.document_queries.reference import Interpretation
 from libraries.document_queries.results import Row
-from libraries.document_store.assembling import assemble, rest_fields
+from libraries.document_store.assembly import assemble, rest_fields
 from libraries.document_store.messagepack import decode
 from libraries.document_store.queries.branches import Places, needed_leaves, paths_of
 from libraries.document_store.queries.parts import Part

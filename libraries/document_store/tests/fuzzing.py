@@ -24,10 +24,10 @@ import msgspec
 import numpy as np
 
 from libraries.document_store import json_text, kernels, messagepack
-from libraries.document_store.assembling import assemble_rows
+from libraries.document_store.assembly import assemble_rows
 from libraries.document_store.encodings import decode_coded, decode_column, encode_column
 from libraries.document_store.errors import CorruptError, DocumentError
-from libraries.document_store.gathering import take_of
+from libraries.document_store.record_selection import take_of
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, infer, shred
 from libraries.document_store.values import Kind, same

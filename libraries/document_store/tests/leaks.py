@@ -21,11 +21,11 @@ import numpy as np
 import psutil
 
 from libraries.document_store import json_text, kernels, messagepack
-from libraries.document_store.assembling import assemble_rows
+from libraries.document_store.assembly import assemble_rows
 from libraries.document_store.encodings import decode_coded, decode_column, encode_column
 from libraries.document_store.errors import CorruptError, DocumentError
-from libraries.document_store.gathering import take_of
 from libraries.document_store.layouts.vector_rows import VectorRows
+from libraries.document_store.record_selection import take_of
 from libraries.document_store.shredding import Column, infer, shred
 from libraries.document_store.tests.fuzzing import COLUMNS, EMPTY, JSON, ROWS, SCHEMA, mutated
 

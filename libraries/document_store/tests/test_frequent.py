@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from libraries.document_store import messagepack
-from libraries.document_store.assembling import assemble
+from libraries.document_store.assembly import assemble
 from libraries.document_store.layouts import open_component
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import becomes_full, infer, most_frequent, shred

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from libraries.document_queries.paths import ITEMS, Path
 from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store import kernels, messagepack
-from libraries.document_store.assembling import assemble
+from libraries.document_store.assembly import assemble
 from libraries.document_store.encodings import decode_column, encode_column
 from libraries.document_store.errors import CorruptError, DocumentError
 from libraries.document_store.schema import Schema, merged

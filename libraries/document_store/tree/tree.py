@@ -31,7 +31,7 @@ from libraries.document_store.layouts import (
 )
 from libraries.document_store.messagepack import check_rows
 from libraries.document_store.schema import Schema
-from libraries.document_store.tree.flushing import Workshop
+from libraries.document_store.tree.background_merge import Merge, Merger
 from libraries.document_store.tree.log import HEADER_BYTES, ReadLog, log_numbers, log_path, read_logs
 from libraries.document_store.tree.logs import Logs
 from libraries.document_store.tree.manifest import (
@@ -43,7 +43,7 @@ from libraries.document_store.tree.manifest import (
     write_manifest,
 )
 from libraries.document_store.tree.memtable import Batch, Key, Memtable
-from libraries.document_store.tree.merging import Merge, Merger
+from libraries.document_store.tree.memtable_flush import Workshop
 from libraries.document_store.tree.policy import MOST_COMPONENTS
 from libraries.document_store.tree.versions import Held, Version
 from libraries.document_store.values import Kind

@@ -37,7 +37,7 @@ from data_generator.catalogue import resolve
 from format_bench.progress import watching
 from libraries import f3
 from libraries.f3.columns.dictionaries import has_dictionaries
-from libraries.f3.encodings import coding
+from libraries.f3.encodings import unit_codec
 from libraries.f3.examples import linear
 from libraries.f3.writer import ROWS_PER_UNIT
 from tests.selfbench.costs import Check, print_checks, told, within
@@ -338,10 +338,10 @@ def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
 def _milliseconds_to_prepare(cache: Path) -> float:
     os.environ["XDG_CACHE_HOME"] = str(cache)
     # The runtime itself starts with the first module of all.
-    coding.Decoder(Path(linear.__file__).with_name("linear.wasm").read_bytes()).prepare()
-    core = coding.modules()[coding.CORE]
+    unit_codec.Decoder(Path(linear.__file__).with_name("linear.wasm").read_bytes()).prepare()
+    core = unit_codec.modules()[unit_codec.CORE]
     started = now_ns()
-    coding.Decoder(core, prefer="wasm").prepare()
+    unit_codec.Decoder(core, prefer="wasm").prepare()
     return (now_ns() - started) / 1e6
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from bench_runner.clock import cpu_ns
 from data_generator.catalogue import resolve
-from libraries.f3.encodings import coding
+from libraries.f3.encodings import unit_codec
 from libraries.f3.encodings.nodes import HEADER_BYTES, Tag
 from tests.selfbench.costs import least_ns
 
@@ -38,16 +38,19 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[str, int], str]:
     """Nanoseconds by call, bytes by format, and the outermost encoding of the first EncUnit."""
     parts = [column.slice(start, UNIT_ROWS) for start in range(0, len(column), UNIT_ROWS)]
-    payloads, rows = [coding.encode(part).payload for part in parts], [len(part) for part in parts]
-    module = coding.modules()[coding.CORE]
-    native, wasm = coding.Decoder(module), coding.Decoder(module, prefer="wasm")
+    payloads, rows = [unit_codec.encode(part).payload for part in parts], [len(part) for part in parts]
+    module = unit_codec.modules()[unit_codec.CORE]
+    native, wasm = unit_codec.Decoder(module), unit_codec.Decoder(module, prefer="wasm")
     file = _parquet(column)
     decoding = {
         "native": lambda: native.decode_into(payloads, column.type, rows),
         "wasm": lambda: wasm.decode_into(payloads, column.type, rows),
         "parquet": lambda: pq.read_table(file, use_threads=False),
     }
-    encoding = {"encode": lambda: [coding.encode(part) for part in parts], "parquet write": lambda: _parquet(column)}
+    encoding = {
+        "encode": lambda: [unit_codec.encode(part) for part in parts],
+        "parquet write": lambda: _parquet(column),
+    }
     best = least_ns(times, decoding, cpu_ns) | least_ns(2, encoding, cpu_ns)
     nullable = payloads[0][3] & 1
     outermost = "nullable" if nullable else Tag(payloads[0][HEADER_BYTES]).name.lower()

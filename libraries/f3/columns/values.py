@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from libraries.f3.columns.dictionaries import in_first_appearance_order, index_type, looked_up
-from libraries.f3.columns.shapes import TEXT, shape_of
+from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.columns.shredding import TooLongError
 from libraries.f3.container import framing, metadata
 from libraries.f3.container.compression import decompress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from libraries.f3.decoders import compiling, module_cache, native
+from libraries.f3.decoders import compilation, module_cache, native
 from libraries.f3.decoders.runtime import last_line, runtime_here, wasmtime_package
 from libraries.f3.errors import F3Error
 
@@ -47,13 +47,13 @@ def compiled_module(wasm: bytes, process: int) -> Any:
     if not wasm.startswith(b"\0asm"):
         raise F3Error("the decoder in the file is no Wasm module")
     try:
-        if len(wasm) > compiling.MOST_HERE_BYTES and not _is_ours(wasm) and compiling.is_possible():
-            kept = compiling.compiled(wasm)
+        if len(wasm) > compilation.MOST_HERE_BYTES and not _is_ours(wasm) and compilation.is_possible():
+            kept = compilation.compiled(wasm)
             module = wasmtime.Module.deserialize(runtime.engine, kept)
         else:
             module = wasmtime.Module(runtime.engine, wasm)
             kept = bytes(module.serialize())
-    except (wasmtime.WasmtimeError, compiling.CompilingError) as error:
+    except (wasmtime.WasmtimeError, compilation.CompilingError) as error:
         raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {last_line(error)}") from None
     _check_interface(module)
     module_cache.keep(name, kept)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from libraries.f3.columns.shapes import TEXT, Shape, shape_of
+from libraries.f3.columns.memory_layout import TEXT, Shape, shape_of
 from libraries.f3.errors import F3Error
 
 KERNELS = Path(__file__).parents[1] / "kernels"

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pyarrow as pa
 
-from libraries.f3.columns.shapes import TEXT, Shape
+from libraries.f3.columns.memory_layout import TEXT, Shape
 from libraries.f3.decoders import native
 from libraries.f3.decoders.runtime import last_line
 from libraries.f3.errors import F3Error

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from libraries.f3.decoders import compiling
+from libraries.f3.decoders import compilation
 from libraries.f3.errors import F3Error
 
 TICK_SECONDS = 0.05
@@ -41,7 +41,7 @@ def wasmtime_package() -> Any:
 def runtime_of(process: int) -> Runtime:
     """Engine and driver of a process: threads do not live on in its children, so they have their own."""
     wasmtime = wasmtime_package()
-    engine = compiling.engine()
+    engine = compilation.engine()
     here = Path(__file__).parent
     driver, part_driver = (wasmtime.Module(engine, (here / f"{name}.wat").read_text()) for name in _DRIVERS)
     ticker = threading.Thread(target=_tick, args=(engine,), name="f3-time-limit", daemon=True)

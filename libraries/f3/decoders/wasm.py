@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from libraries.f3.columns.shapes import BITS, TEXT, Shape, shape_of
+from libraries.f3.columns.memory_layout import BITS, TEXT, Shape, shape_of
 from libraries.f3.decoders import native, pages
 from libraries.f3.decoders.modules import compiled_module, is_function_of
 from libraries.f3.decoders.returned import array_of, check_strings

@@ -1,7 +1,7 @@
-"""What the container asks of whoever turns arrays into payloads and back. It knows no encoding.
+"""The protocol between the container and the code that turns arrays into payloads and back.
 
-`libraries.f3.encodings.coding` is the one that files are written and read with; tests bring others. That seam keeps the
-container (where bytes lie) and the encodings (what they mean) two things.
+Files are written and read with `libraries.f3.encodings.unit_codec`; tests bring others. It separates the container
+(where bytes are) from the encodings (what they mean).
 """
 
 from __future__ import annotations
@@ -54,4 +54,4 @@ class Coding(Protocol):
 
 def default_coding() -> Coding:
     """The encodings of this package."""
-    return cast(Coding, importlib.import_module("libraries.f3.encodings.coding"))
+    return cast(Coding, importlib.import_module("libraries.f3.encodings.unit_codec"))

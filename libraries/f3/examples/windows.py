@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from libraries.f3.encodings.coding import register
+from libraries.f3.encodings.unit_codec import register
 
 NAME = "windows"
 _HEAD = struct.Struct("<II")

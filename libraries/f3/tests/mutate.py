@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from libraries.f3.encodings import coding, encoders
+from libraries.f3.encodings import encoders, unit_codec
 from libraries.f3.errors import F3Error
 from libraries.f3.tests.arrays import PATTERNS, TYPES, made
 
@@ -22,7 +22,7 @@ def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
             rows = int(rng.integers(1, 2200))
             array = made(arrow_type, pattern, rows, rng, float(rng.choice([0, 0.2])))
             allow = None if rng.random() < 0.6 else frozenset(name for name in encoders.NAMES if rng.random() < 0.6)
-            found.append((arrow_type, rows, coding.encode(array, allow=allow).payload))
+            found.append((arrow_type, rows, unit_codec.encode(array, allow=allow).payload))
     return found
 
 
@@ -60,7 +60,7 @@ def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
 def main(prefer: str, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     honest = payloads(rng)
-    decoder = coding.Decoder(coding.modules()[coding.CORE], prefer=prefer)
+    decoder = unit_codec.Decoder(unit_codec.modules()[unit_codec.CORE], prefer=prefer)
     assert decoder.how == prefer
     refused = 0
     for _ in range(count):

@@ -15,7 +15,7 @@ pytest.importorskip("wasmtime")
 
 from libraries import f3
 from libraries.f3.decoders import native
-from libraries.f3.encodings import coding
+from libraries.f3.encodings import unit_codec
 
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
@@ -47,7 +47,7 @@ def test_an_encoding_of_your_own_is_made_as_the_page_says(tmp_path, monkeypatch)
         table = pa.table({"line": np.arange(200_000) * -3 + 7, "other": np.arange(200_000) % 7})
         f3.write(table, "table.f3")
     finally:
-        coding.unregister("linear")
+        unit_codec.unregister("linear")
     with f3.open("table.f3") as file:
         assert file.read().equals(table)
         assert file.read(rows=[199_999])["line"].to_pylist() == [-599_990]

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from libraries import build
-from libraries.f3.columns.shapes import BITS, FIXED, TEXT
+from libraries.f3.columns.memory_layout import BITS, FIXED, TEXT
 from libraries.f3.decoders import native
-from libraries.f3.encodings import arithmetic, coding
+from libraries.f3.encodings import arithmetic, unit_codec
 from libraries.f3.encodings.nodes import Tag, header, node, u32, u64
 from libraries.f3.errors import F3Error
 
@@ -43,7 +43,7 @@ def test_damaged_payloads_are_refused_or_decode_to_valid_arrays_and_end_no_proce
 
 @pytest.fixture(scope="module", params=["native", "wasm"])
 def decoder(request):
-    return coding.Decoder(coding.modules()[coding.CORE], prefer=request.param)
+    return unit_codec.Decoder(unit_codec.modules()[unit_codec.CORE], prefer=request.param)
 
 
 ROWS = 100
@@ -230,15 +230,15 @@ def test_a_build_elsewhere_gives_the_same_module(tmp_path, monkeypatch):
     module = [product for product in build.PRODUCTS["f3"] if product.name == native.MODULE_NAME]
     monkeypatch.setitem(build.PRODUCTS, "f3", module)
     build.build(tmp_path, "f3")
-    assert (tmp_path / "f3/kernels" / native.MODULE_NAME).read_bytes() == coding.modules()[coding.CORE]
-    assert len(coding.modules()[coding.CORE]) < 100_000
+    assert (tmp_path / "f3/kernels" / native.MODULE_NAME).read_bytes() == unit_codec.modules()[unit_codec.CORE]
+    assert len(unit_codec.modules()[unit_codec.CORE]) < 100_000
 
 
 def test_a_module_of_another_build_is_decoded_by_itself():
-    other = coding.modules()[coding.CORE] + b"\x00\x05\x04note"
-    decoder = coding.Decoder(other)
+    other = unit_codec.modules()[unit_codec.CORE] + b"\x00\x05\x04note"
+    decoder = unit_codec.Decoder(other)
     assert decoder.how == "wasm"
-    payload = coding.encode(pa.array([1, None, 3])).payload
+    payload = unit_codec.encode(pa.array([1, None, 3])).payload
     assert decoder.decode(payload, pa.int64(), 3).to_pylist() == [1, None, 3]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 wasmtime = pytest.importorskip("wasmtime")
 
-from libraries.f3.decoders import compiling, module_cache, wasm  # noqa: E402
+from libraries.f3.decoders import compilation, module_cache, wasm  # noqa: E402
 from libraries.f3.decoders.modules import compiled_module  # noqa: E402
 from libraries.f3.decoders.wasm import Limits  # noqa: E402
-from libraries.f3.encodings import coding  # noqa: E402
+from libraries.f3.encodings import unit_codec  # noqa: E402
 from libraries.f3.errors import F3Error  # noqa: E402
 from libraries.f3.tests import modules  # noqa: E402
 from libraries.f3.tests.modules import module, returning  # noqa: E402
@@ -39,11 +39,11 @@ def no_module_is_kept(tmp_path, monkeypatch):
 
 
 def decoded(wasm_module: bytes, arrow_type: pa.DataType = INT64, rows: int = 1000, limits: Limits = QUICK) -> pa.Array:
-    return coding.Decoder(wasm_module, limits=limits).decode(PAYLOAD, arrow_type, rows)
+    return unit_codec.Decoder(wasm_module, limits=limits).decode(PAYLOAD, arrow_type, rows)
 
 
 def test_an_unknown_module_that_keeps_the_interface_decodes():
-    decoder = coding.Decoder(module())
+    decoder = unit_codec.Decoder(module())
     assert decoder.how == "wasm"
     assert decoder.decode(PAYLOAD, pa.int64(), 1000).equals(pa.array(NUMBERS))
     both = decoder.decode_into([PAYLOAD, PAYLOAD[:80]], pa.int64(), [1000, 10])
@@ -156,7 +156,7 @@ def test_modules_that_take_most_of_their_time_in_every_call_are_stopped(monkeypa
     """Each EncUnit is a call, and a file may have any number of them."""
     clock = iter(range(10_000))
     monkeypatch.setattr(wasm, "_seconds", lambda: next(clock) * 0.2)
-    decoder = coding.Decoder(module(), limits=Limits(seconds=1.0))
+    decoder = unit_codec.Decoder(module(), limits=Limits(seconds=1.0))
     for _ in range(5):
         decoder.decode(PAYLOAD, INT64, 1000)
     with pytest.raises(F3Error, match="stopped after"):
@@ -167,7 +167,7 @@ def test_time_that_was_not_used_is_saved_for_one_long_call(monkeypatch):
     quick, long = [0.1, 0.001], [0.1, 0.9]
     times = iter(np.cumsum([0, 0.0] + quick * 100 + long * 2).tolist())
     monkeypatch.setattr(wasm, "_seconds", lambda: next(times))
-    decoder = coding.Decoder(module(), limits=Limits(seconds=1.0))
+    decoder = unit_codec.Decoder(module(), limits=Limits(seconds=1.0))
     for _ in range(102):
         assert len(decoder.decode(PAYLOAD, INT64, 1000)) == 1000
     with pytest.raises(F3Error, match="stopped after"):
@@ -236,7 +236,7 @@ def test_views_that_show_the_same_text_too_often_end_in_an_error():
           (global.set $asked (i32.add (global.get $asked) (i32.const 1)))""",
         memory='(memory (export "memory") 20)',
     )
-    decoder = coding.Decoder(hostile, limits=QUICK)
+    decoder = unit_codec.Decoder(hostile, limits=QUICK)
     for arrow_type in (pa.string(), pa.large_string()):
         with pytest.raises(F3Error, match=f"{rows << 20} bytes of {rows} strings"):
             decoder.decode(payload, arrow_type, rows)
@@ -257,24 +257,24 @@ def own(values: int, offsets: int = 0) -> bytes:
 
 
 def test_our_own_exports_are_believed_as_little():
-    numbers = coding.encode(pa.array(NUMBERS)).payload
+    numbers = unit_codec.encode(pa.array(NUMBERS)).payload
     for place in (0xFFFFFFF0, 128 * 65_536 - 7999):
         with pytest.raises(F3Error, match="outside its memory"):
-            coding.Decoder(own(place), limits=QUICK).decode(numbers, pa.int64(), 1000)
-    text = coding.encode(pa.array(["abc", "defg"])).payload
+            unit_codec.Decoder(own(place), limits=QUICK).decode(numbers, pa.int64(), 1000)
+    text = unit_codec.encode(pa.array(["abc", "defg"])).payload
     for hostile, words in (
         (own(512, 0xFFFFFFF0), "outside its memory"),
         (own(512, 64), "leads outside"),
     ):
         with pytest.raises(F3Error, match=words):
-            coding.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
+            unit_codec.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
 
 
 def test_a_module_may_give_any_of_its_memory_away_and_goes_on_without_it():
     rows = 500_000
-    numbers = coding.encode(pa.array(np.arange(rows))).payload
+    numbers = unit_codec.encode(pa.array(np.arange(rows))).payload
     for place in range(0, 1 << 21, 1 << 18):
-        decoder = coding.Decoder(own(place), limits=QUICK)
+        decoder = unit_codec.Decoder(own(place), limits=QUICK)
         first, second = (decoder.decode(numbers, pa.int64(), rows) for _ in range(2))
         assert (len(first), len(second)) == (rows, rows)
 
@@ -283,9 +283,9 @@ def test_results_stay_what_they_are_when_the_module_goes_on_and_when_it_is_gone(
     rows = 700_000
     columns = [np.arange(rows) * factor for factor in (3, 5)]
     texts = pa.array([f"row {number}" for number in range(rows)])
-    decoder = coding.Decoder(coding.modules()["core"], prefer="wasm")
-    arrays = [decoder.decode(coding.encode(pa.array(column)).payload, pa.int64(), rows) for column in columns]
-    strings = decoder.decode(coding.encode(texts).payload, pa.string(), rows)
+    decoder = unit_codec.Decoder(unit_codec.modules()["core"], prefer="wasm")
+    arrays = [decoder.decode(unit_codec.encode(pa.array(column)).payload, pa.int64(), rows) for column in columns]
+    strings = decoder.decode(unit_codec.encode(texts).payload, pa.string(), rows)
     del decoder
     assert strings.equals(texts)
     for array, column in zip(arrays, columns, strict=True):
@@ -296,15 +296,15 @@ def test_results_stay_what_they_are_when_the_module_goes_on_and_when_it_is_gone(
 def test_results_that_do_not_fit_into_the_memory_together_come_one_after_the_other():
     texts = [None if row % 7 == 0 else f"{row:>30}" for row in range(50_006)]
     parts = [pa.array(texts[each : each + 50_001]) for each in (0, 5)]
-    payloads = [coding.encode(part).payload for part in parts]
-    decoder = coding.Decoder(coding.modules()["core"], prefer="wasm", limits=Limits(memory_bytes=1 << 24))
+    payloads = [unit_codec.encode(part).payload for part in parts]
+    decoder = unit_codec.Decoder(unit_codec.modules()["core"], prefer="wasm", limits=Limits(memory_bytes=1 << 24))
     decoded_together = decoder.decode_into(payloads * 3, pa.string(), [50_001] * 6)
     assert decoded_together.equals(pa.concat_arrays(parts * 3))
 
 
 def test_after_a_fault_the_next_call_finds_a_fresh_instance():
     odd = "(if (i32.lt_u (local.get 1) (i32.const 100)) (then unreachable))" + modules.DECODE
-    decoder = coding.Decoder(module(decode=odd))
+    decoder = unit_codec.Decoder(module(decode=odd))
     for _ in range(3):
         with pytest.raises(F3Error, match="unreachable"):
             decoder.decode(PAYLOAD[:80], pa.int64(), 10)
@@ -372,7 +372,7 @@ def test_a_kept_module_that_is_damaged_is_compiled_again(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_decoder_works_on_in_a_forked_process():
-    decoder = coding.Decoder(module())
+    decoder = unit_codec.Decoder(module())
     expected = decoder.decode(PAYLOAD, INT64, 1000)
     child = os.fork()
     if child == 0:
@@ -392,7 +392,7 @@ def test_a_process_that_holds_a_decoder_ends_without_a_word():
 
 
 def test_several_threads_may_share_a_decoder():
-    decoder = coding.Decoder(module())
+    decoder = unit_codec.Decoder(module())
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda rows: decoder.decode(PAYLOAD, INT64, rows).to_pylist(), range(1, 60)))
     assert found == [list(range(rows)) for rows in range(1, 60)]
@@ -417,7 +417,7 @@ def test_a_large_module_is_compiled_in_a_process_of_its_own_and_kept(tmp_path, m
     large = module(more=f'(memory 2) (data (memory 1) (i32.const 0) "{"a" * 70_000}")')
     assert decoded(large).equals(pa.array(NUMBERS))
     assert len(list((tmp_path / "modules").iterdir())) == 1
-    monkeypatch.setattr(compiling, "compiled", lambda module: pytest.fail("it is compiled again"))
+    monkeypatch.setattr(compilation, "compiled", lambda module: pytest.fail("it is compiled again"))
     assert decoded(large).equals(pa.array(NUMBERS))
 
 

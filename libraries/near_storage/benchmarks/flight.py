@@ -23,17 +23,17 @@ import pyarrow.flight as flight
 import pyarrow.parquet as pq
 import xxhash
 
-from libraries.near_storage.client.attempting import Received, checked, remaining_groups
 from libraries.near_storage.client.connection import Client, connect
-from libraries.near_storage.client.executing import Options
-from libraries.near_storage.client.pumping import Pump
+from libraries.near_storage.client.executor import Options
+from libraries.near_storage.client.stream_attempt import Received, checked, remaining_groups
+from libraries.near_storage.client.stream_queue import Pump
 from libraries.near_storage.errors import BusyError, DamagedError
 from libraries.near_storage.predicates.sql import parse
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.protocol import Statistics
+from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.tests.serving.crowd import beside_a_good_one, tables
 from libraries.near_storage.tests.serving.processes import ROOT, Processes, processes
 

@@ -25,7 +25,7 @@ from bench_runner.clock import cpu_ns, now_ns
 from bench_runner.errors import BenchError
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import cpu_of_ns
-from bench_runner.run.services import starting
+from bench_runner.run.services import service_start
 from libraries.near_storage.benchmarks import receiver
 from libraries.near_storage.benchmarks.receiver import DISK, HTTP, PIECE_BYTES, TCP
 
@@ -74,7 +74,7 @@ def over_loopback(kind: str, size_bytes: int, folder: Path) -> Moved:
     shares = [size_bytes // CONNECTIONS] * CONNECTIONS
     send = _post if kind == HTTP else _stream
     try:
-        with starting.running([service], "loopback", folder / "service") as found:
+        with service_start.running([service], "loopback", folder / "service") as found:
             host, _, port = found.served.addresses["receiver"].partition(":")
             process = found.process_ids[0]
             before_ns, own_ns, began_ns = cpu_of_ns(process), cpu_ns(), now_ns()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from libraries.near_storage.client.connection import Client, connect
-from libraries.near_storage.client.executing import Options
+from libraries.near_storage.client.executor import Options
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.predicates import wire
 from libraries.near_storage.predicates.expressions import translate

@@ -13,16 +13,15 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from libraries.near_storage.client import uploading
+from libraries.near_storage.client import table_upload
+from libraries.near_storage.client.backoff import Patience
 from libraries.near_storage.client.dataset import NearStorageDataset, dataset
-from libraries.near_storage.client.executing import Answer, Executor, Options
-from libraries.near_storage.client.explaining import Explanation, explanation
-from libraries.near_storage.client.patience import Patience
+from libraries.near_storage.client.executor import Answer, Executor, Options
+from libraries.near_storage.client.explanation import Explanation, explanation
 from libraries.near_storage.client.sources import TableSource
-from libraries.near_storage.client.uploading import Progress, Target
+from libraries.near_storage.client.table_upload import Progress, Target
 from libraries.near_storage.errors import RequestError, StaleError
 from libraries.near_storage.query import Query
-from libraries.near_storage.serving.calling import Caller, check_location
 from libraries.near_storage.serving.protocol import (
     RECEIPT_BYTES,
     Check,
@@ -37,6 +36,7 @@ from libraries.near_storage.serving.protocol import (
     Way,
     decode,
 )
+from libraries.near_storage.serving.rpc import Caller, check_location
 
 UPKEEP_S = 3600.0
 """How long a check or repair may take."""
@@ -101,7 +101,7 @@ class Client:
         if too few nodes have room, UnavailableError if too many are lost meanwhile; then nothing of it is seen, and it
         can be put again.
         """
-        return uploading.put(self._catalog, table, source, rows_per_partition, progress)
+        return table_upload.put(self._catalog, table, source, rows_per_partition, progress)
 
     def tables(self) -> tuple[TableSummary, ...]:
         """All tables, by name."""

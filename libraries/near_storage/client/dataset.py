@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
-from libraries.near_storage.client.executing import Executor, Options
+from libraries.near_storage.client.executor import Executor, Options
 from libraries.near_storage.predicates import expression_calls
 from libraries.near_storage.predicates.expressions import translate
 from libraries.near_storage.query import Aggregate, Query

@@ -12,7 +12,7 @@ import pyarrow.types as pat
 from libraries.near_storage.errors import PredicateError
 from libraries.near_storage.predicates import limits
 from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
-from libraries.near_storage.predicates.placing import At, Between, Nowhere, place
+from libraries.near_storage.predicates.literal_position import At, Between, Nowhere, place
 from libraries.near_storage.predicates.tree import (
     And,
     Comparison,

@@ -18,7 +18,7 @@ from libraries.near_storage.predicates import limits, wire
 from libraries.near_storage.predicates.binding import bind, field_of
 from libraries.near_storage.predicates.expression_calls import Call, Field, Node, Value, read
 from libraries.near_storage.predicates.kinds import COUNTED, Kind, kind_of, value_type
-from libraries.near_storage.predicates.placing import NUMBERS, At, place
+from libraries.near_storage.predicates.literal_position import NUMBERS, At, place
 from libraries.near_storage.predicates.tree import (
     And,
     Comparison,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates import moments
+from libraries.near_storage.predicates import datetime_text
 from libraries.near_storage.predicates.kinds import integer_range
 from libraries.near_storage.predicates.tree import Literal
 from libraries.near_storage.predicates.values import MOST_DIGITS, literal
@@ -69,22 +69,22 @@ def _exponent(number: Decimal) -> int:
 
 
 def _date(text: str) -> Literal:
-    return Literal(moments.days_of(text), pa.date32())
+    return Literal(datetime_text.days_of(text), pa.date32())
 
 
 def _time(text: str) -> Literal:
-    return Literal(moments.nanoseconds_of_day(text), pa.time64("ns"))
+    return Literal(datetime_text.nanoseconds_of_day(text), pa.time64("ns"))
 
 
 def _timestamp(text: str) -> Literal:
-    nanoseconds, has_offset = moments.nanoseconds_since_1970(text)
+    nanoseconds, has_offset = datetime_text.nanoseconds_since_1970(text)
     if has_offset:
         raise PredicateError(f"TIMESTAMP {text[:60]!r} has an offset: write TIMESTAMPTZ, or leave the offset out")
     return _finest(nanoseconds, None)
 
 
 def _timestamp_with_zone(text: str) -> Literal:
-    nanoseconds, has_offset = moments.nanoseconds_since_1970(text)
+    nanoseconds, has_offset = datetime_text.nanoseconds_since_1970(text)
     if not has_offset:
         raise PredicateError(f"TIMESTAMPTZ {text[:60]!r} has no offset: write it as '2020-12-31 00:00:00+00:00'")
     return _finest(nanoseconds, "UTC")

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.parquet.compact import CompactMetadata
-from libraries.near_storage.predicates import evaluating
+from libraries.near_storage.predicates import filter_evaluation
 from libraries.near_storage.predicates.tree import Predicate, columns_of
-from libraries.near_storage.reading import forms, ranges
+from libraries.near_storage.reading import ranges, working_types
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Claim, Decoder, slices, stretches
 from libraries.near_storage.reading.digests import chunk_digest
-from libraries.near_storage.reading.filtering import matching
 from libraries.near_storage.reading.footers import ParsedFooter
+from libraries.near_storage.reading.row_mask import matching
 from libraries.near_storage.words import number_of
 
 
@@ -102,7 +102,7 @@ def batches(
     rest = [leaf for leaf in needed if leaf not in set(first)]
     known = dict(zip(groups, all_match, strict=True)) if all_match is not None else {}
     asked = footer.leaves.of(columns)
-    schema = forms.working_schema(pa.schema([footer.schema.field(name) for name in columns]))
+    schema = working_types.working_schema(pa.schema([footer.schema.field(name) for name in columns]))
     nothing = pa.RecordBatch.from_arrays([pa.nulls(0, type_) for type_ in schema.types], schema=schema)
     for together, fitting in stretches(footer.metadata, groups, needed, batch_rows, batch_bytes):
         chunks.hold(together)
@@ -163,7 +163,7 @@ class _Stretch:
         behind = rows = 0
         others: _Rows | None = None
         for batch in self._decoded(first, self._rows)[1]:
-            matches = evaluating.mask(where, batch)
+            matches = filter_evaluation.mask(where, batch)
             if not matches.true_count:
                 behind += batch.num_rows
                 yield batch.slice(0, 0)

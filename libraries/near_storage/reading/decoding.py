@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.reading import forms, widths
+from libraries.near_storage.reading import row_memory, working_types
 from libraries.near_storage.reading.footers import ParsedFooter
-from libraries.near_storage.reading.widths import Reading
+from libraries.near_storage.reading.row_memory import Reading
 
 BATCH_ROWS = 131_072
 """Most rows of a batch, where they are narrow. Twice pyarrow's own default, so that a
@@ -108,7 +108,7 @@ class Decoder:
         reader = self._readers[beside]
         try:
             for batch in reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True):
-                yield forms.working(batch)
+                yield working_types.working(batch)
         except pa.ArrowNotImplementedError as error:
             raise RequestError(f"row group {groups[0]}: pyarrow cannot read it: {str(error)[:200]}") from error
         except (pa.ArrowException, OSError) as error:
@@ -116,14 +116,14 @@ class Decoder:
 
     def estimate(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> int:
         """Bytes that `batches` takes if values are as long as they are on average; nothing is looked into."""
-        return widths.estimate(self._footer, groups, leaves, batch_rows)
+        return row_memory.estimate(self._footer, groups, leaves, batch_rows)
 
     def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
         """How many rows, at most `batch_rows`, batches of these columns may have so that none is too wide.
 
         Chunks that are looked into for it are kept until `batches` takes them. DamagedError for broken pages.
         """
-        return widths.reading(self._footer, self._look, groups, leaves, batch_rows)
+        return row_memory.reading(self._footer, self._look, groups, leaves, batch_rows)
 
     def forget(self) -> None:
         """Drop the chunks that were looked into and not taken."""

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.reading.columns import Leaves
-from libraries.near_storage.reading.shapes import Shape, shapes
+from libraries.near_storage.reading.leaf_sizes import Shape, shapes
 
 UNCOMPRESSED, COMPRESSED, VALUES = range(3)
 

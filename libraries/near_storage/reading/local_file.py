@@ -19,7 +19,7 @@ from libraries.near_storage.parquet import compact, footer
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading import digests, ranges
 from libraries.near_storage.reading.footers import parse
-from libraries.near_storage.storing.describing import PartitionInfo, blake2b
+from libraries.near_storage.storing.partition_metadata import PartitionInfo, blake2b
 
 Identity: TypeAlias = tuple[int, int, int, int]
 """Device, inode, bytes and nanoseconds of the last change: another one is another file, or one that was written to."""

@@ -13,12 +13,12 @@ import pyarrow as pa
 import xxhash
 
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.reading import forms
+from libraries.near_storage.reading import working_types
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
     """The type of the same values without dictionaries."""
-    return forms.mapped(type_, lambda each: each.value_type if pa.types.is_dictionary(each) else None)
+    return working_types.mapped(type_, lambda each: each.value_type if pa.types.is_dictionary(each) else None)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -38,7 +38,7 @@ def from_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     try:
-        return forms.cast(batch, schema)
+        return working_types.cast(batch, schema)
     except pa.ArrowException as error:
         raise RequestError(f"{error}: rows cannot be sent so; ask for the way v2") from None
 

@@ -19,12 +19,11 @@ from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security
-from libraries.near_storage.serving.answering import answer_schema
-from libraries.near_storage.serving.calling import Caller, check_location
 from libraries.near_storage.serving.guard import GuardedServer
 from libraries.near_storage.serving.limits import Gate, Limits
-from libraries.near_storage.serving.maintaining import Maintaining
+from libraries.near_storage.serving.maintenance import Maintaining
 from libraries.near_storage.serving.node import ENDING_S
+from libraries.near_storage.serving.node_streams import answer_schema
 from libraries.near_storage.serving.planning import Endpoint, Planned, Table, check_positions, plan
 from libraries.near_storage.serving.protocol import (
     RECEIPT_BYTES,
@@ -50,11 +49,12 @@ from libraries.near_storage.serving.protocol import (
     encode,
     pack_schema,
 )
+from libraries.near_storage.serving.rpc import Caller, check_location
 from libraries.near_storage.serving.security import Role, Tls
 from libraries.near_storage.serving.tickets import LIFETIME_S, Grant, issue, open_receipt
 from libraries.near_storage.storing import catalog
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.partitions import OTHER_CATALOG
 
 PERMIT_S = 600.0

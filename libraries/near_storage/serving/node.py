@@ -20,10 +20,9 @@ from libraries.near_storage.errors import (
 )
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
-from libraries.near_storage.serving.answering import Answering, Stream
-from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import GuardedServer, from_flight
 from libraries.near_storage.serving.limits import Gate, Limits, Request
+from libraries.near_storage.serving.node_streams import Answering, Stream
 from libraries.near_storage.serving.protocol import (
     UPLOAD_BATCH_BYTES,
     Copy,
@@ -40,6 +39,7 @@ from libraries.near_storage.serving.protocol import (
     encode,
 )
 from libraries.near_storage.serving.resident import Resident
+from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.security import Tls
 from libraries.near_storage.serving.tickets import open_ticket, sign_receipt
 from libraries.near_storage.storing.partitions import PartitionStore

@@ -18,13 +18,13 @@ from libraries.near_storage.errors import RequestError, UnavailableError
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.predicates import binding
 from libraries.near_storage.query import Query
-from libraries.near_storage.reading.choosing import Chosen, choose
 from libraries.near_storage.reading.columns import leaves_of
-from libraries.near_storage.serving import estimating
-from libraries.near_storage.serving.answering import needed_columns
+from libraries.near_storage.reading.row_group_selection import Chosen, choose
+from libraries.near_storage.serving import estimates
+from libraries.near_storage.serving.node_streams import needed_columns
 from libraries.near_storage.serving.protocol import Ask, Piece, Plan, Share, Way, pack_schema, to_runs
 from libraries.near_storage.storing.catalog import Partition, TableVersion
-from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.uploads import Node
 
 FEW_BYTES = 1 << 20
@@ -128,15 +128,15 @@ def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Seque
     metadata, schema = table.metadata, table.version.schema
     groups, all_match = _places(metadata, chosen)
     rows = metadata.rows[groups]
-    matching = float(rows[all_match].sum()) + float(rows[~all_match].sum()) * estimating.selectivity(query.where)
+    matching = float(rows[all_match].sum()) + float(rows[~all_match].sum()) * estimates.selectivity(query.where)
     if query.aggregated:
         v1_bytes = 0.0
     else:
         columns = schema.names if query.columns is None else query.columns
         limit = matching if query.limit is None else min(matching, query.limit)
-        v1_bytes = limit * estimating.row_bytes(schema, columns, metadata)
+        v1_bytes = limit * estimates.row_bytes(schema, columns, metadata)
     footers = sum(table.info(table.version.partitions[each.file].digest).footer_bytes for each in chosen)
-    stored = estimating.chunk_bytes(metadata, groups, leaves)
+    stored = estimates.chunk_bytes(metadata, groups, leaves)
     return _Figures(int(rows.sum()), int(v1_bytes), int(stored.sum()) + footers, int(stored.max(initial=0)))
 
 

@@ -20,10 +20,10 @@ from libraries.near_storage.errors import DamagedError, NotFoundError, RequestEr
 from libraries.near_storage.parquet import compact
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.storing.database import Database
-from libraries.near_storage.storing.describing import PartitionInfo, decode_schema
+from libraries.near_storage.storing.garbage import Upkeep
 from libraries.near_storage.storing.names import check_digest, check_folder, check_node, check_table, check_uri
+from libraries.near_storage.storing.partition_metadata import PartitionInfo, decode_schema
 from libraries.near_storage.storing.recent import Recent
-from libraries.near_storage.storing.upkeep import Upkeep
 from libraries.near_storage.storing.uploads import Node, Uploads
 from libraries.near_storage.words import number_of
 

@@ -22,9 +22,9 @@ from threading import Lock
 
 from libraries.durable.calls import FileCalls, OSCalls
 from libraries.near_storage.errors import DamagedError, NearStorageError, NotFoundError, RequestError
-from libraries.near_storage.storing.describing import Describe, PartitionInfo, blake2b, describe_apart
 from libraries.near_storage.storing.disk_errors import disk_error, own_folder
 from libraries.near_storage.storing.names import check_digest
+from libraries.near_storage.storing.partition_metadata import Describe, PartitionInfo, blake2b, describe_apart
 from libraries.near_storage.storing.recent import Recent
 
 PARTITION, INFO, UNFINISHED = ".parquet", ".info", ".part"

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from libraries.near_storage.errors import BusyError, DamagedError, RequestError, StaleError
 from libraries.near_storage.storing.database import Database
-from libraries.near_storage.storing.describing import PartitionInfo, decode_schema, encode_schema, same_fields
 from libraries.near_storage.storing.names import check_digest, check_node, check_table
+from libraries.near_storage.storing.partition_metadata import PartitionInfo, decode_schema, encode_schema, same_fields
 from libraries.near_storage.words import number_of
 
 MOST_PARTITIONS = 100_000

@@ -20,7 +20,7 @@ from libraries.near_storage.errors import DamagedError, PredicateError, RequestE
 from libraries.near_storage.local import LocalFiles
 from libraries.near_storage.predicates.tree import And, Comparison, Constant, In, IsNull, Literal, Not, Or, Prefix
 from libraries.near_storage.query import Aggregate, Query
-from libraries.near_storage.storing.describing import describe_apart
+from libraries.near_storage.storing.partition_metadata import describe_apart
 
 WAYS = list(itertools.product(("v1", "v2", "all"), ("cached", "parsed")))
 ROWS, GROUP = 1000, 150

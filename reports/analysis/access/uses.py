@@ -15,7 +15,7 @@ from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, ranking
 from reports.analysis.columns import Column, Role
-from reports.analysis.near_storage.beside import has_near_storage
+from reports.analysis.near_storage.side_costs import has_near_storage
 from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 

@@ -15,8 +15,16 @@ from bench_runner.networks import network_text
 from bench_runner.results.records import Cell, Conditions
 from bench_runner.results.statistics import CellSummary, Interval
 from bench_runner.variants import Variant
+from reports.analysis.near_storage.access_paths import (
+    LOOPBACK,
+    is_fetching,
+    is_foil,
+    is_near,
+    line_mbit,
+    place_of,
+    way_label,
+)
 from reports.analysis.near_storage.throughput import Series, series_of
-from reports.analysis.near_storage.ways import LOOPBACK, is_fetching, is_foil, is_near, line_mbit, place_of, way_label
 from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 

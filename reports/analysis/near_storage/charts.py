@@ -14,8 +14,8 @@ from bench_runner.results.statistics import CellSummary, Interval, ranking
 from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Role
 from reports.analysis.labels import short_labels
+from reports.analysis.near_storage.access_paths import network_place, place_of
 from reports.analysis.near_storage.throughput import QUERY, Series
-from reports.analysis.near_storage.ways import network_place, place_of
 from reports.analysis.units import Unit
 from reports.analysis.varied.charts import Axis, Chart, Line, Owner
 from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, crossovers

@@ -12,10 +12,10 @@ from dataclasses import replace
 from bench_runner.networks import network_text
 from reports.analysis.figures import Figures
 from reports.analysis.labels import short_labels
+from reports.analysis.near_storage.access_paths import is_near, network_place, place_of
 from reports.analysis.near_storage.model import Curve
 from reports.analysis.near_storage.retrieval import expected, rate_per_month
 from reports.analysis.near_storage.throughput import Series
-from reports.analysis.near_storage.ways import is_near, network_place, place_of
 from reports.analysis.near_storage.workloads import CAPACITY_GB, distributions, needed_per_month
 from reports.analysis.units import number_text
 from reports.analysis.words import NOTHING

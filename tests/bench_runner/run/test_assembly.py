@@ -11,7 +11,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.assembly import assembled, refuse_more_than_one_core
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency
-from bench_runner.run.services.beside import Beside
+from bench_runner.run.services.monitor import Beside
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Control, Readiness, Rest
 from tests.bench_runner.run.invented import chain, sample

@@ -18,7 +18,7 @@ from adapters.document_store import (
     parts,
 )
 from adapters.errors import AdapterError
-from document_stores.shared import incoming
+from document_stores.shared import document_encoding
 from document_stores.shared.json_losses import JSON_TEXT
 
 
@@ -51,9 +51,9 @@ class DbmStore(DocumentStoreAdapter):
         with self._dbm.open(str(location / "documents"), "n") as file:
             first = 0
             for batch in batches:
-                rows = incoming.keyed_texts(batch, key, first)
+                rows = document_encoding.keyed_texts(batch, key, first)
                 for name, text in rows:
-                    file[incoming.encoded([{"key": name}])] = text
+                    file[document_encoding.encoded([{"key": name}])] = text
                 first += len(rows)
         accepted()
 
@@ -78,23 +78,25 @@ class DbmHandle(DocumentHandle):
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
         """One document at a time."""
         for name in self._file:
-            document = incoming.parsed(self._file[name])[0]
+            document = document_encoding.parsed(self._file[name])[0]
             yield [document if paths is None else parts(document, paths)]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """By the index."""
-        found = {key: self._file.get(incoming.encoded([{"key": key}])) for key in incoming.possible(keys)}
-        return [None if (text := found.get(key)) is None else incoming.parsed(text)[0] for key in keys]
+        found = {
+            key: self._file.get(document_encoding.encoded([{"key": key}])) for key in document_encoding.possible(keys)
+        }
+        return [None if (text := found.get(key)) is None else document_encoding.parsed(text)[0] for key in keys]
 
     def upsert(self, batch: Batch) -> None:
         """All are checked before the first is written."""
-        for name, text in incoming.keyed_texts(batch, self._key):
-            self._file[incoming.encoded([{"key": name}])] = text
+        for name, text in document_encoding.keyed_texts(batch, self._key):
+            self._file[document_encoding.encoded([{"key": name}])] = text
 
     def delete(self, keys: Sequence[Key]) -> None:
         """Those that are there."""
-        for key in incoming.possible(keys):
-            if (name := incoming.encoded([{"key": key}])) in self._file:
+        for key in document_encoding.possible(keys):
+            if (name := document_encoding.encoded([{"key": key}])) in self._file:
                 del self._file[name]
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.tables import Table, tables
 from reports.pdf.pages import codecs_pages
 from reports.sources.findings import FORMATS
-from reports.sources.judging import Verdict
+from reports.sources.judgement import Verdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
 from reports.sources.rows import Subject

@@ -13,7 +13,7 @@ from bench_runner.results.records import Conditions, Failure, Run, Sample, chang
 from reports.analysis.near_storage.workloads import published_rows
 from reports.sources.claims import MOST_NAMED, SOURCES, Judged, Source, judged, needed_by, published
 from reports.sources.claims_shown import markdown, show
-from reports.sources.judging import Verdict
+from reports.sources.judgement import Verdict
 from tests.reports.factory import make_run, make_sample
 
 ARROW = Conditions(target="arrow", track="access")

@@ -11,7 +11,7 @@ from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
 from reports.sources.documents_tables import FIELDS, SELECTIVITIES, published, tables
-from reports.sources.judging import Verdict
+from reports.sources.judgement import Verdict
 from tests.reports.factory import make_run, make_sample
 
 SOURCE = SOURCES["documents"]

@@ -10,7 +10,7 @@ import pytest
 from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
-from reports.sources.judging import Verdict
+from reports.sources.judgement import Verdict
 from reports.sources.near_storage_tables import published, tables
 from tests.reports.factory import make_run, make_sample
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from bench_runner.results.records import Conditions, Failure, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
 from reports.sources.findings import FORMATS, ROWS, TABLES
-from reports.sources.judging import Judgement, Verdict, count_text
+from reports.sources.judgement import Judgement, Verdict, count_text
 from reports.sources.reproduction import reproduce, reproduction_markdown, show_reproduction, thesis_figures
 from reports.sources.rows import Subject
 from tests.reports.factory import make_run, make_sample

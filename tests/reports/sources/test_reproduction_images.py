@@ -9,7 +9,7 @@ import pytest
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
-from reports.sources.judging import Verdict
+from reports.sources.judgement import Verdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_images import DATASETS, STORAGES, thesis_figures
 from reports.sources.rows import Subject

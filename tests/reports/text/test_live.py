@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Failure, changed
-from reports.analysis.so_far import SoFar
+from reports.analysis.live_tables import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
-from tests.reports.analysis.test_so_far import fed
+from tests.reports.analysis.test_live_tables import fed
 from tests.reports.factory import make_run, with_info
 
 TWO = make_run(datasets=("eq", "core"), tracks=("plain",), rounds=5, project=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from data_generator.imported.tables.text_types import points_in_time
+from data_generator.imported.tables.text_types import timestamps
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts
 from data_generator.imported.tables.text_types.numbers import numbers
@@ -35,8 +35,8 @@ def typed_scalars(path: str, texts: pa.ChunkedArray, kind: str) -> tuple[pa.Chun
         return texts.cast(pa.bool_()), ()
     if kind == "number":
         return _numbers(path, texts)
-    values = points_in_time.points_in_time(texts)
-    return texts if values is None else values, points_in_time.notes(path, texts, values)
+    values = timestamps.points_in_time(texts)
+    return texts if values is None else values, timestamps.notes(path, texts, values)
 
 
 def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequence[Note]]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from data_generator.imported.read_options import ReadOptions, decimal_digits
 from data_generator.imported.refusal import Refused, printable
-from data_generator.imported.tables.text_types import points_in_time
+from data_generator.imported.tables.text_types import timestamps
 from data_generator.imported.tables.text_types.distinct_texts import MISSING, DistinctTexts
 from data_generator.imported.tables.text_types.inference import Column, iso
 
@@ -167,7 +167,7 @@ def _time(text: str) -> Any:
 def _moments(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Array:
     values = iso(distinct.values, year_first=True)
     values = iso(values) if options.day_first else values
-    moments = points_in_time.points_in_time(pa.chunked_array([values]))
+    moments = timestamps.points_in_time(pa.chunked_array([values]))
     wanted = _wanted(moments.type, kind) if moments is not None else None
     if moments is None or wanted is None:
         raise NotOfType(*distinct.first(distinct.chosen(np.arange(len(values)) == _first_misfit(values, kind))))
@@ -179,7 +179,7 @@ def _first_misfit(values: pa.Array, kind: str) -> int:
     fitting, failing = 0, len(values)
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
-        moments = points_in_time.points_in_time(pa.chunked_array([values.slice(0, middle)]))
+        moments = timestamps.points_in_time(pa.chunked_array([values.slice(0, middle)]))
         if moments is None or _wanted(moments.type, kind) is None:
             failing = middle
         else:

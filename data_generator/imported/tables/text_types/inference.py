@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
-from data_generator.imported.tables.text_types import points_in_time
+from data_generator.imported.tables.text_types import timestamps
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts
 from data_generator.imported.tables.text_types.hints import hint
@@ -68,14 +68,14 @@ def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column
     """Dates and points in time; None where not all values are such."""
     written = iso(distinct.values) if options.day_first else distinct.values
     texts = pa.chunked_array([distinct.spread(written)])
-    moments = points_in_time.points_in_time(pa.chunked_array([written]))
+    moments = timestamps.points_in_time(pa.chunked_array([written]))
     if moments is not None:
         values = distinct.spread(moments.combine_chunks())
-        notes = points_in_time.notes(name, texts, pa.chunked_array([values]))
+        notes = timestamps.notes(name, texts, pa.chunked_array([values]))
         return Column(values, tuple(notes), distinct.missing)
     if distinct.matching(_BEGINS_AS_DATE).rows < _MIXED_SHARE * distinct.rows:
         return None
-    return Column(distinct.texts, tuple(points_in_time.notes(name, texts, None)), distinct.missing)
+    return Column(distinct.texts, tuple(timestamps.notes(name, texts, None)), distinct.missing)
 
 
 def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:

@@ -24,10 +24,10 @@ from libraries.document_queries.steps import (
     operands_of,
 )
 from libraries.document_store.queries.branches import Branch, Places, uses_of
-from libraries.document_store.queries.generated.compiling import Cache, Source
 from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
+from libraries.document_store.queries.generated.function_source import Cache, Source
 from libraries.document_store.queries.parts import Part
-from libraries.document_store.queries.vectors import joining, vector
+from libraries.document_store.queries.vectors import unnesting, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.queries.vectors.vector import Index, Vector
 from libraries.document_store.shredding import CodedColumn, Column
@@ -80,7 +80,7 @@ _GIVEN = {
             vector,
             ("kinds_of", "length", "minus", "modulo", "of_view", "of_views", "only_kinds", "spelled_out", "spread"),
         ),
-        (joining, ("any_of", "first_of_each", "items", "joined", "narrowed")),
+        (unnesting, ("any_of", "first_of_each", "items", "joined", "narrowed")),
     )
     for name in names
 } | {"flatnonzero": vector.np.flatnonzero}

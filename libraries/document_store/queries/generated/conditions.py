@@ -34,7 +34,7 @@ from libraries.document_queries.steps import (
 )
 from libraries.document_store.queries.branches import NESTED, Branch, Places
 from libraries.document_store.queries.comparing import for_doubles, for_integers
-from libraries.document_store.queries.generated.compiling import Source
+from libraries.document_store.queries.generated.function_source import Source
 from libraries.document_store.queries.vectors.vector import MISSING
 from libraries.document_store.values import Kind, kind_of
 

@@ -42,8 +42,8 @@ from libraries.document_queries.steps import (
     expressions_of,
 )
 from libraries.document_store.messagepack import decode as decode_whole
-from libraries.document_store.queries.generated.compiling import Cache, Source
 from libraries.document_store.queries.generated.conditions import MIRRORED, OPPOSITE
+from libraries.document_store.queries.generated.function_source import Cache, Source
 from libraries.document_store.queries.generated.row_types import Decode, Shape, decoder_of, shape_of
 
 Function = Callable[[Iterable[bytes], Iterable[Any], dict[Any, list[Any]], list[tuple[Place, Row]]], None]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from libraries.document_queries.errors import QueryError
 from libraries.document_queries.reference import run_over_documents
 from libraries.document_queries.tests.strategies import documents, plans
-from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.executor import WAYS, execute
 from libraries.document_store.tests.queries.memory import MemorySnapshot
 
 

@@ -21,7 +21,7 @@ from libraries.document_queries.steps import (
     TopK,
     Unnest,
 )
-from libraries.document_store.queries.executing import WAYS, execute
+from libraries.document_store.queries.executor import WAYS, execute
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.queries.fuzz import told

@@ -13,9 +13,9 @@ from typing import Any
 from libraries.document_queries import Aggregate, Compare, Constant, Count, Filter, GroupBy, Named, Plan, Unnest, field
 from libraries.document_queries.paths import parse
 from libraries.document_queries.reference import run_over_documents
-from libraries.document_store.indexes.finding import values_at
+from libraries.document_store.indexes.path_values import values_at
 from libraries.document_store.layouts import ComponentOptions, LayoutName
-from libraries.document_store.queries.executing import execute
+from libraries.document_store.queries.executor import execute
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.document_store.values import same

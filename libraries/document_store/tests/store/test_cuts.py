@@ -11,7 +11,7 @@ from libraries.document_store.errors import DocumentStoreError
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.tests.store.cuts import CALLS, live
 from libraries.document_store.tests.store.model import Disk, document, opened
-from libraries.document_store.tree import merging
+from libraries.document_store.tree import background_merge
 from libraries.document_store.tree.logs import Logs
 from libraries.durable.tests.simulated_disk import Power, PowerLoss
 
@@ -119,11 +119,11 @@ def test_a_log_removed_before_the_mark_is_found_out(monkeypatch):
 
 
 def test_anti_matter_that_is_dropped_too_early_is_found_out(monkeypatch):
-    due = merging.due_merge
+    due = background_merge.due_merge
 
     def drops_always(version, late):
         found = due(version, late)
-        return found and merging.Merge(found.path, found.components, found.index_files, with_oldest=True)
+        return found and background_merge.Merge(found.path, found.components, found.index_files, with_oldest=True)
 
-    monkeypatch.setattr(merging, "due_merge", drops_always)
+    monkeypatch.setattr(background_merge, "due_merge", drops_always)
     assert first_broken(FAULTY_LIVES)

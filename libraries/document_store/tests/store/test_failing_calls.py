@@ -8,7 +8,7 @@ import pytest
 
 from libraries.document_store.errors import DocumentStoreError
 from libraries.document_store.tests.store.model import Disk, Trap, differs, document, opened
-from libraries.document_store.tree import merging
+from libraries.document_store.tree import background_merge
 from libraries.document_store.tree.log import log_path
 from libraries.durable.tests.simulated_disk import Power, PowerLoss
 
@@ -92,7 +92,7 @@ def test_an_upsert_that_failed_does_not_come_back_by_closing():
 
 
 def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
-    class NoThread(merging.Thread):
+    class NoThread(background_merge.Thread):
         """One that the system does not give."""
 
         def start(self):
@@ -102,7 +102,7 @@ def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
     store = opened(disk, disk.root / "store", "open")
     model = {}
     with monkeypatch.context() as patched:
-        patched.setattr(merging, "Thread", NoThread)
+        patched.setattr(background_merge, "Thread", NoThread)
         for number in range(12):
             with suppress(DocumentStoreError):
                 found = document(random.Random(number), number)

@@ -13,8 +13,8 @@ from libraries.document_queries.paths import Path, parse
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.files import FileReader, written
 from libraries.document_store.indexes.entries import encode_value, entries, key_of, ranges
-from libraries.document_store.indexes.finding import Finder, values_at
 from libraries.document_store.indexes.index_files import ENTRIES_IN_BLOCK, IndexFile, newest, write_index
+from libraries.document_store.indexes.path_values import Finder, values_at
 from libraries.document_store.messagepack import encode
 from libraries.document_store.tests.random_documents import documents
 from libraries.document_store.tests.store.model import Disk

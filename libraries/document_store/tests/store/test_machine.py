@@ -4,8 +4,8 @@ import pytest
 
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.tests.store.machine import is_found_out, run
-from libraries.document_store.tree import scanning
-from libraries.document_store.tree.scanning import Span
+from libraries.document_store.tree import leaf_scan
+from libraries.document_store.tree.leaf_scan import Span
 
 EXAMPLES = 6
 """`make selfbench-documents` runs 200."""
@@ -13,7 +13,7 @@ EXAMPLES = 6
 
 @pytest.fixture(autouse=True)
 def small_spans(monkeypatch):
-    monkeypatch.setattr(scanning, "LEAF_RECORDS", 20)
+    monkeypatch.setattr(leaf_scan, "LEAF_RECORDS", 20)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

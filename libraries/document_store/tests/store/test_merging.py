@@ -6,7 +6,7 @@ import pytest
 
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.store import DocumentStore
-from libraries.document_store.tree import merging
+from libraries.document_store.tree import background_merge
 from libraries.document_store.tree.policy import MOST_COMPONENTS
 
 
@@ -38,7 +38,7 @@ def test_the_newest_of_many_versions_stays(tmp_path, layout):
 
 def test_a_flush_waits_where_an_index_has_too_many_files(tmp_path, monkeypatch):
     """Flushes are faster than merges of documents, which come first: there is always one due."""
-    merge, flushed, most = merging.layouts.merge_components, threading.Condition(), 0
+    merge, flushed, most = background_merge.layouts.merge_components, threading.Condition(), 0
     flushes = 0
 
     def slow(*arguments):
@@ -47,7 +47,7 @@ def test_a_flush_waits_where_an_index_has_too_many_files(tmp_path, monkeypatch):
             flushed.wait_for(lambda: flushes > begun + 1, timeout=0.1)
         return merge(*arguments)
 
-    monkeypatch.setattr(merging.layouts, "merge_components", slow)
+    monkeypatch.setattr(background_merge.layouts, "merge_components", slow)
     with DocumentStore.open(tmp_path, layout="open") as store:
         store.index("a")
         for number in range(30):

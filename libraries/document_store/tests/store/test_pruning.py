@@ -17,7 +17,7 @@ from libraries.document_queries import (
 )
 from libraries.document_store.layouts import LAYOUTS, ComponentOptions
 from libraries.document_store.store import DocumentStore
-from libraries.document_store.tree import scanning
+from libraries.document_store.tree import leaf_scan
 
 LOW, HIGH = 100, 120
 PLAN = Plan(
@@ -59,7 +59,7 @@ def test_answers_are_those_of_a_dict(tmp_path, layout, index, way):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_newer_leaf_hides_what_lies_far_behind_its_first_key(tmp_path, layout, monkeypatch):
-    monkeypatch.setattr(scanning, "LEAF_RECORDS", 20)
+    monkeypatch.setattr(leaf_scan, "LEAF_RECORDS", 20)
     with DocumentStore.open(tmp_path, layout=layout, sync="none") as store:
         store._tree.workshop.options = ComponentOptions(leaf_records=20)
         store.upsert([{"id": key, "number": key} for key in range(600)])
@@ -74,13 +74,13 @@ def test_a_newer_leaf_hides_what_lies_far_behind_its_first_key(tmp_path, layout,
 
 def test_pruning_a_leafs_keys_is_found_out(tmp_path, monkeypatch):
     store, model = filled(tmp_path, "amax", index=False)
-    spans = scanning._spans
+    spans = leaf_scan._spans
 
     def of_leaves_that_match(component, age):
         (number,) = (leaf.number for leaf in component.schema.leaves if str(leaf.path) == "number")
         return [span for span in spans(component, age) if span.leaves[0].may_match(number, LOW, HIGH)]
 
-    monkeypatch.setattr(scanning, "_spans", of_leaves_that_match)
+    monkeypatch.setattr(leaf_scan, "_spans", of_leaves_that_match)
     with store:
         assert store.query(PLAN) != run_over_documents(model.values(), PLAN)
 

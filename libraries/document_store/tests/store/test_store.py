@@ -24,7 +24,7 @@ from libraries.document_store.errors import (
 from libraries.document_store.layouts import LAYOUTS
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.store.model import Disk, differs, opened
-from libraries.document_store.tree import flushing, merging
+from libraries.document_store.tree import background_merge, memtable_flush
 from libraries.document_store.tree.manifest import read_manifest, write_manifest
 from libraries.durable.calls import OSCalls
 
@@ -338,7 +338,7 @@ def test_the_error_of_a_merge_reaches_the_next_call_once(tmp_path, monkeypatch):
         raise CorruptError("a page was changed")
 
     with monkeypatch.context() as patched:
-        patched.setattr(flushing.layouts, "merge_components", fails)
+        patched.setattr(memtable_flush.layouts, "merge_components", fails)
         store.upsert(numbered(10))
         store.flush()
         store.upsert(numbered(10))
@@ -356,13 +356,13 @@ def test_the_error_of_a_merge_reaches_the_next_call_once(tmp_path, monkeypatch):
 def test_too_many_components_let_a_flush_wait_for_merges(tmp_path, monkeypatch):
     """The most that ever are is 5, however slow merges are."""
     may_merge = threading.Event()
-    merge = merging.layouts.merge_components
+    merge = background_merge.layouts.merge_components
 
     def slow(*arguments):
         assert may_merge.wait(30)
         return merge(*arguments)
 
-    monkeypatch.setattr(merging.layouts, "merge_components", slow)
+    monkeypatch.setattr(background_merge.layouts, "merge_components", slow)
     store = DocumentStore.open(tmp_path, layout="open")
     for number in range(5):
         store.upsert(numbered(10, a=number))
@@ -407,7 +407,7 @@ def test_late_merges_begin_when_there_is_no_more_room_and_change_no_answer(tmp_p
 
 
 def test_closing_without_waiting_gives_a_merge_up(tmp_path, monkeypatch):
-    merge = merging.layouts.merge_components
+    merge = background_merge.layouts.merge_components
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(*arguments):
@@ -415,7 +415,7 @@ def test_closing_without_waiting_gives_a_merge_up(tmp_path, monkeypatch):
         assert go_on.wait(30)
         return merge(*arguments)
 
-    monkeypatch.setattr(merging.layouts, "merge_components", slow)
+    monkeypatch.setattr(background_merge.layouts, "merge_components", slow)
     store = DocumentStore.open(tmp_path, layout="open")
     for number in range(2):
         store.upsert(numbered(10, a=number))

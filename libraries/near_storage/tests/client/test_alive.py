@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.serving import answering
+from libraries.near_storage.serving import node_streams
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
@@ -49,7 +49,7 @@ def test_a_node_that_says_after_all_it_reads_that_it_is_alive(
 ):
     client = served.client()
     silent = client.answer(sql, "v1")
-    monkeypatch.setattr(answering, "ALIVE_S", 0.0)
+    monkeypatch.setattr(node_streams, "ALIVE_S", 0.0)
     alive = client.answer(sql, "v1")
     assert (alive.received.resumed, alive.received.failures) == (0, [])
     assert alive.table.equals(silent.table)

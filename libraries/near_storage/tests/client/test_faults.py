@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.flight as flight
 import pytest
 
-from libraries.near_storage.client import streaming
+from libraries.near_storage.client import streams
 from libraries.near_storage.errors import BusyError, DamagedError, NearStorageError, UnavailableError
 from libraries.near_storage.serving import catalog_server
 from libraries.near_storage.tests.serving.cluster import (
@@ -144,7 +144,7 @@ def test_a_ticket_expires_while_a_stream_is_read(served: Cluster, table: pa.Tabl
 
 def test_a_stream_is_cut_and_taken_up(served: Cluster, table: pa.Table, monkeypatch: pytest.MonkeyPatch):
     """A call may take only so long; a reader slower than that loses nothing."""
-    monkeypatch.setattr(streaming, "STREAM_S", 0.3)
+    monkeypatch.setattr(streams, "STREAM_S", 0.3)
     for node in served.nodes:
         node.fault = slow(0.02)
     answer = served.client().answer("SELECT * FROM t", "v1")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.client import pumping, streaming
+from libraries.near_storage.client import stream_queue, streams
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
@@ -33,10 +33,10 @@ def served(tmp_path_factory: pytest.TempPathFactory, table: pa.Table) -> Iterato
 def test_clients_that_hold_what_the_other_needs(
     served: Cluster, table: pa.Table, way: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pumping, "QUEUE_BYTES", 50_000)
-    start, begun, held = streaming._Stream.start, threading.Barrier(2), threading.local()
+    monkeypatch.setattr(stream_queue, "QUEUE_BYTES", 50_000)
+    start, begun, held = streams._Stream.start, threading.Barrier(2), threading.local()
 
-    def start_at_one_node(stream: streaming._Stream) -> None:
+    def start_at_one_node(stream: streams._Stream) -> None:
         """Each client has the place at one node before it asks for the other's."""
         if stream._sources[0].locations[0] == held.node:
             start(stream)
@@ -44,7 +44,7 @@ def test_clients_that_hold_what_the_other_needs(
                 threading.Event().wait(0.001)
             begun.wait(10)
 
-    monkeypatch.setattr(streaming._Stream, "start", start_at_one_node)
+    monkeypatch.setattr(streams._Stream, "start", start_at_one_node)
 
     def read(node: str) -> pa.Table:
         held.node = node

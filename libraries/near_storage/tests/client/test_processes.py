@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.client import pumping
+from libraries.near_storage.client import stream_queue
 from libraries.near_storage.client.connection import connect
-from libraries.near_storage.client.executing import Options
+from libraries.near_storage.client.executor import Options
 from libraries.near_storage.errors import NearStorageError, UnavailableError
 from libraries.near_storage.query import Query
 from libraries.near_storage.tests.serving.processes import Processes, processes
@@ -40,7 +40,7 @@ def started(tmp_path_factory: pytest.TempPathFactory, table: pa.Table):
 def test_a_node_is_gone_in_the_middle_of_a_stream(
     started: Processes, table: pa.Table, way: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pumping, "QUEUE_BYTES", 50_000)
+    monkeypatch.setattr(stream_queue, "QUEUE_BYTES", 50_000)
     with connect(started.uri, started.token, idle_s=1.5) as client:
         asked = client.executor.ask(Query("t"), Options(way=way))
         streams = client.executor.streams(asked)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from libraries.near_storage.client.streaming import _in_order
+from libraries.near_storage.client.streams import _in_order
 from libraries.near_storage.errors import NearStorageError
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.tests.serving.cluster import Batches, Cluster, Fault, cluster

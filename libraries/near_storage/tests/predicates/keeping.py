@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from libraries.near_storage.predicates.evaluating import mask
+from libraries.near_storage.predicates.filter_evaluation import mask
 from libraries.near_storage.predicates.tree import Predicate
-from libraries.near_storage.reading.filtering import matching
+from libraries.near_storage.reading.row_mask import matching
 
 
 def keep(bound: Predicate, data: pa.Table) -> pa.Table:

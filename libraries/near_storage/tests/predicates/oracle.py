@@ -11,7 +11,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.predicates import moments
+from libraries.near_storage.predicates import datetime_text
 from libraries.near_storage.predicates.tree import (
     And,
     Comparison,
@@ -116,9 +116,9 @@ def _scale(value: object, type: pa.DataType) -> object:
 
 def _literal_on(literal: Literal, type: pa.DataType) -> object:
     if isinstance(literal.value, str) and pat.is_time(type):
-        return Fraction(moments.nanoseconds_of_day(literal.value), 10**9)
+        return Fraction(datetime_text.nanoseconds_of_day(literal.value), 10**9)
     if isinstance(literal.value, str) and (pat.is_date(type) or pat.is_timestamp(type)):
-        return Fraction(moments.nanoseconds_since_1970(literal.value)[0], 10**9)
+        return Fraction(datetime_text.nanoseconds_since_1970(literal.value)[0], 10**9)
     if isinstance(literal.value, Decimal) and pat.is_floating(type):
         return _nearest(literal.value, type.bit_width)
     return _scale(literal.value, literal.type)

@@ -16,10 +16,10 @@ import pyarrow.flight as flight
 from libraries.near_storage.client.connection import Client, connect
 from libraries.near_storage.errors import UnavailableError
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.answering import Stream
 from libraries.near_storage.serving.catalog_server import CatalogServer
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
+from libraries.near_storage.serving.node_streams import Stream
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.partitions import PartitionStore
 from libraries.near_storage.tests.storing.files import describe_here

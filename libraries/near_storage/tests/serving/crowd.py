@@ -25,12 +25,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from libraries.near_storage.client.connection import Client, connect
-from libraries.near_storage.client.executing import Options
+from libraries.near_storage.client.executor import Options
 from libraries.near_storage.errors import NearStorageError
 from libraries.near_storage.predicates.sql import parse
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.protocol import Statistics
+from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.tests.serving.processes import ROOT, Processes
 
 READ_BYTES = 30_000_000

@@ -21,7 +21,6 @@ from libraries.near_storage.predicates.tree import And, Comparison, In
 from libraries.near_storage.predicates.values import literal
 from libraries.near_storage.query import Aggregate, Query
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import from_flight
 from libraries.near_storage.serving.protocol import (
     Ask,
@@ -39,6 +38,7 @@ from libraries.near_storage.serving.protocol import (
     Report,
     encode,
 )
+from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.tickets import Grant, Wish, issue, sign_receipt, with_wish
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 

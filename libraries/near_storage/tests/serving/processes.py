@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[4]
 SERVE = """
 import sys
 from pathlib import Path
-from libraries.near_storage.serving.running import serve_catalog, serve_node
+from libraries.near_storage.serving.server_process import serve_catalog, serve_node
 from libraries.near_storage.serving.limits import Limits
 
 def ready(uri):

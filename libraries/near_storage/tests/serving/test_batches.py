@@ -9,9 +9,9 @@ import pyarrow.flight as flight
 import pytest
 
 from libraries.near_storage.errors import DamagedError
-from libraries.near_storage.reading import forms
+from libraries.near_storage.reading import working_types
 from libraries.near_storage.serving import batches
-from libraries.near_storage.serving.answering import empty_batch
+from libraries.near_storage.serving.node_streams import empty_batch
 
 ROWS = 300
 
@@ -77,7 +77,7 @@ def test_rows_come_back_as_they_were(echo, name):
     plain = batches.plain_schema(whole.schema)
     for start, rows in ((0, ROWS), (0, 0), (3, 10), (8, 64), (13, 200), (ROWS - 1, 1)):
         batch = whole.slice(start, rows)
-        sent = batches.sealed(batches.to_plain(batch, forms.working_schema(plain)), plain)
+        sent = batches.sealed(batches.to_plain(batch, working_types.working_schema(plain)), plain)
         assert sent.schema.equals(plain)
         came, digest = echo.travel(sent, batches.digest_of(sent))
         batches.check(came, digest)
@@ -91,7 +91,7 @@ def test_views_are_sent_with_their_own_bytes_alone():
     texts = pa.array([f"{number:030}" for number in range(10_000)], pa.string_view())
     lists = pa.array([[number] * 9 for number in range(10_000)], pa.list_view(pa.int64()))
     whole = pa.record_batch({"text": texts, "list": lists})
-    sent = batches.sealed(forms.working(whole).slice(5_000, 10), whole.schema)
+    sent = batches.sealed(working_types.working(whole).slice(5_000, 10), whole.schema)
     assert sent.equals(whole.slice(5_000, 10))
     assert sent.serialize().size < 4_000 < whole.slice(5_000, 10).serialize().size
 

@@ -17,11 +17,11 @@ from libraries.near_storage.errors import BusyError, NearStorageError, RequestEr
 from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.calling import Caller
 from libraries.near_storage.serving.guard import from_flight
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import UPLOAD
 from libraries.near_storage.serving.protocol import Ask, Health, Piece, Place, Statistics, decode, encode
+from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.tickets import Grant, Wish, issue, with_wish
 from libraries.near_storage.tests.serving import mutated
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster, slow
@@ -280,7 +280,7 @@ def test_patient_clients_are_all_answered(served: Cluster):
 
 
 def test_nothing_but_loopback_without_tls(tmp_path: Path):
-    from libraries.near_storage.serving.running import serve_catalog
+    from libraries.near_storage.serving.server_process import serve_catalog
 
     with pytest.raises(RequestError, match="without TLS"):
         serve_catalog(tmp_path / "c", security.new_secret(), [], host="0.0.0.0")

@@ -7,7 +7,7 @@ import pytest
 
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.serving import security
-from libraries.near_storage.serving.calling import check_location
+from libraries.near_storage.serving.rpc import check_location
 from libraries.near_storage.serving.security import BearerFactory, Tls
 
 

@@ -23,11 +23,11 @@ from libraries.near_storage.errors import (
     RequestError,
     UnavailableError,
 )
-from libraries.near_storage.serving import maintaining, running
+from libraries.near_storage.serving import maintenance, server_process
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.partitions import NodeReport, PartitionStore
 from libraries.near_storage.storing.recent import Recent
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster, hanging, has_ipv6
@@ -278,7 +278,7 @@ def test_a_node_that_reads_for_longer_than_is_waited_is_not_gone(tmp_path: Path,
     with cluster(tmp_path, nodes=3) as served:
         client = served.client()
         client.put("t", rows(0), 50)
-        monkeypatch.setattr(maintaining, "VERIFY_S", 0.2)
+        monkeypatch.setattr(maintenance, "VERIFY_S", 0.2)
         report, until = PartitionStore.report, threading.Event()
 
         def slow(store: PartitionStore, now_s: float, verify: bool = False) -> NodeReport:
@@ -370,7 +370,7 @@ def test_a_node_that_is_started_again_elsewhere(served: Cluster, tmp_path: Path)
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "[::]"])
 def test_an_address_that_nobody_can_call_is_not_told(tmp_path: Path, host: str):
     with pytest.raises(RequestError, match="--advertise"):
-        running.serve_node(tmp_path / "node", b"x" * 32, "node", "grpc://127.0.0.1:1", host)
+        server_process.serve_node(tmp_path / "node", b"x" * 32, "node", "grpc://127.0.0.1:1", host)
     assert not (tmp_path / "node").exists()
 
 

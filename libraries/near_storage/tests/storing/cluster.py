@@ -14,7 +14,7 @@ from pathlib import Path
 from libraries.durable.tests.simulated_disk import Power, SimulatedDisk
 from libraries.near_storage.errors import NearStorageError
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.checking import Check, Copy, Discard, Record, Removal, check
+from libraries.near_storage.storing.integrity import Check, Copy, Discard, Record, Removal, check
 from libraries.near_storage.tests.storing.files import (
     LIMIT_BYTES,
     description,

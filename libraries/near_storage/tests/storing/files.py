@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from libraries.durable.tests.simulated_disk import SimulatedDisk
 from libraries.near_storage.parquet.footer import read_footer
-from libraries.near_storage.storing.describing import PartitionInfo, describe
+from libraries.near_storage.storing.partition_metadata import PartitionInfo, describe
 from libraries.near_storage.storing.partitions import PartitionStore
 
 LIMIT_BYTES = 1 << 20

@@ -1,6 +1,6 @@
 """A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
 
-    python -c "from libraries.near_storage.tests.storing.kills import main; print(main(300))"
+python -c "from libraries.near_storage.tests.storing.kills import main; print(main(300))"
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from libraries.durable.tests import kills as killing
 from libraries.near_storage.errors import NotFoundError
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.checking import check
+from libraries.near_storage.storing.integrity import check
 from libraries.near_storage.storing.partitions import PartitionStore
 from libraries.near_storage.tests.storing.files import LIMIT_BYTES, describe_here, digest_of, in_pieces, parquet
 

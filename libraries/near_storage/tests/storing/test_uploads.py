@@ -5,7 +5,7 @@ import pytest
 
 from libraries.near_storage.errors import BusyError, DamagedError, RequestError, StaleError
 from libraries.near_storage.storing import uploads
-from libraries.near_storage.storing.describing import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.tests.storing.files import description, digest_of, parquet
 from libraries.near_storage.tests.storing.test_catalog import Shelf, digests
 

@@ -14,8 +14,8 @@ from bench_runner.plan.chain import Chain
 from bench_runner.registries import engine_of
 from bench_runner.results.information import RunInfo, RunWarning
 from bench_runner.run import preparation
-from bench_runner.run.known import facts, kept_facts
-from bench_runner.run.known.kept_facts import KeptFacts
+from bench_runner.run.known import facts, facts_store
+from bench_runner.run.known.facts_store import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.options import Options
 from bench_runner.run.session import Session
@@ -174,7 +174,7 @@ def test_another_machine_version_or_source_finds_it_again(
     elif change == "machine":
         other.info.machine.cores = 99
     else:
-        monkeypatch.setattr(kept_facts, "source_digest", lambda: "another")
+        monkeypatch.setattr(facts_store, "source_digest", lambda: "another")
     facts.measure_missing(taken(other))
     assert asked == EVERY + EVERY
 
@@ -183,7 +183,7 @@ def test_another_machine_version_or_source_finds_it_again(
 def test_what_a_third_party_s_adapter_does_is_not_kept(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_facts, "SOURCES", ("adapters",))
+    monkeypatch.setattr(facts_store, "SOURCES", ("adapters",))
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     facts.measure_missing(taken(session(tmp_path, brief=True)))
     assert asked == EVERY + EVERY
@@ -263,11 +263,11 @@ def test_sources_are_known_by_name_and_content(tmp_path: Path) -> None:
         place.unlink(missing_ok=True)
         place = place.with_name(name)
         place.write_text(content)
-        kept_facts.source_digest.cache_clear()
-        digests.add(kept_facts.source_digest(tmp_path, ("formats",)))
-    kept_facts.source_digest.cache_clear()
+        facts_store.source_digest.cache_clear()
+        digests.add(facts_store.source_digest(tmp_path, ("formats",)))
+    facts_store.source_digest.cache_clear()
     assert len(digests) == 3
     (tmp_path / "formats" / "tests").mkdir()
     for name in ("about.md", "tests/test_csv.py"):
         (tmp_path / "formats" / name).write_text("of no account")
-    assert kept_facts.source_digest(tmp_path, ("formats",)) in digests
+    assert facts_store.source_digest(tmp_path, ("formats",)) in digests

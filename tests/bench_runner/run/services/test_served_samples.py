@@ -11,7 +11,7 @@ import pytest
 
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.services.beside import Beside
+from bench_runner.run.services.monitor import Beside
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import PLUGINS, chain_of

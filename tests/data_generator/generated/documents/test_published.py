@@ -12,7 +12,7 @@ import pytest
 
 from data_generator.catalogue import resolve
 from data_generator.documents import is_documents, json_lines, key_of, lines_of
-from data_generator.generated.documents.drawing import BLOCK
+from data_generator.generated.documents.random_values import BLOCK
 
 PUBLISHED = {
     "cell": (141, 7, None),

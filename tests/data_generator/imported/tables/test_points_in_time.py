@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from data_generator.imported.tables.text_types import column_notes
-from data_generator.imported.tables.text_types.points_in_time import notes, points_in_time
+from data_generator.imported.tables.text_types.timestamps import notes, points_in_time
 
 US, NS = pa.timestamp("us"), pa.timestamp("ns")
 US_UTC, NS_UTC = pa.timestamp("us", "UTC"), pa.timestamp("ns", "UTC")

@@ -1,0 +1,24 @@
+"""Entry of every service: `python -m bench_runner.run.services.service_process PARENT WORD...` becomes
+`python -P WORD...`.
+
+It dies with the run, however that ends; Ctrl-C goes to the run alone, and when memory runs out it goes before others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from bench_runner.machine import linux
+
+
+def main() -> None:
+    """Set what survives the change of program, then change it."""
+    linux.die_with_parent(int(sys.argv[1]))
+    os.setsid()
+    linux.go_first_when_memory_runs_out()
+    os.execv(sys.executable, [sys.executable, "-P", *sys.argv[2:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Starts the services of a stored copy, each in a process of its own, with a line between where the network is narrow.
+
+They die with the run, also when it is killed. It knows what an adapter says of them, and nothing of what they do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adapters.services import TOKEN, Served, Service
+from bench_runner.clock import now_ns
+from bench_runner.errors import BenchError
+from bench_runner.networks import rate_mbit
+from bench_runner.run.launcher import PROJECT_ROOT
+from bench_runner.run.services.proxy import HOST, counters_file
+
+START_LIMIT_S = 30.0
+"""A service that does not answer after so long is given up."""
+STOP_LIMIT_S = 5.0
+"""A service that was told to end and has not after so long is killed."""
+
+
+class ServiceFailed(BenchError):
+    """A service did not start, or has ended while it was needed: which, how, and its last words."""
+
+
+@dataclass
+class Running:
+    """Services that answer. `counters` is the file in which a proxy counts what has passed, None without one."""
+
+    served: Served
+    counters: Path | None
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    logs: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the services, without the proxy."""
+        return [process.pid for process in self.processes.values()]
+
+    def check(self) -> None:
+        """Raises ServiceFailed when one has ended."""
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                raise ServiceFailed(_told(name, process, self.logs[name], "ended while it was needed"))
+
+
+@contextmanager
+def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
+    """Start services in their order, and end them. `folder`, which must not exist, holds what they print, and goes.
+
+    Raises ServiceFailed when one does not start.
+    """
+    folder.mkdir(parents=True)
+    mbit = rate_mbit(network)
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        line = _Line(mbit, folder, len(services), started) if mbit else None
+        found = Running(Served({}, secrets.token_hex(16)), line.counters if line else None)
+        addresses: dict[str, str] = {}
+        ports: list[int] = []
+        for place, service in enumerate(services):
+            advertised = f"{HOST}:{line.ports[place]}" if line else ""
+            process, log = _started(service, addresses, advertised, found.served.token, folder)
+            started.append(process)
+            found.processes[service.name], found.logs[service.name] = process, log
+            port = int(_answer(service.name, process, log)["port"])
+            ports.append(port)
+            # Services reach each other as their callers do: over the line, where there is one.
+            addresses[service.name] = advertised or f"{HOST}:{port}"
+            if line:
+                line.lead(place, port)
+        found.served = Served(addresses, found.served.token)
+        yield found
+    finally:
+        _end(started)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Line:
+    """The proxy's process. A port leads somewhere once it is told where."""
+
+    def __init__(self, mbit: int, folder: Path, number: int, started: list[subprocess.Popen[bytes]]) -> None:
+        self.counters = folder / "passed"
+        counters_file(self.counters)
+        self._log = folder / "proxy"
+        module = ("-m", "bench_runner.run.services.proxy", str(mbit), str(self.counters), str(number))
+        self._process = _popen(module, {}, self._log, stdin=subprocess.PIPE)
+        started.append(self._process)
+        self.ports: list[int] = _answer("proxy", self._process, self._log)["ports"]
+
+    def lead(self, place: int, port: int) -> None:
+        """From now on what comes at this place goes to `port`."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({"place": place, "port": port}).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise ServiceFailed(_told("proxy", self._process, self._log, "has ended")) from None
+
+
+def _started(
+    service: Service, addresses: Mapping[str, str], advertised: str, token: str, folder: Path
+) -> tuple[subprocess.Popen[bytes], Path]:
+    words = [word.format(advertised=advertised, **addresses) for word in service.command]
+    log = folder / service.name
+    return _popen(words, {**service.environment, TOKEN: token}, log), log
+
+
+def _popen(
+    words: Sequence[str], variables: Mapping[str, str], log: Path, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, **variables}
+    parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
+    child = [sys.executable, "-P", "-m", "bench_runner.run.services.service_process", str(os.getpid())]
+    with log.open("wb") as errors:
+        return subprocess.Popen(
+            [*child, *words], env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, cwd=log.parent
+        )
+
+
+def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
+    """The line of JSON that tells that a service answers; what it prints before is passed over."""
+    assert process.stdout is not None
+    received = b""
+    until_ns = now_ns() + START_LIMIT_S * 1e9
+    while (left_s := (until_ns - now_ns()) / 1e9) > 0:
+        if not select.select([process.stdout], [], [], left_s)[0]:
+            break
+        piece = os.read(process.stdout.fileno(), 1 << 16)
+        if not piece:
+            process.wait()
+            raise ServiceFailed(_told(name, process, log, "did not start"))
+        received += piece
+        *lines, received = received.split(b"\n")
+        for line in lines:
+            with suppress(ValueError):
+                found = json.loads(line)
+                if isinstance(found, dict):
+                    return found
+    raise ServiceFailed(_told(name, process, log, f"does not answer after {START_LIMIT_S:g} s"))
+
+
+def _told(name: str, process: subprocess.Popen[bytes], log: Path, what: str) -> str:
+    code = process.poll()
+    how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
+    lines = log.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
+    words = f"; it printed: {lines[-1][:200]}" if lines else ""
+    return f"the service {name} {what}{how}{words}"
+
+
+def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """The last one first: who depends on others ends before them."""
+    for process in reversed(processes):
+        process.terminate()
+        try:
+            process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(BrokenPipeError):
+                    stream.close()

@@ -1,0 +1,126 @@
+"""Which way a plan goes over a snapshot, part by part, and what no way has to read.
+
+Ways give equal answers; 'auto' takes generated code over whatever is stored, columns or rows. This module must not
+know how any way works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.results import Row, finish
+from libraries.document_queries.steps import GroupBy
+from libraries.document_store.queries.branches import Places, wants_nested_values
+from libraries.document_store.queries.generated.columns import Columns, Function, function_for
+from libraries.document_store.queries.generated.result_collection import Collected
+from libraries.document_store.queries.generated.rows import RowLoop
+from libraries.document_store.queries.interpreting import assembled, interpret_columns, interpret_rows, reaches_rest
+from libraries.document_store.queries.parts import Part, Snapshot
+from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
+from libraries.document_store.schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Way = Literal["auto", "rows", "columns", "generated-rows", "generated-columns"]
+WAYS: tuple[Way, ...] = get_args(Way)
+
+MOST_BY_INDEX = 0.1
+"""Share of the documents up to which those that an index tells of are looked up one by one; beyond, all are scanned."""
+
+
+def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool = True) -> list[Row]:
+    """The answer to a plan over a snapshot, the same with indexes and without. Raises QueryError, CorruptError."""
+    if way not in WAYS:
+        raise QueryError(f"no way of execution is called {way!r}; allowed are {', '.join(WAYS)}")
+    if plan.counts_documents_only:
+        result = plan.result
+        assert isinstance(result, GroupBy)
+        count = snapshot.count()
+        return finish(plan, [([], {aggregate.name: count for aggregate in result.aggregates})])
+    parts = _parts(snapshot, plan) if use_indexes else snapshot.parts()
+    if way == "rows":
+        return interpret_rows(parts, plan)
+    if way == "columns":
+        return interpret_columns(parts, plan)
+    return _Generated(plan, way).answer(parts)
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A plan for one schema."""
+
+    schema: Schema
+    """Kept, so that no other takes its identity."""
+    is_interpreted: bool
+    function: Function | None
+    """None: no tuple can come of this schema."""
+    bounds: tuple[tuple[Bounds, ...], ...]
+    """For each range that is demanded, the leaves that may have a value within, with both ends."""
+
+
+class _Generated:
+    """One execution by generated code: of rows, of columns, or of whatever each part stores."""
+
+    def __init__(self, plan: Plan, way: Way) -> None:
+        self.plan, self.way, self.spelled = plan, way, to_json(plan)
+        self.ranges = ranges_of(plan)
+        self.loop = RowLoop(plan, self.spelled)
+        self.collected = Collected(plan)
+        self._fitted: dict[int, _Fitted] = {}
+
+    def answer(self, parts: Iterable[Part]) -> list[Row]:
+        for part in parts:
+            if self.way == "generated-columns" or (self.way == "auto" and part.columnar):
+                self._by_columns(part)
+            else:
+                self.loop.add(part.keys.tolist(), part.rows(), self.collected.placed)
+        if isinstance(self.plan.result, GroupBy):
+            self.loop.merge_into(self.collected.groups)
+        return self.collected.answer()
+
+    def _by_columns(self, part: Part) -> None:
+        fitted = self._fitted_to(part.schema)
+        if fitted.is_interpreted or reaches_rest(part, self.plan):
+            self.collected.interpretation.add(part.keys.tolist(), assembled(part, self.plan))
+        elif fitted.function is not None and all(may_match(part, wanted) for wanted in fitted.bounds):
+            self.collected.part = part
+            fitted.function(Columns(part), self.collected)
+
+    def _fitted_to(self, schema: Schema) -> _Fitted:
+        if id(schema) not in self._fitted:
+            places = Places(schema)
+            # Arrays and objects as values are left to interpretation, as are paths beyond the schema's limit.
+            is_interpreted = wants_nested_values(self.plan, places)
+            function = None if is_interpreted else function_for(self.plan, self.spelled, places)
+            bounds = tuple(bounds_of(places, wanted) for wanted in self.ranges)
+            self._fitted[id(schema)] = _Fitted(schema, is_interpreted, function, bounds)
+        return self._fitted[id(schema)]
+
+
+def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
+    """The path of the index that is taken for a plan; None where all documents are scanned or counted."""
+    found = None if plan.counts_documents_only else _told_by_an_index(snapshot, plan)
+    return None if found is None else found[0]
+
+
+def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[Part]:
+    """All parts; or, where an index tells of few documents, those with these documents alone."""
+    found = _told_by_an_index(snapshot, plan)
+    return snapshot.parts() if found is None else snapshot.parts(found[1])
+
+
+def _told_by_an_index(snapshot: Snapshot, plan: Plan) -> tuple[str, np.ndarray] | None:
+    """The first index that tells of few documents, and their keys."""
+    most = snapshot.most() * MOST_BY_INDEX
+    for wanted in ranges_of(plan):
+        if wanted.is_of_documents:
+            keys = snapshot.index_keys(str(wanted.path), wanted.low, wanted.high, most)
+            if keys is not None:
+                return str(wanted.path), keys
+    return None

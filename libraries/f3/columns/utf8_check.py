@@ -1,0 +1,65 @@
+"""Strings that are not UTF-8 are found before they are stored: no reader would give them back."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from libraries.f3.columns.memory_layout import shape_of
+from libraries.f3.columns.shredding import Node, Piece, shred
+from libraries.f3.errors import F3Error
+
+
+def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> None:
+    """Check that the strings of a piece are UTF-8.
+
+    Args:
+        node: the top-level column that the piece is of
+        piece: what one of its physical columns holds of `rows`
+        rows: rows of the top-level column
+        first_row: the number of their first one in the file
+
+    Raises F3Error, which names the column and the row. Arrow has strings below a null too, and they are stored as well,
+    so that these are checked like all others. What lies in the slot of a null itself is not stored.
+    """
+    if _is_sound(piece):
+        return
+    # The rows before `first` are sound, one before `end` is not.
+    first, end = 0, len(rows)
+    while end - first > 1:
+        middle = (first + end) // 2
+        if _is_sound(_piece_of(node, piece.node, rows.slice(first, middle - first))):
+            first = middle
+        else:
+            end = middle
+    found = _first_wrong(_piece_of(node, piece.node, rows.slice(first, 1)).values)
+    raise F3Error(
+        f"column {piece.node.what}, row {first_row + first} (counted from 0): the string {found!r:.60} is not UTF-8\n"
+        "  decode it by the encoding that it has, or cast the column to binary"
+    )
+
+
+def _is_sound(piece: Piece) -> bool:
+    if piece.offsets is not None or not shape_of(piece.values.type).utf8:
+        return True
+    try:
+        piece.values.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _piece_of(node: Node, wanted: Node, rows: pa.Array) -> Piece:
+    return next(piece for piece in shred(node, rows) if piece.node is wanted)
+
+
+def _first_wrong(values: pa.Array) -> bytes:
+    binary = pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary()
+    return next(text for text in values.cast(binary).to_pylist() if text is not None and not _is_utf8(text))
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

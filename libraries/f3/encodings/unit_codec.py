@@ -1,0 +1,223 @@
+"""Arrays to payloads and back: the one door to the encodings of F3.
+
+`encode` makes one EncUnit of a flat array; `Decoder` turns the EncUnits of a module back into arrays, by the native
+twin of the module where there is one, else by the module itself. `register` adds an encoding of the user's own, whose
+decoder is any Wasm module with F3's guest interface. This module knows no file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from libraries.f3.columns.memory_layout import BITS, TEXT, shape_of
+from libraries.f3.decoders import native
+from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
+from libraries.f3.encodings import encoders
+from libraries.f3.encodings.arithmetic import Numbers
+from libraries.f3.encodings.encoders import Choice
+from libraries.f3.encodings.nodes import header, outermost
+from libraries.f3.errors import F3Error, Placed
+
+CORE = "core"
+"""The name of our own decoder module."""
+NATIVE, WASM = "native", "wasm"
+Encoder = Callable[[pa.Array], bytes | None]
+"""One EncUnit's payload of an array, or None: not of this encoding."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One EncUnit: its payload, and the name of the module that decodes it."""
+
+    payload: bytes
+    module: str
+
+
+@dataclass(frozen=True)
+class _Added:
+    encode: Encoder
+    wasm: bytes
+
+
+_added: dict[str, _Added] = {}
+
+
+def register(name: str, encode: Encoder, wasm: bytes) -> None:
+    """Add an encoding: from now on its encoder is asked first, for every EncUnit, and the Wasm module is stored in
+    files that use it. Raises F3Error for a name that is taken, or bytes that are no module of F3's interface: what is
+    written with those could not be read."""
+    if name == CORE or name in _added:
+        raise F3Error(f"an encoding is already called {name!r}; choose another name")
+    if not wasm.startswith(b"\0asm"):
+        raise F3Error(f"encoding {name!r}: its decoder is no Wasm module (that begins with the bytes 00 61 73 6d)")
+    if find_spec("wasmtime") is not None:
+        with Placed(f"encoding {name!r}"):
+            Sandbox(wasm, DEFAULT_LIMITS).prepare()
+    _added[name] = _Added(encode, wasm)
+
+
+def unregister(name: str) -> None:
+    """Take an added encoding out again; files that use it stay readable. Raises F3Error when there is none."""
+    if _added.pop(name, None) is None:
+        raise F3Error(f"no added encoding is called {name!r}; there are: {', '.join(_added) or 'none'}")
+
+
+@cache
+def _core() -> bytes:
+    try:
+        return (native.KERNELS / native.MODULE_NAME).read_bytes()
+    except FileNotFoundError:
+        raise F3Error(
+            f"writing needs {native.MODULE_NAME}, which is not built: 'pip install ziglang', "
+            "then 'python -m libraries.build'"
+        ) from None
+
+
+def modules() -> Mapping[str, bytes]:
+    """The Wasm module of every encoding by name, ours first. Raises F3Error where ours was not built."""
+    return MappingProxyType({CORE: _core()} | {name: added.wasm for name, added in _added.items()})
+
+
+def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
+    """One EncUnit of a flat array, any slice. `allow` names what may be used of our encodings (encoders.NAMES); None is
+    all of them, and those that were added. Raises F3Error for a type that cannot be stored."""
+    shape = shape_of(array.type)
+    if len(array) >= 1 << 32:
+        raise F3Error(f"{len(array)} rows are too many for one EncUnit; at most {(1 << 32) - 1} fit")
+    if allow is None:
+        for name, added in _added.items():
+            payload = added.encode(array)
+            if isinstance(payload, bytes):
+                return Encoded(payload, name)
+            if payload is not None:
+                raise F3Error(f"encoding {name!r}: its encoder returned {type(payload).__name__}, not bytes or None")
+    choice = Choice(encoders.NAMES if allow is None else allow)
+    nullable = array.null_count > 0
+    valid = array.is_valid().to_numpy(zero_copy_only=False) if nullable else None
+    parts = [] if valid is None else [encoders.encode_bits(valid.view(np.uint8), choice)]
+    data_bytes = 0
+    if shape.kind == TEXT:
+        whole = pc.fill_null(array, pa.scalar(b"", pa.binary()).cast(array.type)) if nullable else array
+        data_bytes = len(encoders.strings_of(whole).data)
+        if data_bytes >= 1 << 31:
+            raise F3Error(f"{data_bytes} bytes of strings are too many for one EncUnit of {len(array)} rows; use fewer")
+        parts.append(encoders.encode_strings(whole, choice))
+    elif shape.kind == BITS:
+        parts.append(encoders.encode_bits(_bits_of(array), choice))
+    else:
+        parts.append(_encode_fixed(array, shape.width_bytes, valid, choice))
+    width = shape.width_bytes if shape.kind not in (TEXT, BITS) else 0
+    head = header(shape.kind, width, len(array), nullable=nullable, data_bytes=data_bytes)
+    return Encoded(b"".join((head, *parts)), CORE)
+
+
+def encoding_of(module: str, payload: memoryview) -> str:
+    """The outermost encoding of a payload's values, as docs/f3-encodings.md calls it; of an added encoding its name.
+
+    Raises F3Error for a payload that none of our encoders writes.
+    """
+    if module != CORE:
+        return module
+    try:
+        return outermost(payload).name.lower()
+    except (struct.error, ValueError):
+        raise F3Error("the payload is cut short, or its first node is none") from None
+
+
+def _bits_of(array: pa.Array) -> Numbers:
+    if len(array) == 0:
+        return np.empty(0, np.uint8)
+    packed = np.frombuffer(array.buffers()[1], np.uint8)
+    bits: Numbers = np.unpackbits(packed, bitorder="little", count=array.offset + len(array))[array.offset :]
+    return bits
+
+
+def _encode_fixed(array: pa.Array, width: int, valid: Numbers | None, choice: Choice) -> bytes:
+    wide = width > 8
+    dtype = np.dtype(f"V{width}" if wide else f"<u{width}")
+    buffer = array.buffers()[1]
+    if len(array) == 0 or buffer is None:
+        values = np.zeros(len(array), dtype)
+    else:
+        values = np.frombuffer(buffer, dtype, len(array), array.offset * width)
+    if valid is not None:
+        values = _filled(values, valid)
+    if wide:
+        return encoders.encode_wide(values, choice)
+    if pa.types.is_floating(array.type) and width > 2:
+        return encoders.encode_floats(values.view(f"<f{width}"), choice)
+    signed = not pa.types.is_unsigned_integer(array.type)
+    return encoders.encode_integers(values, choice, signed=signed)
+
+
+def _filled(values: Numbers, valid: Numbers) -> Numbers:
+    """Null slots get the value before them, the first ones the first value: nothing new to store."""
+    if not valid.any():
+        return np.zeros(len(values), values.dtype)
+    positions = np.where(valid, np.arange(len(values)), 0)
+    np.maximum.accumulate(positions, out=positions)
+    first = int(valid.argmax())
+    positions[:first] = first
+    filled: Numbers = values[positions]
+    return filled
+
+
+class Decoder:
+    """What decodes the EncUnits of one module: its native twin when the module is the one that this package builds and
+    the library is there, else the module itself in a sandbox. Threads may share one; in the sandbox they take turns."""
+
+    def __init__(
+        self, wasm: bytes, *, prefer: Literal["native", "wasm"] = "native", limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        """Nothing is compiled yet. `limits` are those of the sandbox."""
+        self._kernels = native.library() if prefer == NATIVE and _has_twin(wasm) else None
+        self._sandbox = Sandbox(wasm, limits)
+
+    @property
+    def how(self) -> str:
+        """'native' or 'wasm'."""
+        return WASM if self._kernels is None else NATIVE
+
+    def prepare(self) -> None:
+        """Compile the module, or load what was compiled before; nothing where the native twin decodes. Raises F3Error
+        for what is no module, or not one of F3's."""
+        if self._kernels is None:
+            self._sandbox.prepare()
+
+    def decode(self, payload: memoryview | bytes, arrow_type: pa.DataType, rows: int) -> pa.Array:
+        """One EncUnit. Raises F3Error."""
+        return self.decode_into([payload], arrow_type, [rows])
+
+    def decode_into(
+        self, payloads: Sequence[memoryview | bytes], arrow_type: pa.DataType, rows: Sequence[int]
+    ) -> pa.Array:
+        """EncUnits of one column, one behind the other, as one contiguous array. Raises F3Error."""
+        views = [memoryview(payload) for payload in payloads]
+        if not views:
+            return pa.array([], arrow_type)
+        if self._kernels is not None:
+            return native.decode(self._kernels, views, arrow_type, rows)
+        return self._sandbox.decode(views, arrow_type, rows)
+
+
+@cache
+def _core_digest() -> str | None:
+    try:
+        return hashlib.sha256(_core()).hexdigest()
+    except F3Error:
+        return None
+
+
+def _has_twin(wasm: bytes) -> bool:
+    return hashlib.sha256(wasm).hexdigest() == _core_digest()

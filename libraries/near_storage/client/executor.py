@@ -1,0 +1,211 @@
+"""From a query to its answer: the plan of the catalog, the streams of the nodes, and what is left to do at the client.
+
+It knows no SQL text and no upload.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import msgspec
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from libraries.near_storage import aggregates
+from libraries.near_storage.client.assembly import Assembling
+from libraries.near_storage.client.backoff import Patience, coming_again
+from libraries.near_storage.client.stream_attempt import Received
+from libraries.near_storage.client.streams import Source, Streams
+from libraries.near_storage.errors import TooLargeError
+from libraries.near_storage.predicates import binding, wire
+from libraries.near_storage.query import Query
+from libraries.near_storage.reading.footers import FooterCache
+from libraries.near_storage.serving.guard import from_call
+from libraries.near_storage.serving.protocol import (
+    RECEIPT_BYTES,
+    Ask,
+    Footers,
+    Plan,
+    Share,
+    Way,
+    decode,
+    encode,
+    unpack_schema,
+)
+from libraries.near_storage.serving.rpc import Caller
+
+FOOTER_CACHE_BYTES = 256 << 20
+PARTS_MERGED = 16
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a query is to be read. Without a way the catalog chooses.
+
+    `version` and `positions` keep to some partitions of one version, `split` makes a stream of each partition.
+    `footers` and `refilter` are for measurements, see `Client.answer`.
+    """
+
+    way: Way | None = None
+    footers: Footers = "cached"
+    refilter: bool = True
+    version: int | None = None
+    positions: tuple[int, ...] | None = None
+    split: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the catalog said of one query: the query as bound, its plan, the table's schema, the endpoints."""
+
+    query: Query
+    options: Options
+    plan: Plan
+    schema: pa.Schema
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a query, and what it took."""
+
+    table: pa.Table
+    plan: Plan
+    received: Received
+
+
+class Executor:
+    """Queries of one client. Safe for threads."""
+
+    def __init__(self, caller: Caller, uri: str, patience: Patience, closed: threading.Event) -> None:
+        self._caller = caller
+        self._uri = uri
+        self._patience = patience
+        self._closed = closed
+        self._footers = FooterCache(FOOTER_CACHE_BYTES)
+
+    def ask(self, query: Query, options: Options, avoid: Sequence[str] = ()) -> Asked:
+        """What the catalog plans for a query, going last to nodes of the names in `avoid`."""
+        ask = Ask(
+            query=msgspec.Raw(wire.encode_query(query)),
+            way=options.way,
+            footers=options.footers,
+            filtered=options.refilter,
+            version=options.version,
+            positions=options.positions,
+            split=options.split,
+            avoid=tuple(avoid),
+        )
+        info = coming_again(lambda: self._info(encode(ask)), self._patience, self._closed)
+        plan = decode(Plan, info.app_metadata)
+        schema = unpack_schema(plan.schema)
+        if query.where is not None:
+            query = replace(query, where=binding.bind(query.where, schema))
+        sources = sorted(
+            (_source(endpoint) for endpoint in info.endpoints), key=lambda source: source.share.pieces[0].position
+        )
+        return Asked(query, options, plan, schema, tuple(sources))
+
+    def answer(self, query: Query, options: Options) -> Answer:
+        """The whole answer. Where nobody chose the way, what is too large to decode at a node is decoded here."""
+        try:
+            return self._answer(query, options)
+        except TooLargeError:
+            if options.way is not None:
+                raise
+        return self._answer(query, replace(options, way="v2"))
+
+    def _answer(self, query: Query, options: Options) -> Answer:
+        asked = self.ask(query, options)
+        aggregation = aggregates.plan(query, asked.schema) if query.aggregated else None
+        streams = self.streams(asked)
+        with closing(streams.rows(asked.sources)) as rows:
+            batches = (batch for _, batch in rows)
+            if aggregation is None:
+                shown = streams.assembling.shown
+                table = pa.Table.from_batches(first(batches, query.limit), shown)
+            else:
+                table = _aggregated(aggregation, batches, asked.plan)
+        return Answer(table, asked.plan, streams.received)
+
+    def rows(self, asked: Asked) -> Iterator[pa.RecordBatch]:
+        """The rows of a query without aggregates, as they come. Closing the iterator stops the nodes."""
+        begun = False
+        try:
+            with closing(self.streams(asked).rows(asked.sources)) as rows:
+                for batch in first((batch for _, batch in rows), asked.query.limit):
+                    begun = True
+                    yield batch
+            return
+        except TooLargeError:
+            if begun or asked.options.way is not None:
+                raise
+        options = replace(asked.options, way="v2", version=asked.plan.version)
+        yield from self.rows(self.ask(asked.query, options))
+
+    def streams(self, asked: Asked) -> Streams:
+        """The streams of a plan, not yet begun."""
+        assembling = Assembling(
+            asked.plan.way, asked.query, asked.schema, _shown(asked), self._footers, asked.options.refilter
+        )
+
+        def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Source]:
+            """The rest of the same version, in the same way; one stream, or one for each partition."""
+            options = replace(
+                asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
+            )
+            again = self.ask(asked.query, options, avoid).sources
+            return list(again if len(again) < 2 else self.ask(asked.query, replace(options, split=True), avoid).sources)
+
+        return Streams(self._caller, assembling, renew, self._patience)
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _info(self, command: bytes) -> flight.FlightInfo:
+        client = self._caller.client(self._uri)
+        try:
+            return client.get_flight_info(flight.FlightDescriptor.for_command(command), self._caller.options())
+        except Exception as error:
+            raise from_call(self._uri, error) from None
+
+
+def first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first `limit` rows; no batch is asked for after them."""
+    if limit is None:
+        yield from batches
+        return
+    iterator = iter(batches)
+    while limit and (batch := next(iterator, None)) is not None:
+        taken = batch.slice(0, limit)
+        limit -= taken.num_rows
+        yield taken
+
+
+def _source(endpoint: flight.FlightEndpoint) -> Source:
+    locations = tuple(location.uri.decode() for location in endpoint.locations)
+    return Source(endpoint.ticket.ticket, locations, decode(Share, endpoint.app_metadata, RECEIPT_BYTES))
+
+
+def _shown(asked: Asked) -> pa.Schema:
+    """The schema of the batches that come out of the streams."""
+    query, schema = asked.query, asked.schema
+    if not query.aggregated:
+        return pa.schema([schema.field(name) for name in (schema.names if query.columns is None else query.columns)])
+    aggregation = aggregates.plan(query, schema)
+    if asked.plan.way == "v1":
+        return aggregation.part_schema
+    return pa.schema([schema.field(name) for name in aggregation.columns])
+
+
+def _aggregated(aggregation: aggregates.Plan, batches: Iterable[pa.RecordBatch], plan: Plan) -> pa.Table:
+    """The answer from the nodes' parts, or from rows, and from what the catalog counted."""
+    parts = [aggregates.counted(aggregation, plan.rows_counted)] if plan.groups_counted else []
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        parts.append(table if plan.way == "v1" else aggregates.part(aggregation, table))
+        if len(parts) >= PARTS_MERGED:
+            parts = [aggregates.merged(aggregation, parts)]
+    return aggregates.finish(aggregation, aggregates.merged(aggregation, parts))

@@ -1,0 +1,86 @@
+"""How a query would be answered, for people: the way and why, row groups, bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from libraries.near_storage.client.executor import Asked
+from libraries.near_storage.serving.protocol import Way, from_runs
+
+
+@dataclass(frozen=True)
+class PartitionRead:
+    """What is read of one partition: its row groups, those of them that match as a whole, the nodes that hold it."""
+
+    position: int
+    digest: str
+    groups: tuple[int, ...]
+    all_match: tuple[int, ...]
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The plan of a query. Bytes are estimates made before reading; `table_bytes` is what fetching all files takes."""
+
+    table: str
+    version: int
+    way: Way
+    reason: str
+    partitions: tuple[PartitionRead, ...]
+    partitions_all: int
+    groups_read: int
+    groups_all: int
+    groups_all_match: int
+    rows_read: int
+    v1_bytes: int
+    v2_bytes: int
+    table_bytes: int
+    groups_counted: int
+    """Row groups that need not be read, because only their number of rows is asked."""
+
+    def __str__(self) -> str:
+        names = {"v1": "rows made at the nodes (V1)", "v2": "chunks sent as they lie (V2)", "all": "whole files"}
+        pruned = self.groups_all - self.groups_read - self.groups_counted
+        counted = f"{self.groups_counted:,} counted by the catalog, " if self.groups_counted else ""
+        return "\n".join(
+            [
+                f"table {self.table}, version {self.version}: {names[self.way]}, because {self.reason}",
+                f"row groups: {self.groups_read:,} of {self.groups_all:,} are read, {pruned:,} pruned, "
+                f"{counted}{self.groups_all_match:,} match as a whole; partitions: {len(self.partitions):,} of "
+                f"{self.partitions_all:,}; rows in them: {self.rows_read:,}",
+                f"bytes, estimated: V1 {self.v1_bytes:,}, V2 {self.v2_bytes:,}, all files {self.table_bytes:,}",
+            ]
+        )
+
+
+def explanation(asked: Asked) -> Explanation:
+    """What the catalog's plan says."""
+    plan = asked.plan
+    read = [
+        PartitionRead(
+            piece.position,
+            piece.digest,
+            tuple(from_runs(piece.groups)),
+            tuple(from_runs(piece.plain)),
+            source.share.nodes,
+        )
+        for source in asked.sources
+        for piece in source.share.pieces
+    ]
+    return Explanation(
+        table=plan.table,
+        version=plan.version,
+        way=plan.way,
+        reason=plan.reason,
+        partitions=tuple(sorted(read, key=lambda each: each.position)),
+        partitions_all=plan.partitions,
+        groups_read=plan.groups_read,
+        groups_all=plan.groups,
+        groups_all_match=plan.groups_unfiltered,
+        rows_read=plan.rows,
+        v1_bytes=plan.v1_bytes,
+        v2_bytes=plan.v2_bytes,
+        table_bytes=plan.table_bytes,
+        groups_counted=plan.groups_counted,
+    )

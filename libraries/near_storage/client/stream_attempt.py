@@ -1,0 +1,82 @@
+"""One attempt to read one stream: what arrives, checked against its notes and its totals.
+
+It knows neither replicas nor how an attempt is followed by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from libraries.near_storage.client.stream_queue import Pump
+from libraries.near_storage.errors import DamagedError, RequestError
+from libraries.near_storage.reading import by_ranges
+from libraries.near_storage.serving import batches
+from libraries.near_storage.serving.protocol import Note, Piece, Position, Totals, decode_note, from_runs
+
+
+@dataclass
+class Received:
+    """What came of one query so far, over all streams."""
+
+    batches: int = 0
+    batch_bytes: int = 0
+    resumed: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
+    """How many row groups a stream that goes on after `after` has to report as done."""
+    if after is None:
+        return sum(sum(piece.groups[1::2]) for piece in pieces)
+    count = 0
+    for piece in pieces:
+        if piece.position > after.partition:
+            count += sum(piece.groups[1::2])
+        elif piece.position == after.partition:
+            count += sum(group >= after.group for group in from_runs(piece.groups))
+    return count
+
+
+def checked(
+    pump: Pump, schema: pa.Schema, groups: int, limit: int | None, idle_s: float, received: Received
+) -> Iterator[tuple[Note, pa.RecordBatch]]:
+    """The batches of a stream with rows, in their order, each as it was sent.
+
+    `groups` are the row groups that the totals must tell, `limit` the rows after which they may tell fewer.
+    DamagedError if a batch is missing, doubled or changed, or if the stream ends without its totals; what the node
+    failed with otherwise.
+    """
+    number = rows = 0
+    while True:
+        arrived = pump.take(idle_s)
+        if arrived is None:
+            raise DamagedError("the stream ended early, without its totals")
+        try:
+            note = decode_note(arrived.note)
+        except RequestError as error:
+            raise DamagedError(f"what stands beside a batch changed on its way: {error}") from None
+        if isinstance(note, Totals):
+            _check_totals(note, number, rows, groups, limit)
+            return
+        if note.number != number:
+            raise DamagedError(f"batch {note.number} came where {number} was next")
+        if schema is not by_ranges.PARTS:
+            place = (note.number, note.partition, note.group, note.rows)
+            batches.check(arrived.batch, note.digest, place)
+        number += 1
+        rows += arrived.batch.num_rows
+        received.batches += 1
+        received.batch_bytes += arrived.batch.nbytes
+        if arrived.batch.num_rows:
+            yield note, arrived.batch
+
+
+def _check_totals(totals: Totals, number: int, rows: int, groups: int, limit: int | None) -> None:
+    if (totals.batches, totals.rows) != (number, rows):
+        raise DamagedError(f"{number} batches of {rows} rows came, {totals.batches} of {totals.rows} were sent")
+    enough = totals.limited and limit is not None and rows >= limit
+    if totals.groups != groups and not enough:
+        raise DamagedError(f"{totals.groups} row groups were read for a stream of {groups}")

@@ -1,0 +1,236 @@
+"""All streams of a query: read at once, given in stored order, each going on at a replica where it broke.
+
+A row is given once and only after it was checked. An answer ends when every stream has told its totals, else in an
+error. It knows the protocol and the ways of reading, and nothing of SQL.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from libraries.near_storage.client.assembly import Assembling
+from libraries.near_storage.client.backoff import ComingAgain, Patience
+from libraries.near_storage.client.stream_attempt import Received, checked, remaining_groups
+from libraries.near_storage.client.stream_queue import Pump, StoppedError
+from libraries.near_storage.errors import (
+    BusyError,
+    DamagedError,
+    NearStorageError,
+    SilentError,
+    StaleError,
+    UnauthenticatedError,
+    UnavailableError,
+)
+from libraries.near_storage.serving.protocol import Position, Share
+from libraries.near_storage.serving.rpc import Caller
+from libraries.near_storage.serving.tickets import Wish, with_wish
+
+STREAM_S = 600.0
+"""After so many seconds a stream is cut and taken up again: who sleeps does not keep a node's place for ever."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One endpoint: its ticket, where it can be shown, and what its stream is checked against."""
+
+    ticket: bytes
+    locations: tuple[str, ...]
+    share: Share
+
+
+Renew = Callable[[Sequence[int], Sequence[str]], list[Source]]
+"""Partitions and names of nodes to go to last -> endpoints for the rest of the same version."""
+
+
+class Streams:
+    """The streams of one query; closing the iterator of `rows` ends all of them.
+
+    All are read at once, until a node has no place for one of them. From then on one is read at a time: clients that
+    hold a place at one node while they wait for another's could wait for each other for ever.
+    """
+
+    def __init__(self, caller: Caller, assembling: Assembling, renew: Renew, patience: Patience) -> None:
+        self.caller = caller
+        self.assembling = assembling
+        self.renew = renew
+        self.patience = patience
+        self.received = Received()
+        self.closed = threading.Event()
+        self._all: list[_Stream] = []
+        self._one_at_a_time = False
+
+    def rows(self, sources: Sequence[Source]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+        """(partition, batch) of all sources, partitions ascending, each partition's rows in stored order."""
+        self._all = [_Stream(self, source) for source in sources]
+        pairs = zip(sources, self._all, strict=True)
+        try:
+            for stream in self._all:
+                stream.start()
+            yield from _in_order([(source.share.pieces[0].position, stream.rows()) for source, stream in pairs])
+        finally:
+            self.closed.set()
+            for stream in self._all:
+                stream.stop()
+
+    def take_turns(self) -> None:
+        """A node has no place for a stream: from now on only one is read at a time."""
+        self._one_at_a_time = True
+        self.give_way(None)
+
+    def give_way(self, to: _Stream | None) -> None:
+        """Give up the places of the others if it is only one at a time."""
+        if self._one_at_a_time:
+            for stream in self._all:
+                if stream is not to:
+                    stream.stop()
+
+
+def _in_order(
+    streams: Sequence[tuple[int, Iterator[tuple[int, pa.RecordBatch]]]],
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Items of all streams by partition: each partition is in one stream, and ascends in it.
+
+    With a stream comes its first partition, so that nobody waits for a stream whose turn it is not.
+    """
+    earliest = {index: first for index, (first, _) in enumerate(streams)}
+    heads: dict[int, tuple[int, pa.RecordBatch]] = {}
+    while earliest:
+        index = min(earliest, key=lambda each: earliest[each])
+        item = heads.pop(index, None) or next(streams[index][1], None)
+        if item is None:
+            del earliest[index]
+            continue
+        earliest[index] = item[0]
+        if item[0] > min(earliest.values()):
+            heads[index] = item
+        else:
+            yield item
+
+
+class _Stream:
+    """One endpoint's rows, whatever happens to its nodes."""
+
+    def __init__(self, streams: Streams, source: Source) -> None:
+        self._streams = streams
+        self._sources = [source]
+        self._after: Position | None = None
+        self._tried: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._renewed = False
+        self._again = ComingAgain(streams.patience, streams.closed)
+        self._pump: Pump | None = None
+
+    def start(self) -> None:
+        """Begin to read, before anybody asks for rows."""
+        self._pump = self._pumped(self._sources[0])
+
+    def stop(self) -> None:
+        """End the stream; who asks for rows again has it go on behind those that were given."""
+        pump, self._pump = self._pump, None
+        if pump is not None:
+            pump.stop()
+
+    def rows(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """(partition, batch), each once."""
+        while self._sources:
+            before = self._after
+            try:
+                yield from self._attempt(self._sources[0])
+                self._sources.pop(0)
+                self._moved()
+            except NearStorageError as error:
+                self.stop()
+                if self._after != before:
+                    self._moved()
+                if not isinstance(error, StoppedError):
+                    self._recover(error)
+
+    def _attempt(self, source: Source) -> Iterator[tuple[int, pa.RecordBatch]]:
+        streams, assembling = self._streams, self._streams.assembling
+        streams.give_way(self)
+        pump = self._pump = self._pump or self._pumped(source)
+        try:
+            groups = remaining_groups(source.share.pieces, self._after)
+            batches = checked(
+                pump, assembling.schema, groups, assembling.limit, streams.patience.idle_s, streams.received
+            )
+            for after, partition, batch in assembling.assembled(source.share, self._after, batches):
+                # From here on this batch is given: an error that comes later goes on behind it.
+                self._after = after
+                if batch is not None and batch.num_rows:
+                    yield partition, batch
+        finally:
+            pump.stop()
+            self._pump = None
+
+    def _pumped(self, source: Source) -> Pump:
+        streams = self._streams
+        location = self._location(source)
+        known = streams.assembling.known_footers(source.share)
+        ticket = flight.Ticket(with_wish(source.ticket, Wish(self._after, known)))
+        caller = streams.caller
+
+        def open_stream() -> flight.FlightStreamReader:
+            return caller.client(location).do_get(ticket, caller.options(STREAM_S, with_token=False))
+
+        return Pump(open_stream, streams.assembling.schema, location)
+
+    def _location(self, source: Source) -> str:
+        return next((each for each in source.locations if each not in self._tried), source.locations[0])
+
+    # --- after an error ----------------------------------------------------------------------------------
+
+    def _moved(self) -> None:
+        """Something came: what failed before counts no longer."""
+        self._tried.clear()
+        self._renewed = False
+        self._again = ComingAgain(self._streams.patience, self._streams.closed)
+
+    def _recover(self, error: NearStorageError) -> None:
+        """Make the next attempt one that may succeed, or raise."""
+        source, received = self._sources[0], self._streams.received
+        received.resumed += 1
+        received.failures.append(str(error))
+        if isinstance(error, BusyError):
+            self._streams.take_turns()
+            self._again.wait(error)
+        elif isinstance(error, UnauthenticatedError):
+            self._renew(error)
+        elif isinstance(error, UnavailableError | DamagedError | StaleError) or type(error) is NearStorageError:
+            self._tried[self._location(source)] = str(error)
+            self._names.update(zip(source.locations, source.share.nodes, strict=True))
+            if all(location in self._tried for location in source.locations):
+                self._renew(error)
+        else:
+            raise error
+
+    def _renew(self, error: NearStorageError) -> None:
+        """Ask the catalog where the rest is now: once, until something comes again."""
+        if self._renewed:
+            raise self._told(error)
+        done = -1 if self._after is None else self._after.partition
+        positions = [piece.position for source in self._sources for piece in source.share.pieces]
+        source = self._sources[0]
+        nodes = dict(zip(source.locations, source.share.nodes, strict=True))
+        avoid = [nodes[location] for location in self._tried if location in nodes]
+        try:
+            self._sources = self._streams.renew([each for each in positions if each >= done], avoid)
+        except UnavailableError as catalog:
+            raise self._told(error) from catalog
+        self._tried.clear()
+        self._renewed = True
+
+    def _told(self, error: NearStorageError) -> NearStorageError:
+        if not self._tried:
+            return error
+        tried = "; ".join(f"{self._names.get(location, location)}: {text}" for location, text in self._tried.items())
+        kind = UnavailableError if isinstance(error, SilentError) else type(error)
+        return kind(
+            f"no node gave the rest of the answer ({tried})\n"
+            "  start the nodes that do not answer; 'store check --verify' finds what is damaged"
+        )

@@ -1,0 +1,217 @@
+"""Where a literal lies among the values of a column's type: at one of them, or between two neighbours.
+
+That is all that an exact comparison across types needs: `i < 2.5` on integers asks for the integers up to the one below
+2.5. Everything is decided on exact fractions, nothing is rounded; one exception: a written number (a decimal) means, on
+columns of floats, the float nearest to it, as in DuckDB and the SQL standard.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.types as pat
+
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates import datetime_text, values
+from libraries.near_storage.predicates.kinds import (
+    COUNTED,
+    Kind,
+    integer_range,
+    kind_of,
+    units_per_second,
+    zone_of,
+)
+from libraries.near_storage.predicates.tree import Literal
+
+
+@dataclass(frozen=True)
+class At:
+    """The literal is a value of the type."""
+
+    value: object
+
+
+@dataclass(frozen=True)
+class Between:
+    """The literal lies strictly between two neighbouring values of the type; None: there is none on that side."""
+
+    below: object
+    above: object
+
+
+@dataclass(frozen=True)
+class Nowhere:
+    """The literal is NaN: unlike every value, in no order with any."""
+
+
+NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+
+
+def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
+    """Where a literal that is not null lies among the values of `type` (no dictionary, kind known).
+
+    Values are such as `values.py` says. Raises PredicateError where the two cannot be compared.
+    """
+    kind, given = kind_of(type), kind_of(literal.type)
+    if literal.type == type and kind is not Kind.FLOAT:
+        return At(literal.value)
+    if kind in NUMBERS and given in NUMBERS:
+        return _number(literal, type)
+    if kind in (Kind.TEXT, Kind.BINARY) and given in (Kind.TEXT, Kind.BINARY):
+        return _characters(literal, type)
+    if kind in COUNTED:
+        return _counted(_count_in_seconds(literal, type), type)
+    if kind is Kind.BOOL and given is Kind.BOOL:
+        return At(literal.value)
+    raise _incomparable(literal, type)
+
+
+def _incomparable(literal: Literal, type: pa.DataType, hint: str = "") -> PredicateError:
+    hint = hint or "write one of the kind of the column"
+    return PredicateError(f"values of {type} cannot be compared with a literal of {literal.type}: {hint}")
+
+
+def _number(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
+    if values.is_nan(literal):
+        return Nowhere()
+    kind = kind_of(type)
+    if isinstance(literal.value, float) and math.isinf(literal.value):
+        return _infinite(literal.value, type)
+    number = values.exact(literal)
+    if kind is Kind.FLOAT:
+        return _among_floats(number, type.bit_width, rounding=kind_of(literal.type) is Kind.DECIMAL)
+    if kind is Kind.INTEGER:
+        return _among_integers(number, *integer_range(type))
+    most = 10**type.precision - 1
+    place = _among_integers(number * Fraction(10) ** type.scale, -most, most)
+    if isinstance(place, At):
+        return At(_scaled(place.value, type.scale))
+    return Between(_scaled(place.below, type.scale), _scaled(place.above, type.scale))
+
+
+def _infinite(value: float, type: pa.DataType) -> At | Between:
+    if kind_of(type) is Kind.FLOAT:
+        return At(value)
+    if kind_of(type) is Kind.INTEGER:
+        low, high = integer_range(type)
+        return Between(high, None) if value > 0 else Between(None, low)
+    most = _scaled(10**type.precision - 1, type.scale)
+    return Between(most, None) if value > 0 else Between(None, _scaled(1 - 10**type.precision, type.scale))
+
+
+def _among_integers(number: Fraction, low: int, high: int) -> At | Between:
+    below = math.floor(number)
+    if below < low:
+        return Between(None, low)
+    if number > high:
+        return Between(high, None)
+    return At(below) if below == number else Between(below, below + 1)
+
+
+def _among_floats(number: Fraction, bits: int, rounding: bool) -> At | Between:
+    nearest = values.nearest_float(number, bits)
+    if Fraction(nearest) == number or (rounding and abs(number) <= Fraction(_largest(bits))):
+        return At(nearest)
+    if Fraction(nearest) < number:
+        return Between(nearest, _next(nearest, upwards=True, bits=bits))
+    return Between(_next(nearest, upwards=False, bits=bits), nearest)
+
+
+def _largest(bits: int) -> float:
+    return values.nearest_float(Fraction(10) ** 400, bits)
+
+
+def _next(value: float, upwards: bool, bits: int) -> float:
+    """The neighbouring float of that width, infinities included; zero is always 0.0.
+
+    Floats of one sign are ordered as their bits are, read as integers.
+    """
+    as_float, as_integer, sign = {16: ("<e", "<H", 1 << 15), 32: ("<f", "<I", 1 << 31), 64: ("<d", "<Q", 1 << 63)}[bits]
+    (code,) = struct.unpack(as_integer, struct.pack(as_float, value))
+    order = (sign - code if code & sign else code) + (1 if upwards else -1)
+    return float(struct.unpack(as_float, struct.pack(as_integer, sign - order if order < 0 else order))[0])
+
+
+def _scaled(unscaled: object, scale: int) -> Decimal | None:
+    if unscaled is None:
+        return None
+    with localcontext() as context:
+        context.prec = values.MOST_DIGITS + 4
+        return Decimal(unscaled).scaleb(-scale)  # type: ignore[arg-type]
+
+
+def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
+    """The literal in seconds on the clock of the column's type; text is read as ISO 8601."""
+    kind, given = kind_of(type), kind_of(literal.type)
+    zone = zone_of(type)
+    if given is Kind.TEXT and kind is not Kind.DURATION:
+        return _written(literal, type)
+    if kind is given and (zone is None) == (zone_of(literal.type) is None):
+        return values.exact(literal)
+    if zone is None and {kind, given} == {Kind.DATE, Kind.TIMESTAMP} and zone_of(literal.type) is None:
+        return values.exact(literal)
+    if kind is Kind.TIMESTAMP and given in (Kind.DATE, Kind.TIMESTAMP):
+        with_zone = "the column has a time zone, say which moment is meant: TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
+        without = "the column has no time zone: write TIMESTAMP '2020-12-31 00:00:00'"
+        raise _incomparable(literal, type, without if zone is None else with_zone)
+    raise _incomparable(literal, type)
+
+
+def _written(literal: Literal, type: pa.DataType) -> Fraction:
+    text = str(literal.value)
+    if kind_of(type) is Kind.TIME:
+        return Fraction(datetime_text.nanoseconds_of_day(text), datetime_text.NANOSECONDS)
+    count, has_offset = datetime_text.nanoseconds_since_1970(text)
+    zone = zone_of(type)
+    if has_offset != (zone is not None):
+        hint = "leave the offset out" if zone is None else "write it as '2020-12-31 00:00:00+00:00'"
+        raise PredicateError(
+            f"{text[:60]!r} has {'an' if has_offset else 'no'} offset, other than a column of {type}: {hint}"
+        )
+    return Fraction(count, datetime_text.NANOSECONDS)
+
+
+def _counted(seconds: Fraction, type: pa.DataType) -> At | Between:
+    units, per = units_per_second(type)
+    return _among_integers(seconds * units / per, *integer_range(type))
+
+
+def _characters(literal: Literal, type: pa.DataType) -> At | Between:
+    value = literal.value
+    if kind_of(type) is Kind.TEXT:
+        return At(value if isinstance(value, str) else _decoded(value))  # type: ignore[arg-type]
+    raw = value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]
+    if not pat.is_fixed_size_binary(type) or len(raw) == type.byte_width:
+        return At(raw)
+    return _among_fixed(raw, type.byte_width)
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise PredicateError("the binary literal is no UTF-8, the column is text: write text") from None
+
+
+def _among_fixed(raw: bytes, width: int) -> Between:
+    """Between which byte strings of one width a shorter or longer one lies, in the order of bytes."""
+    if len(raw) < width:
+        above = raw + b"\0" * (width - len(raw))
+        return Between(_before(above), above)
+    below = raw[:width]
+    return Between(below, _after(below))
+
+
+def _before(raw: bytes) -> bytes | None:
+    number = int.from_bytes(raw, "big")
+    return (number - 1).to_bytes(len(raw), "big") if number else None
+
+
+def _after(raw: bytes) -> bytes | None:
+    number = int.from_bytes(raw, "big") + 1
+    return number.to_bytes(len(raw), "big") if number < 256 ** len(raw) else None

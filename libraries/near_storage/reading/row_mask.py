@@ -1,0 +1,14 @@
+"""Rows of a batch by a mask, for every type that Parquet holds. It knows neither filters nor files."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from libraries.near_storage.reading import working_types
+
+
+def matching(batch: pa.RecordBatch, matches: pa.BooleanArray) -> pa.RecordBatch:
+    """The rows where `matches` is true, in their order; those where it is null or false go."""
+    if matches.true_count == batch.num_rows:
+        return batch
+    return working_types.cast(working_types.working(batch).filter(matches), batch.schema)

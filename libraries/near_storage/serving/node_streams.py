@@ -1,0 +1,317 @@
+"""What a storage node sends for a ticket: rows (V1), parts of aggregates (V1), chunks (V2), or whole files.
+
+Every stream ends in totals, says beside each batch where it belongs, and can begin behind what a client already has.
+It knows the node's folder, and nothing of sockets, tokens and signatures.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.near_storage import aggregates
+from libraries.near_storage.errors import RequestError, StaleError
+from libraries.near_storage.predicates import binding, wire
+from libraries.near_storage.predicates.tree import columns_of
+from libraries.near_storage.query import Query
+from libraries.near_storage.reading import by_parquet, by_ranges, footers, ranges, working_types
+from libraries.near_storage.reading.columns import leaves_of
+from libraries.near_storage.reading.decoding import Claim, slices, stretches
+from libraries.near_storage.reading.footers import FooterCache, ParsedFooter
+from libraries.near_storage.serving import batches, clock
+from libraries.near_storage.serving.limits import FOOTERS_SHARE, Limits, Request
+from libraries.near_storage.serving.protocol import Note, Piece, Position, Totals, encode, from_runs
+from libraries.near_storage.serving.tickets import Grant, Wish
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
+from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.words import number_of
+
+ALIVE_S = 1.0
+"""After so many seconds without a batch a node that gets on says so."""
+WHOLE = -1
+"""In place of a row group and a column: bytes of the file as they lie (its footer, or all of it)."""
+PARTS_MERGED = 16
+"""So many parts of aggregates are held before they are merged."""
+MERGED_BYTES = 4 << 20
+"""Or so many bytes of them, or twice what they came to the last time."""
+COPIES_MERGED = 4
+"""Of the parts' bytes, while they are merged: put together, grouped, sorted."""
+COPIES_SENT = 3
+"""Of a batch of chunks or bytes: read, sent, and on its way."""
+
+Stream: TypeAlias = tuple[pa.Schema, Iterator[tuple[pa.RecordBatch, bytes]]]
+
+
+class _Item(NamedTuple):
+    """A batch, where it belongs, and how many row groups were finished by it. Without a batch: still alive."""
+
+    partition: int
+    group: int
+    rows: int
+    batch: pa.RecordBatch | None
+    groups: int = 0
+
+
+@dataclass
+class Sent:
+    """What went out since the node started."""
+
+    batch_bytes: int = 0
+
+
+class Answering:
+    """Streams of one node. Safe for threads."""
+
+    def __init__(self, store: PartitionStore, limits: Limits) -> None:
+        self._store = store
+        self._limits = limits
+        self._footers = FooterCache(int(FOOTERS_SHARE * limits.memory_bytes))
+        self.sent = Sent()
+
+    def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:
+        """The schema and the batches that answer a ticket, each with its note.
+
+        `request` is what memory is claimed by, and what others get their turns by while nothing is sent. NotFoundError,
+        from here or from the iterator, if a partition is no longer on the node.
+        """
+        if not grant.pieces:
+            raise RequestError("ticket: names no partition")
+        if grant.kind == "all":
+            return by_ranges.PARTS, self._noted(by_ranges.PARTS, self._whole(grant, wish, request.claim), request)
+        query = wire.decode_query(bytes(grant.query))
+        if grant.kind == "v2":
+            chunks = self._parts(grant, wish, query, request.claim)
+            return by_ranges.PARTS, self._noted(by_ranges.PARTS, chunks, request)
+        schema = self._store.info(grant.pieces[0].digest).schema
+        shown = answer_schema(query, schema)
+        if query.aggregated:
+            plan = aggregates.plan(query, schema)
+            return shown, self._noted(shown, self._aggregated(grant, wish, query, plan, request.claim), request)
+        query = replace(query, columns=tuple(shown.names))
+        return shown, self._noted(shown, self._rows(grant, wish, query, shown, request.claim), request, query.limit)
+
+    # --- the four kinds ----------------------------------------------------------------------------------
+
+    def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema, claim: Claim) -> Iterator[_Item]:
+        """Rows that match, in stored order."""
+        working = working_types.working_schema(shown)
+        for piece, groups, skipped in _remaining(grant, wish):
+            stretches = self._stretches(grant, piece, groups, query, query.columns or (), claim, query.limit)
+            for group, finished, rows in stretches:
+                done = 0
+                for large in rows:
+                    if not large.num_rows:
+                        yield _Item(piece.position, group, done, None)
+                        continue
+                    plain = batches.to_plain(batches.without_empty_masks(large), working)
+                    for batch in slices(plain, self._limits.batch_bytes):
+                        done += batch.num_rows
+                        if skipped >= batch.num_rows:
+                            skipped -= batch.num_rows
+                            continue
+                        fresh = batch.slice(skipped)
+                        skipped = 0
+                        yield _Item(piece.position, group, done - fresh.num_rows, fresh)
+                yield _Item(piece.position, group, done, None, finished)
+
+    def _aggregated(
+        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.Plan, claim: Claim
+    ) -> Iterator[_Item]:
+        """One part a partition, in as many batches as its groups need."""
+        claims = _Claims(claim)
+        for piece, groups, _ in _remaining(grant, wish):
+            parts: list[pa.Table] = []
+            merged_bytes = 0
+            for group, finished, rows in self._stretches(grant, piece, groups, query, plan.columns, claims.read):
+                for batch in rows:
+                    yield _Item(piece.position, group, 0, None)
+                    if not batch.num_rows:
+                        continue
+                    parts.append(aggregates.part(plan, pa.Table.from_batches([batch])))
+                    held = sum(part.nbytes for part in parts)
+                    claims.keep(COPIES_MERGED * held, f"the groups up to row group {group}")
+                    if len(parts) >= PARTS_MERGED or held > max(MERGED_BYTES, 2 * merged_bytes):
+                        parts = [aggregates.merged(plan, parts)]
+                        merged_bytes = parts[0].nbytes
+                yield _Item(piece.position, group, 0, None, finished)
+            done = 0
+            for large in aggregates.merged(plan, parts).combine_chunks().to_batches() if parts else ():
+                for batch in slices(large, self._limits.batch_bytes):
+                    yield _Item(piece.position, WHOLE, done, batch)
+                    done += batch.num_rows
+
+    def _parts(self, grant: Grant, wish: Wish, query: Query, claim: Claim) -> Iterator[_Item]:
+        """Footers that the client lacks, and the chunks of the columns that it needs."""
+        for piece, groups, _ in _remaining(grant, wish):
+            info = self._store.info(piece.digest)
+            claim(
+                COPIES_SENT * max(self._limits.batch_bytes, info.footer_bytes),
+                f"chunks of {number_of(len(groups), 'row group')}",
+            )
+            _check_groups(info, groups)
+            with self._store.opened(piece.digest) as descriptor:
+                if piece.position not in wish.known:
+                    end = self._store.footer_bytes(piece.digest)
+                    yield _Item(piece.position, WHOLE, 0, _bytes_of(info.stored_bytes - len(end), end))
+                leaves = leaves_of(info.schema, needed_columns(query, info.schema))
+                for batch in by_ranges.parts(
+                    descriptor, info.compact, info.chunk_digests, groups, leaves, self._limits.batch_bytes
+                ):
+                    yield _Item(piece.position, batch.column(0)[0].as_py(), 0, batch)
+                yield _Item(piece.position, WHOLE, 0, None, len(groups))
+
+    def _whole(self, grant: Grant, wish: Wish, claim: Claim) -> Iterator[_Item]:
+        """Files, byte for byte."""
+        claim(COPIES_SENT * self._limits.batch_bytes, "whole files")
+        for piece, groups, _ in _remaining(grant, wish):
+            with self._store.opened(piece.digest) as descriptor:
+                size = os.fstat(descriptor).st_size
+                for start in range(0, size, self._limits.batch_bytes):
+                    data = pa.allocate_buffer(min(self._limits.batch_bytes, size - start))
+                    ranges.fill(descriptor, start, [memoryview(data).cast("B")])
+                    yield _Item(piece.position, WHOLE, 0, _bytes_of(start, data))
+                yield _Item(piece.position, WHOLE, 0, None, len(groups))
+
+    # --- inside ------------------------------------------------------------------------------------------
+
+    def _noted(
+        self, schema: pa.Schema, items: Iterator[_Item], request: Request, limit: int | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
+        """Batches with their notes, then the totals. After `limit` rows nothing more is read."""
+        empty = empty_batch(schema)
+        number = rows = groups = 0
+        limited = limit == 0
+        told_s = clock.elapsed_s()
+        for item in () if limited else items:
+            groups += item.groups
+            batch = item.batch
+            if batch is None:
+                if clock.elapsed_s() - told_s < ALIVE_S:
+                    request.pause()
+                    continue
+                batch = empty
+            if limit is not None and rows + batch.num_rows >= limit:
+                batch, limited = batch.slice(0, limit - rows), True
+            if schema is not by_ranges.PARTS:
+                batch = batches.sealed(batch, schema)
+            place = (number, item.partition, item.group, item.rows)
+            digest = 0 if schema is by_ranges.PARTS else batches.digest_of(batch, place)
+            yield batch, encode(Note(*place, digest))
+            self.sent.batch_bytes += batch.nbytes
+            number, rows, told_s = number + 1, rows + batch.num_rows, clock.elapsed_s()
+            if limited:
+                break
+        yield empty, encode(Totals(number, rows, groups, limited))
+
+    def _stretches(
+        self,
+        grant: Grant,
+        piece: Piece,
+        groups: list[int],
+        query: Query,
+        columns: tuple[str, ...],
+        claim: Claim,
+        limit: int | None = None,
+    ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
+        """Row groups that are read together: the first one, how many they are, and their rows that match."""
+        info = self._store.info(piece.digest)
+        _check_groups(info, groups)
+        claims = _Claims(claim)
+        footer = self._footer(info, grant, claims)
+        where = None if query.where is None or not grant.filtered else binding.bind(query.where, info.schema)
+        tested = columns_of(where) if where is not None else frozenset()
+        leaves = leaves_of(info.schema, tested.union(columns))
+        plain = frozenset(from_runs(piece.plain))
+        with self._store.opened(piece.digest) as descriptor:
+            chunks = by_parquet.StoredChunks(descriptor, info.compact, info.chunk_digests)
+            for together, _ in stretches(footer.metadata, groups, leaves):
+                all_match = [group in plain for group in together]
+                rows = by_parquet.batches(
+                    chunks, footer, together, columns, where, all_match, limit=limit, claim=claims.read
+                )
+                yield together[0], len(together), rows
+
+    def _footer(self, info: PartitionInfo, grant: Grant, claims: _Claims) -> ParsedFooter:
+        def load() -> ParsedFooter:
+            claims.keep((footers.PARSED_PER_RAW + 1) * info.footer_bytes, f"a footer of {info.footer_bytes:,} bytes")
+            return footers.checked(self._store.footer_bytes(info.digest), info.footer_digest)
+
+        return load() if grant.footers == "parsed" else self._footers.get(info.digest, load)
+
+
+class _Claims:
+    """Claims of one request for what it reads and for what it keeps beside that, put together."""
+
+    def __init__(self, claim: Claim) -> None:
+        self._claim = claim
+        self._read_bytes = self._kept_bytes = 0
+
+    def read(self, nbytes: int, what: str) -> None:
+        """What the stretch that is read now takes, in place of the one before."""
+        self._read_bytes = nbytes
+        self._claim(self._read_bytes + self._kept_bytes, what)
+
+    def keep(self, nbytes: int, what: str) -> None:
+        """What stays while stretches are read."""
+        self._kept_bytes = nbytes
+        self._claim(self._read_bytes + self._kept_bytes, what)
+
+
+def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:
+    """The columns that must be read for a query, in the table's order: those of its answer, its filter, its groups."""
+    if query.aggregated:
+        shown: tuple[str, ...] = tuple(aggregates.plan(query, schema).columns)
+    else:
+        shown = tuple(schema.names) if query.columns is None else query.columns
+    wanted = frozenset(shown) | (columns_of(query.where) if query.where is not None else frozenset())
+    return tuple(name for name in schema.names if name in wanted)
+
+
+def answer_schema(query: Query, schema: pa.Schema) -> pa.Schema:
+    """The schema of a V1 stream that answers `query` on a table of `schema`: rows, or parts of aggregates."""
+    if query.aggregated:
+        return batches.plain_schema(aggregates.plan(query, schema).part_schema)
+    names = schema.names if query.columns is None else query.columns
+    return batches.plain_schema(pa.schema([binding.field_of(schema, name) for name in names]))
+
+
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch without rows, in memory as it will arrive."""
+    columns = [pa.nulls(0, field.type) for field in schema]
+    return batches.settled(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int]]:
+    """The pieces and row groups that a client still wants, and how many rows of the first group it has."""
+    after = wish.after or Position(-1, -1, 0)
+    for piece in grant.pieces:
+        if piece.position < after.partition:
+            continue
+        here = piece.position == after.partition
+        groups = [group for group in from_runs(piece.groups) if not here or group >= after.group]
+        yield piece, groups, after.rows if here else 0
+
+
+def _check_groups(info: PartitionInfo, groups: list[int]) -> None:
+    """StaleError for row groups that the partition does not have: the plan is of another one."""
+    if groups and not 0 <= min(groups) <= max(groups) < len(info.compact.rows):
+        raise StaleError(f"Partition {info.digest} has {len(info.compact.rows)} row groups, others are asked for")
+
+
+def _bytes_of(offset: int, data: bytes | pa.Buffer) -> pa.RecordBatch:
+    """Bytes of the file from `offset` on, as a batch of `PARTS`."""
+    length = len(data) if isinstance(data, bytes) else data.size
+    bounds = pa.py_buffer(np.array([0, length], np.int64))
+    columns = [
+        pa.array([WHOLE], pa.int32()),
+        pa.array([WHOLE], pa.int32()),
+        pa.array([offset], pa.uint64()),
+        pa.array([0], pa.uint64()),
+        pa.LargeBinaryArray.from_buffers(pa.large_binary(), 1, [None, bounds, pa.py_buffer(data)]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=by_ranges.PARTS)

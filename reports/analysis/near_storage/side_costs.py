@@ -1,0 +1,246 @@
+"""What reading near the storage takes beside its time: services, wire, metadata, small row groups, technique by
+technique.
+
+Sections 8.1 and 8.3 to 8.5 of Weigand, TU Munich 2025, of our figures. A pure function of one table of stored samples:
+it knows nothing of where it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from bench_runner.results.records import Run
+from bench_runner.results.statistics import CellSummary, ratio_interval
+from bench_runner.variants import OperationName, Variant, operation_name_of, variant_of
+from reports.analysis.columns import Role
+from reports.analysis.engines import ratio_text
+from reports.analysis.figures import Figures
+from reports.analysis.labels import short_labels
+from reports.analysis.near_storage.access_paths import is_way, place_of
+from reports.analysis.tables import Row, Table
+from reports.analysis.units import MEGABYTES, MILLISECONDS
+from reports.analysis.words import NOTHING
+
+NODE_CPU, NODE_MEMORY, NODE_PEAK = "node_cpu_ns", "node_memory_bytes", "node_peak_memory_bytes"
+NODE_DEVICE, WIRE = "node_device_bytes", "wire_bytes"
+QUERY, METADATA = "query", "metadata"
+_ENGINE = "parquet[engine=near-storage,codec=snappy,reader=parquet"
+TECHNIQUES = tuple(
+    (title, variant_of(f"{_ENGINE}{besides}]"), operation_name_of(operation))
+    for title, besides, operation in (
+        ("everything is read", ",technique=none", "query[groups=0.01,values=100]"),
+        ("row groups left out", ",technique=groups", "query[groups=0.01,values=100]"),
+        ("rows filtered besides", "", "query[groups=0.01,values=100]"),
+        ("one column of the rows", "", "query[groups=0.01,values=100,columns=1]"),
+        ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
+    )
+)
+"""Section 8.1: each beside all that stand before it."""
+_GROUP_ROWS = "row_group_rows"
+
+
+def has_near_storage(table: Table) -> bool:
+    """Whether a table has something to say of it beside times."""
+    return any(True for _ in _all(None, table))
+
+
+def near_storage_of(run: Run, table: Table) -> Iterator[Figures]:
+    """What there is of it, in the order of the thesis."""
+    return _all(run, table)
+
+
+def _all(run: Run | None, table: Table) -> Iterator[Figures]:
+    rows = sorted((row for row in table.rows if is_way(row.variant) and row.measured), key=_place)
+    yield from _techniques(rows)
+    yield from _services(run, table, rows)
+    yield from _metadata(table, rows)
+    yield from _small_groups(run, table, rows)
+
+
+def _place(row: Row) -> tuple[int, int, str]:
+    return place_of(row.variant)
+
+
+def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
+    """What was counted of an operation that the way itself answered."""
+    cell = row.cells.get(operation)
+    return cell if cell is not None and figure in cell.figures and not cell.fallback else None
+
+
+# --- technique by technique ---------------------------------------------------------------------------------------
+
+
+def _techniques(rows: Sequence[Row]) -> Iterator[Figures]:
+    by_variant = {row.variant: row for row in rows}
+    found = [
+        (title, cell)
+        for title, variant, operation in TECHNIQUES
+        if variant in by_variant and (cell := _cell(by_variant[variant], operation, "wall_ns")) is not None
+    ]
+    if len(found) < 2:
+        return
+    lines = []
+    for place, (title, cell) in enumerate(found):
+        texts = [MILLISECONDS.text(cell.figures["wall_ns"].median)]
+        for other in (found[place - 1][1], found[0][1]) if place else ():
+            ratio = ratio_interval(other.by_round["wall_ns"], cell.by_round["wall_ns"])
+            texts.append(NOTHING if ratio is None else ratio_text(ratio))
+        lines.append((title, (*texts, *("",) * (3 - len(texts)))))
+    yield Figures(
+        "V1 technique by technique, of a query of 100 values that 1 % of the row groups have",
+        "technique",
+        ("time ms", "times as fast as before", "as the first line"),
+        tuple(lines),
+        ("each line does what the lines above it do, and more; footers stay parsed",),
+    )
+
+
+# --- services -----------------------------------------------------------------------------------------------------
+
+
+def _services(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
+    served = [row for row in rows if any(NODE_CPU in cell.figures for cell in row.cells.values())]
+    if not served:
+        return
+    grids: tuple[tuple[str, str, Callable[[CellSummary], str]], ...] = (
+        ("CPU time of the services, ms", NODE_CPU, _milliseconds(NODE_CPU)),
+        ("CPU time of the client, ms", "cpu_ns", _milliseconds("cpu_ns")),
+        ("memory of the services, MB: before the query, and what it adds at its peak", NODE_PEAK, _memory),
+        ("memory that the client adds at its peak, MB", Role.MEMORY.figure, _megabytes(Role.MEMORY.figure)),
+        ("bytes that the services read from the device, MB", NODE_DEVICE, _megabytes(NODE_DEVICE)),
+        ("bytes on the wire, MB", WIRE, _megabytes(WIRE)),
+    )
+    proxied = table.conditions.network not in ("", "loopback")
+    wire = (
+        "counted by the proxy, without headers"
+        if proxied
+        else "counted by the loopback interface, with headers, and with all else that this machine sent to itself"
+    )
+    cells = [cell for row in served for cell in row.cells.values() if NODE_DEVICE in cell.figures]
+    untouched = not any(cell.figures[NODE_DEVICE].median for cell in cells)
+    told = {
+        NODE_CPU: "of catalog and node together, while the clock of the client runs",
+        WIRE: f"{wire}{'. The services read nothing from the device' if untouched else ''}",
+    }
+    for title, figure, text in grids:
+        if figure == NODE_DEVICE and untouched:
+            continue
+        yield from _grid(run, table, served, title, figure, text, [told[figure]] if figure in told else [])
+
+
+def _grid(
+    run: Run | None,
+    table: Table,
+    rows: Sequence[Row],
+    title: str,
+    figure: str,
+    text: Callable[[CellSummary], str],
+    notes: Sequence[str],
+) -> Iterator[Figures]:
+    """Operations beside each other, those that ask for groups first."""
+    names = [
+        name
+        for name in table.columns.operations
+        if any(_cell(row, name, NODE_CPU) and _cell(row, name, figure) for row in rows)
+    ]
+    labels = short_labels(row.variant for row in rows)
+    lines = [
+        (labels[row.variant], tuple(text(cell) if (cell := _cell(row, name, figure)) else NOTHING for name in names))
+        for row in rows
+    ]
+    if names:
+        yield Figures(title, "way", tuple(_head(run, name) for name in names), tuple(lines), tuple(notes))
+
+
+def _head(run: Run | None, operation: OperationName) -> str:
+    """'10 %', '1 %, scattered', 'aggregate 1 %', for a narrow column."""
+    name, settings = operation.name, operation.parameters
+    if "groups" not in settings:
+        return run.info.operation(operation).title if run is not None else operation
+    told = [f"{100 * float(settings['groups']):g} %"]
+    told += [settings["place"]] if "place" in settings else []
+    counted = [(settings[key], what) for key, what in (("values", "value"), ("columns", "column")) if key in settings]
+    told += [f"{number} {what}{'s' * (number != '1')}" for number, what in counted]
+    return f"{'' if name == QUERY else f'{name} '}{', '.join(told)}"
+
+
+def _milliseconds(figure: str) -> Callable[[CellSummary], str]:
+    return lambda cell: MILLISECONDS.text(cell.figures[figure].median)
+
+
+def _megabytes(figure: str) -> Callable[[CellSummary], str]:
+    return lambda cell: MEGABYTES.text(max(cell.figures[figure].median, 0))
+
+
+def _memory(cell: CellSummary) -> str:
+    before = cell.figures.get(NODE_MEMORY)
+    added = f"+{MEGABYTES.text(max(cell.figures[NODE_PEAK].median, 0))}"
+    return added if before is None else f"{MEGABYTES.text(before.median)} {added}"
+
+
+# --- metadata -----------------------------------------------------------------------------------------------------
+
+
+def _metadata(table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
+    names = {name: int(name.parameters["files"]) for name in table.columns.operations if name.name == METADATA}
+    memory = Role.MEMORY.figure
+    lines = []
+    for row in rows:
+        cells = {name: _cell(row, name, memory) for name in names}
+        if any(cells.values()):
+            texts = [MEGABYTES.text(cell.figures[memory].median) if cell else NOTHING for cell in cells.values()]
+            lines.append((_form(row.variant), tuple(texts)))
+    if lines:
+        yield Figures(
+            "memory that metadata of so many files take, MB",
+            "form",
+            tuple(f"{files:,} files" for files in names.values()),
+            tuple(lines),
+            ("the stored files' again and again, held each time anew; section 8.4 of the thesis",),
+        )
+
+
+def _form(variant: Variant) -> str:
+    settings = variant.settings
+    form = {"ranges": "compact (V2)", "parquet": "footers, parsed (V1)"}.get(settings["reader"], settings["reader"])
+    form = "footers, as bytes (V1)" if settings.get("footers") == "parsed" else form
+    return form + (f", groups of {int(settings[_GROUP_ROWS]):,}" if _GROUP_ROWS in settings else "")
+
+
+# --- small row groups ---------------------------------------------------------------------------------------------
+
+
+def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
+    by_variant = {row.variant: row for row in rows}
+    pairs = [
+        (row, usual)
+        for row in rows
+        if _GROUP_ROWS in row.variant.settings
+        and (usual := by_variant.get(row.variant.without(_GROUP_ROWS))) is not None
+    ]
+    names = [
+        name
+        for name in table.columns.operations
+        if name.name != METADATA and any(_times(row, usual, name) for row, usual in pairs)
+    ]
+    if not names:
+        return
+    labels = short_labels(row.variant for row, _ in pairs)
+    yield Figures(
+        "times as long with other row groups as with those of 10,000 rows",
+        "way",
+        tuple(_head(run, name) for name in names),
+        tuple(
+            (labels[row.variant], tuple(_times(row, usual, name) or NOTHING for name in names)) for row, usual in pairs
+        ),
+        ("paired by round, with the 95 % interval from five rounds on; section 8.5 of the thesis",),
+    )
+
+
+def _times(row: Row, usual: Row, operation: OperationName) -> str:
+    """'' where one of the two was not measured."""
+    small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
+    if small is None or large is None:
+        return ""
+    ratio = ratio_interval(small.by_round["wall_ns"], large.by_round["wall_ns"])
+    return "" if ratio is None else ratio_text(ratio)

@@ -1,0 +1,24 @@
+"""What the wire says of answers, beside what a client holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench_runner.run.services.monitor import is_fetched_anew
+
+
+@pytest.mark.parametrize(
+    ("figures", "held_bytes", "anew"),
+    [
+        ({"wire_bytes": 160}, 30, True),
+        ({"wire_bytes": 3}, 30, False),
+        ({"wire_bytes": 30}, 30, False),
+        # Without a service the wire says nothing, even where closing gave back less than was taken meanwhile.
+        ({}, -1, False),
+        ({}, 30, False),
+    ],
+)
+def test_a_call_that_moves_more_than_its_client_holds_did_not_answer_from_that(
+    figures: dict[str, int], held_bytes: int, anew: bool
+) -> None:
+    assert is_fetched_anew(figures, held_bytes) == anew
