@@ -147,7 +147,7 @@ def _chart(
     spec = bars_spec(chart, labelled=labelled, points=points)
     axes = draw_chart(figure, spec, place.x0, place.y1, width, height)
     title = f"{column.title} ({chart['unit']}{', logarithmic' if chart['wide'] else ''})"
-    axes.set_title(title, fontsize=title_points(title), fontweight="bold", loc="left", pad=4)
+    axes.set_title(title, fontsize=title_points(title), fontweight="bold", loc="left", pad=4, y=1)
 
 
 def title_points(title: str) -> float:

@@ -35,7 +35,7 @@ def draw(figure: Figure, run: Run, table: Table) -> None:
             continue
         axes = draw_chart(figure, scatter_spec(scatter_of(view, column)), left, _TOP, _WIDTH, _HEIGHT)
         title = f"size against {column.title}, with the Pareto frontier"
-        axes.set_title(title, fontsize=8.5, fontweight="bold", loc="left")
+        axes.set_title(title, fontsize=8.5, fontweight="bold", loc="left", y=1)
         names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, column)]
         # With spaces at which no line is broken, so that a number stays with its name.
         told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))

@@ -106,7 +106,7 @@ def _draw(figure: Figure, chart: Chart, left: float, top: float, width: float, h
     title = f"{chart.figure_title}{over} ({chart.unit.name})"
     # As far to the left of a large chart as of a small one.
     begins = -0.1 * WIDTH / width
-    axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=begins)
+    axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=begins, y=1)
 
 
 def _label(label: str) -> str:

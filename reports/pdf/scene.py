@@ -80,6 +80,7 @@ def _converter() -> Any:
 
 
 def _draw(axes: Axes, mark: Scene, left: float, top: float) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
     kind, items, clipped = mark["marktype"], mark["items"], mark["clip"]
@@ -87,8 +88,10 @@ def _draw(axes: Axes, mark: Scene, left: float, top: float) -> None:
         across = [left + item["x"] for item in items]
         down = [top + item["y"] for item in items]
         if kind == "line":
-            step = "steps-post" if items[0].get("interpolate") == "step-after" else "default"
-            axes.plot(across, down, drawstyle=step, clip_on=clipped, **_stroke(items[0]))
+            stepped = items[0].get("interpolate") == "step-after"
+            line = Line2D(across, down, clip_on=clipped, **_stroke(items[0]))
+            line.set_drawstyle("steps-post" if stepped else "default")
+            axes.add_artist(line)
         else:
             ends = [top + item["y2"] for item in items]
             axes.fill_between(across, down, ends, clip_on=clipped, linewidth=0, **_filled(items[0]))
@@ -100,14 +103,13 @@ def _draw(axes: Axes, mark: Scene, left: float, top: float) -> None:
                 _draw(axes, part, x, y)
         elif kind == "rule":
             ends = [left + item.get("x2", item.get("x", 0)), top + item.get("y2", item.get("y", 0))]
-            axes.plot((x, ends[0]), (y, ends[1]), clip_on=clipped, **_stroke(item))
+            axes.add_artist(Line2D((x, ends[0]), (y, ends[1]), clip_on=clipped, **_stroke(item)))
         elif kind == "rect":
             size = item["width"], item["height"]
-            axes.add_patch(Rectangle((x, y), *size, clip_on=clipped, linewidth=0, **_filled(item)))
+            axes.add_artist(Rectangle((x, y), *size, clip_on=clipped, linewidth=0, **_filled(item)))
         elif kind == "symbol":
-            filled = _filled(item) if item.get("fill", "transparent") != "transparent" else _stroke(item)
-            marker = _MARKERS[item.get("shape", "circle")]
-            axes.plot(x, y, marker, markersize=item["size"] ** 0.5, markeredgewidth=0, clip_on=clipped, **filled)
+            look = {**_filled(item), "marker": _MARKERS[item.get("shape", "circle")], "markeredgewidth": 0}
+            axes.add_artist(Line2D((x,), (y,), markersize=item["size"] ** 0.5, clip_on=clipped, **look))
         elif kind == "text":
             _write(axes, item, x, y)
 
