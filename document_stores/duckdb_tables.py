@@ -79,7 +79,7 @@ class KeyedTable(DuckStore):
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
         """One INSERT of all documents as they stream in, then a checkpoint, which closing the file does."""
-        source = session.Source(session.lines_of(batches))
+        source = session.BatchStream(session.lines_of(batches))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, location, self.threads)
         try:
@@ -118,7 +118,7 @@ class KeyedHandle(DuckDocuments):
 
     def upsert(self, batch: Batch) -> None:
         """INSERT OR REPLACE; of two documents of one key in a batch the last one stays."""
-        source = session.Source(session.lines_of([batch]))
+        source = session.BatchStream(session.lines_of([batch]))
         if source.first is None:
             return
         self.forget()

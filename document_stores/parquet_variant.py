@@ -65,7 +65,7 @@ class ParquetVariant(DocumentStoreAdapter):
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
         """One COPY of all documents as they stream in."""
-        source = session.Source(_checked(session.lines_of(batches)))
+        source = session.BatchStream(_checked(session.lines_of(batches)))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, None, self.threads)
         try:

@@ -23,8 +23,8 @@ from bench_runner.operations.operation import (
     READ_ALL,
     Calls,
     Operation,
+    OperationContext,
     OtherAnswer,
-    Stage,
     Writes,
 )
 from bench_runner.operations.row_groups.aggregate import Aggregate
@@ -47,8 +47,8 @@ __all__ = [
     "Calls",
     "Epoch",
     "Operation",
+    "OperationContext",
     "OtherAnswer",
-    "Stage",
     "Writes",
     "operation_of",
 ]

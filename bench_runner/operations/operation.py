@@ -36,7 +36,7 @@ READ_ALL = "read-all"
 
 
 @dataclass(frozen=True)
-class Stage:
+class OperationContext:
     """What an operation may use in its worker: the adapter, the target, and the cached data set with its digest."""
 
     adapter: TabularFormat | ImageStorage
@@ -171,7 +171,7 @@ class Operation(ABC):
         """What stands for the engine's own call where it has none, '' where it has, or none is needed."""
         return ""
 
-    def fallback_in(self, stage: Stage) -> str:
+    def fallback_in(self, stage: OperationContext) -> str:
         """The same, where that depends on the data as well."""
         return self.fallback(stage.adapter)
 
@@ -182,11 +182,11 @@ class Operation(ABC):
         """How a sample of it is taken."""
         return "once"
 
-    def take_input(self, stage: Stage, rows: int) -> Any:
+    def take_input(self, stage: OperationContext, rows: int) -> Any:
         """Before the clock: what the user holds, in private memory; nothing but the stored copy by default."""
         return None
 
-    def held(self, stage: Stage) -> Any:
+    def held(self, stage: OperationContext) -> Any:
         """Before the clock: what a sample needs of input."""
         return self.take_input(stage, stage.rows)
 
@@ -198,19 +198,19 @@ class Operation(ABC):
         """Before the clock: make the place where it works."""
         return
 
-    def begin(self, stage: Stage, location: Path) -> None:
+    def begin(self, stage: OperationContext, location: Path) -> None:
         """Before the clock: start a server that users have running before they store documents, or read them."""
         stage.adapter.begin(self.works_at(location))
 
-    def end(self, stage: Stage, location: Path) -> None:
+    def end(self, stage: OperationContext, location: Path) -> None:
         """After the clock: stop the server; its files are whole then."""
         stage.adapter.end(self.works_at(location))
 
     @abstractmethod
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
         """Inside the clock. Returns what is to be verified, or where it has stored something."""
 
-    def answer(self, stage: Stage, result: Any, location: Path) -> Any:
+    def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
         """After the clock: what is to be compared with the right answer, where `run` gives less than that to be held;
         None where nothing is.
 
@@ -220,15 +220,15 @@ class Operation(ABC):
 
     # --- the right answer
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """The names and order of the columns of the right answer to an input: all, as they are stored, by default."""
         return list(stage.schema.names)
 
-    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+    def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
         """After the clock: some columns of the right answer, computed in memory, or of what it is rows of."""
         return stage.table(stage.rows, columns)
 
-    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray | None:
+    def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray | None:
         """The numbers of the rows of `expected` that are the right answer, in their order; None for all of them."""
         return None
 
@@ -286,10 +286,10 @@ class Calls(Operation):
         """Its clock holds opening."""
         return "asv clocks opening too" if self.keeps_open else None
 
-    def begin(self, stage: Stage, location: Path) -> None:
+    def begin(self, stage: OperationContext, location: Path) -> None:
         """Nothing: opening does it, which is before the clock."""
 
-    def end(self, stage: Stage, location: Path) -> None:
+    def end(self, stage: OperationContext, location: Path) -> None:
         """Nothing: closing does it."""
 
     def handles(self, adapter: Any) -> int:
@@ -298,40 +298,40 @@ class Calls(Operation):
         return int(self.keeps_open and not self.fallback(adapter))
 
     @abstractmethod
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
         """What each repetition asks for, among the first `rows` rows."""
 
-    def take_input(self, stage: Stage, rows: int) -> Any:
+    def take_input(self, stage: OperationContext, rows: int) -> Any:
         """What the first repetition asks for."""
         return self.inputs(stage, rows, 1)[0]
 
-    def held(self, stage: Stage) -> list[Any]:
+    def held(self, stage: OperationContext) -> list[Any]:
         """What each call of a sample asks for."""
         return self.inputs(stage, stage.rows, self.most_calls)
 
     @abstractmethod
-    def open(self, stage: Stage, location: Path) -> Handle | None:
+    def open(self, stage: OperationContext, location: Path) -> Handle | None:
         """The stored copy open for reading in part; None where everything is read."""
 
-    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
         """What an open copy needs before it is asked for these, and a user has done long before; in no clock."""
         return
 
-    def confirm(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+    def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
         """After `make_ready`, and in no clock: raise RefusedData where these would be answered otherwise than the
         operation's name says. Not of the few rows that it is primed on."""
         return
 
-    def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
+    def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
         """Before a cold call: a copy without what its library holds in memory since `make_ready` has read stored
         values; the same one where it has read none."""
         return handle
 
     @abstractmethod
-    def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
+    def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
         """One repetition on what is open, inside the clock."""
 
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
         """Open, call once, close."""
         handle = self.open(stage, location)
         result = self.call(stage, handle, held, location, laps)

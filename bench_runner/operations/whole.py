@@ -13,7 +13,7 @@ from bench_runner.clock import Laps
 from bench_runner.conditions import Conditions
 from bench_runner.operations import targets
 from bench_runner.operations.documents.source import documents
-from bench_runner.operations.operation import Operation, Stage, Writes
+from bench_runner.operations.operation import Operation, OperationContext, Writes
 from bench_runner.operations.targets import Documents, Text
 from bench_runner.refusals import REFUSING, refusal
 from bench_runner.variants import is_raw_io
@@ -42,7 +42,7 @@ class Save(_Whole, Writes):
     meaning: ClassVar[str] = "store all of the data in a fresh place"
     use: ClassVar[str] = "save [all]"
 
-    def take_input(self, stage: Stage, rows: int) -> Any:
+    def take_input(self, stage: OperationContext, rows: int) -> Any:
         """Return the target, made from the cached table. Raises RefusedData for values that pandas cannot hold."""
         table = stage.table(rows)
         if stage.target.kind != "pandas":
@@ -52,7 +52,7 @@ class Save(_Whole, Writes):
         except REFUSING as error:
             raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
 
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Path:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
         """Convert to what the engine takes, and store it. Returns where.
 
         Raises RefusedData where the library reports that it does not take this data: only here is such an error a
@@ -70,12 +70,12 @@ class Save(_Whole, Writes):
         laps.lap("engine_ns")
         return location
 
-    def answer(self, stage: Stage, result: Path, location: Path) -> None:
+    def answer(self, stage: OperationContext, result: Path, location: Path) -> None:
         """Nothing: the read of its chain verifies it."""
         return None
 
 
-def _ingest(stage: Stage, held: Sequence[bytes], location: Path, laps: Laps) -> None:
+def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps: Laps) -> None:
     """Store documents. The clock ends when the merges that are due are done; `accepted_ns` is when all were taken."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
@@ -93,18 +93,20 @@ class Read(_Whole):
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
     use: ClassVar[str] = "read [all [rows]]"
 
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
         """Read, convert to the target, touch one byte in each page of the result."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             return _all_documents(stage, location, laps)
         return stage.answer(lambda: stage.adapter.read(location), laps)
 
-    def difference(self, stage: Stage, held: None, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+    def difference(
+        self, stage: OperationContext, held: None, result: Documents, losses: Sequence[DocumentLoss]
+    ) -> str | None:
         """How documents that came back differ from those that were stored, but for these losses."""
         return first_difference(documents(stage, stage.rows), result.rows, losses, key_of(stage.schema))
 
 
-def _all_documents(stage: Stage, location: Path, laps: Laps) -> Documents | Text:
+def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Documents | Text:
     """Open the store, take all of its documents, close it; of raw I/O the text alone."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     if is_raw_io(store.format):
@@ -151,6 +153,6 @@ class Changes(Writes):
         elif before is not None:
             shutil.copyfile(before, place)
 
-    def answer(self, stage: Stage, result: Path, location: Path) -> Any:
+    def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
         """All that lies there now."""
         return Read().run(stage, None, result, Laps())

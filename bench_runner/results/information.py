@@ -19,19 +19,19 @@ RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached"
 """Kinds of lines of a roofline: the first two from the device, the others from the page cache."""
 
 
-class Facts(msgspec.Struct, kw_only=True, omit_defaults=True):
+class StoredInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the parts have in common: a field that has its default is not written, and one that this version does not
     know is passed over."""
 
 
-class RunWarning(Facts):
+class RunWarning(StoredInfo):
     """Something that the reader of a run must know, and what to do about it."""
 
     text: str = ""
     remedy: str = ""
 
 
-class MachineInfo(Facts):
+class MachineInfo(StoredInfo):
     """What was measured on. Sizes in bytes, times in ns; what could not be found out is None."""
 
     name: str = ""
@@ -64,7 +64,7 @@ class MachineInfo(Facts):
         return self.virtualisation not in (None, "none")
 
 
-class FolderInfo(Facts):
+class FolderInfo(StoredInfo):
     """What lies under a working folder. Sizes in bytes."""
 
     path: str = ""
@@ -83,7 +83,7 @@ class FolderInfo(Facts):
     journal: bool | None = None
 
 
-class DataSetInfo(Facts):
+class DataSetInfo(StoredInfo):
     """One data set. `input_rows` is how many rows the whole has of which it is a sample."""
 
     digest: str = ""
@@ -106,7 +106,7 @@ class DataSetInfo(Facts):
         return self.input_rows if self.input_rows is not None and self.input_rows > self.rows > 0 else None
 
 
-class MaturityInfo(Facts):
+class MaturityInfo(StoredInfo):
     """How far a variant can be relied on beyond what is measured, as its adapter says: the words are those of
     adapters.contract."""
 
@@ -116,7 +116,7 @@ class MaturityInfo(Facts):
     """Whether the code that saves and reads is this project's own."""
 
 
-class VariantInfo(Facts):
+class VariantInfo(StoredInfo):
     """One variant: what its adapter says of itself, and what loading its libraries cost."""
 
     title: str = ""
@@ -136,7 +136,7 @@ class VariantInfo(Facts):
     import_rss_bytes: int | None = None
 
 
-class OperationInfo(Facts):
+class OperationInfo(StoredInfo):
     """One operation, as reports need to know it."""
 
     title: str = ""
@@ -146,7 +146,7 @@ class OperationInfo(Facts):
     meaning: str = ""
 
 
-class KnownAnswer(Facts):
+class KnownAnswer(StoredInfo):
     """One known allocation, and what the two probes said of it, in bytes."""
 
     how: str = ""
@@ -155,14 +155,14 @@ class KnownAnswer(Facts):
     peak_rss_bytes: int = 0
 
 
-class ProbeInfo(Facts):
+class ProbeInfo(StoredInfo):
     """How wrong the memory probe was on this machine."""
 
     error_bytes: int | None = None
     known_answers: tuple[KnownAnswer, ...] = ()
 
 
-class SettlingInfo(Facts):
+class SettlingInfo(StoredInfo):
     """How the machine was brought to rest."""
 
     touches: bool = True
@@ -172,7 +172,7 @@ class SettlingInfo(Facts):
     """Of memory at most that was made ready before a sample; 0 in runs of before this was kept."""
 
 
-class FactInfo(Facts):
+class FactInfo(StoredInfo):
     """Since when something is known that does not change from one run to the next on the same machine."""
 
     measured: str = ""
@@ -185,7 +185,7 @@ class FactInfo(Facts):
     """How much of it this run has measured."""
 
 
-class CalibrationInfo(Facts):
+class CalibrationInfo(StoredInfo):
     """What a network that holds back has let through of so many bits a second, before the first round."""
 
     network: str = ""
@@ -193,7 +193,7 @@ class CalibrationInfo(Facts):
     found_bits_per_s: int = 0
 
 
-class RooflineLine(Facts):
+class RooflineLine(StoredInfo):
     """So many reads of one size, `depth` of them under way at once, and what they took."""
 
     kind: str = ""
@@ -215,7 +215,7 @@ class RooflineLine(Facts):
         return self.per_second * self.size_bytes
 
 
-class RooflineInfo(Facts):
+class RooflineInfo(StoredInfo):
     """What the device under a working folder gives of raw I/O's copy of a data set."""
 
     dataset: str = ""
@@ -238,7 +238,7 @@ def _unfinished() -> bool:
     return False
 
 
-class RunInfo(Facts):
+class RunInfo(StoredInfo):
     """Everything that one command said of itself."""
 
     id: str = ""

@@ -11,7 +11,7 @@ from typing import Any, cast
 from adapters.contract import Adapter
 from adapters.document_store import DocumentStoreAdapter
 from adapters.errors import RefusedData
-from bench_runner.operations import Stage
+from bench_runner.operations import OperationContext
 from bench_runner.operations.documents.operation import DocumentOperation
 from bench_runner.operations.targets import Documents, Text
 from bench_runner.operations.whole import Read
@@ -19,7 +19,7 @@ from bench_runner.worker.verify import Mismatch
 from data_generator.documents import json_lines
 
 
-def compare(stage: Stage, operation: DocumentOperation | Read, held: Any, result: object) -> tuple[str, ...]:
+def compare(stage: OperationContext, operation: DocumentOperation | Read, held: Any, result: object) -> tuple[str, ...]:
     """The losses that explain what differs; none where nothing does. Raises Mismatch for anything else."""
     if isinstance(result, Text):
         if result.text != json_lines(stage.table(stage.rows)):

@@ -20,7 +20,7 @@ from bench_runner.errors import in_one_line
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
-from data_generator.generated.kinds import KINDS, Kind
+from data_generator.generated.kinds import KINDS, ColumnKind
 
 EXACT, LOSSY, REFUSED, ERROR = "exact", "lossy", "refused", "error"
 
@@ -28,7 +28,7 @@ _ARROW = Target(kind="arrow")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class KindOutcome:
     """What becomes of one kind of column; bench_runner.results.records.Fidelity says what each field means."""
 
     kind: str
@@ -50,8 +50,8 @@ class Trip:
 
 
 def probe(
-    adapter: TabularFormat, target: Target, folder: Path, kinds: Iterable[Kind] = tuple(KINDS.values())
-) -> Iterator[Verdict]:
+    adapter: TabularFormat, target: Target, folder: Path, kinds: Iterable[ColumnKind] = tuple(KINDS.values())
+) -> Iterator[KindOutcome]:
     """Round trips of these kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
     strings applied.
 
@@ -66,11 +66,13 @@ def probe(
         yield from verdicts(kind, adapter, target, trips)
 
 
-def verdicts(kind: Kind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]) -> Iterator[Verdict]:
+def verdicts(
+    kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
+) -> Iterator[KindOutcome]:
     """What became of a kind, by its trips without and with nulls."""
     for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
         how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
-        yield Verdict(
+        yield KindOutcome(
             kind=kind.name,
             nulls=nulls,
             outcome=trip.outcome,
@@ -91,7 +93,7 @@ def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
 
 
 def _with_missed_losses(
-    kind: Kind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
+    kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Mapping[bool, Trip]:
     """The trips; a loss that is declared for this kind, and was seen on none, makes the first one an error."""
     seen = {loss.what for trip in trips.values() for loss in trip.losses}

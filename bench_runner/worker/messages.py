@@ -13,7 +13,7 @@ import msgspec
 from adapters.services import Served
 from bench_runner.errors import Failure
 from bench_runner.operations.targets import Target
-from bench_runner.worker.fidelity import Verdict
+from bench_runner.worker.fidelity import KindOutcome
 from bench_runner.worker.settle import Control, Readiness, Rest
 
 
@@ -159,7 +159,7 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class FidelityFound(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="answer", tag="fidelity"):
     """What becomes of one kind of column."""
 
-    verdict: Verdict
+    verdict: KindOutcome
 
 
 class Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="answer", tag="failed"):

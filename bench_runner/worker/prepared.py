@@ -10,7 +10,7 @@ from typing import Any
 from bench_runner import registries
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
-from bench_runner.operations import Operation, Stage, operation_of, targets
+from bench_runner.operations import Operation, OperationContext, operation_of, targets
 from bench_runner.worker.clean_slate import clean_slate, containers_made, may_collect
 from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask
 from bench_runner.worker.settle import Rest, Settler
@@ -21,7 +21,7 @@ class Prepared:
     """An operation that has only to be run: primed, its input in private memory, the machine at rest, no memory in any
     pool (rules 1, 2 and 3)."""
 
-    stage: Stage
+    stage: OperationContext
     operation: Operation
     held: Any
     location: Path
@@ -41,7 +41,7 @@ def prepare(task: MeasureTask) -> Prepared:
     if task.served is not None:
         adapter.reach(task.location, task.served)
     targets.apply_strings(task.target)
-    stage = Stage(adapter, task.target, task.dataset, task.dataset_digest, task.rows, task.dataset_name)
+    stage = OperationContext(adapter, task.target, task.dataset, task.dataset_digest, task.rows, task.dataset_name)
     before = containers_made()
     first_call = _prime(stage, operation, task.primer)
     made = containers_made() - before
@@ -60,7 +60,7 @@ def prepare(task: MeasureTask) -> Prepared:
     return Prepared(stage, operation, held, task.location, rest, first_call, thorough, copy)
 
 
-def _prime(stage: Stage, operation: Operation, primer: Path) -> dict[str, int]:
+def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:
     """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
     held = operation.take_input(stage, stage.primer_rows)
     operation.prepare(primer)
@@ -94,7 +94,7 @@ def copy_at(location: Path) -> tuple[Any, ...]:
     return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
 
 
-def stored_bytes(stage: Stage, location: Path) -> int:
+def stored_bytes(stage: OperationContext, location: Path) -> int:
     """The size of a stored copy; where a server keeps documents, without its own files."""
     return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
 

@@ -18,7 +18,7 @@ from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.prepared import Prepared, prepare
 from bench_runner.worker.sampling import calls, epochs, once, write
 from bench_runner.worker.sampling.sampled import Sampled
-from bench_runner.worker.verification import Part, verified
+from bench_runner.worker.verification import Pair, verified
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sampler:
     call: Callable[[Prepared, Laps], Any]
     """What lies inside another clock than ours: (prepared, laps). Gives what is verified."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
-    parts: Callable[[Prepared, Any, Any], Sequence[Part]]
+    parts: Callable[[Prepared, Any, Any], Sequence[Pair]]
     """Answers as they are compared: (prepared, what was asked for, what was given)."""
 
 

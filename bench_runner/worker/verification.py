@@ -13,7 +13,7 @@ import numpy as np
 from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
 from bench_runner import data_kinds
 from bench_runner.machine import linux
-from bench_runner.operations import Operation, Stage, targets
+from bench_runner.operations import Operation, OperationContext, targets
 from bench_runner.worker import document_verify, image_verify, verify
 from bench_runner.worker.names import columns_differ
 from bench_runner.worker.prepared import Prepared, copy_at
@@ -24,7 +24,7 @@ COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Part:
+class Pair:
     """One answer, and what is right of it."""
 
     asked: Any
@@ -57,7 +57,7 @@ def read_back(adapter: Adapter, location: Path) -> Stored:
     return stored
 
 
-def verified(prepared: Prepared, parts: Sequence[Part], *, last_reader: bool) -> Verified:
+def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) -> Verified:
     """Rules 7 and 11: private memory, the right answer, and once more after the last reader has removed the files.
 
     Raises Mismatch.
@@ -90,7 +90,7 @@ def _refuse_mapped(result: Any) -> None:
             )
 
 
-def _compare_tables(stage: Stage, operation: Operation, answer: Part) -> tuple[str, ...]:
+def _compare_tables(stage: OperationContext, operation: Operation, answer: Pair) -> tuple[str, ...]:
     """Column group by column group, so that the reference is never whole in memory beside the result."""
     names, given = list(answer.columns), answer.given
     found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
@@ -108,7 +108,7 @@ def _compare_tables(stage: Stage, operation: Operation, answer: Part) -> tuple[s
     return tuple(losses)
 
 
-def _compare_images(stage: Stage, operation: Operation, answer: Part) -> tuple[str, ...]:
+def _compare_images(stage: OperationContext, operation: Operation, answer: Pair) -> tuple[str, ...]:
     adapter = cast(ImageStorage, stage.adapter)
     owned = adapter.values.get("arrays", "owned") == "owned"
     least = adapter.least_psnr_db
@@ -126,10 +126,10 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
         yield names[start : start + size]
 
 
-Comparison = Callable[[Stage, Any, Part], tuple[str, ...]]
+CompareAnswers = Callable[[OperationContext, Any, Pair], tuple[str, ...]]
 """The losses in an answer: (stage, operation, answer). Raises Mismatch where it differs otherwise."""
 
-COMPARISONS: dict[str, Comparison] = {
+COMPARISONS: dict[str, CompareAnswers] = {
     data_kinds.TABLES.name: _compare_tables,
     data_kinds.IMAGES.name: _compare_images,
     data_kinds.DOCUMENTS.name: lambda stage, operation, answer: document_verify.compare(

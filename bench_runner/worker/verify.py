@@ -33,7 +33,7 @@ EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ColumnComparison:
     """outcome: 'exact' | 'declared loss' | 'different'; the losses that were seen; the problems, one a column."""
 
     outcome: str
@@ -43,7 +43,7 @@ class Comparison:
 
 def compare(
     expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = (), rows: np.ndarray | None = None
-) -> Comparison:
+) -> ColumnComparison:
     """Compare a DataFrame or Table with what was stored, or with those of its rows that have these numbers.
 
     A column that is not exact may have suffered `losses`: then it must be what their relations make of the expected
@@ -52,7 +52,7 @@ def compare(
     chosen = None if rows is None else pa.array(rows, pa.int64())
     problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
     if problems:
-        return Comparison(DIFFERENT, problems=problems)
+        return ColumnComparison(DIFFERENT, problems=problems)
     seen: dict[str, None] = {}
     wrong: list[str] = []
     for name in expected.column_names:
@@ -69,8 +69,8 @@ def compare(
         else:
             wrong.append(f"{quoted(name)} {lossy_problem or problem}")
     if wrong:
-        return Comparison(DIFFERENT, tuple(seen), tuple(wrong))
-    return Comparison(DECLARED if seen else EXACT, tuple(seen))
+        return ColumnComparison(DIFFERENT, tuple(seen), tuple(wrong))
+    return ColumnComparison(DECLARED if seen else EXACT, tuple(seen))
 
 
 def _shape_problems(expected: pa.Table, got: Any, target: Target, wanted_rows: int) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ ROWS = 20
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """One kind of column: its Arrow type and a few values that are repeated over the rows of its table.
 
     Categories of a dictionary stand in the order of `categories`; without it, in the order of their first rows.
@@ -55,11 +55,11 @@ class Kind:
         return pa.DictionaryArray.from_arrays(indices, dictionary, ordered=self.type.ordered)
 
 
-def _integers(arrow_type: pa.DataType) -> Kind:
+def _integers(arrow_type: pa.DataType) -> ColumnKind:
     bits, signed = arrow_type.bit_width, pa.types.is_signed_integer(arrow_type)
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
     title = f"{'signed' if signed else 'unsigned'} integer of {bits} bits, with its smallest and largest"
-    return Kind(str(arrow_type), title, arrow_type, [low, 1, 2, high, 100])
+    return ColumnKind(str(arrow_type), title, arrow_type, [low, 1, 2, high, 100])
 
 
 _MOMENTS = [
@@ -73,42 +73,48 @@ _MOMENTS = [
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def _timestamps(unit: str, zone: str | None) -> Kind:
+def _timestamps(unit: str, zone: str | None) -> ColumnKind:
     """The moments, in UTC, each with a fraction that uses the last place of its unit."""
     since_epoch = [int((moment - dt.datetime(1970, 1, 1)).total_seconds()) for moment in _MOMENTS]
     fraction = 123_456_789 * _UNITS[unit] // 10**9
     name = f"timestamp-{unit}" + ("-zone" if zone else "")
     title = f"point in time in {unit}" + (f" with the zone {zone}" if zone else " without zone")
-    return Kind(name, title, pa.timestamp(unit, zone), [second * _UNITS[unit] + fraction for second in since_epoch])
+    return ColumnKind(
+        name, title, pa.timestamp(unit, zone), [second * _UNITS[unit] + fraction for second in since_epoch]
+    )
 
 
-def _text(name: str, title: str, *values: str) -> Kind:
-    return Kind(name, title, pa.string(), values)
+def _text(name: str, title: str, *values: str) -> ColumnKind:
+    return ColumnKind(name, title, pa.string(), values)
 
 
-def _vectors(name: str, title: str, size: int) -> Kind:
+def _vectors(name: str, title: str, size: int) -> ColumnKind:
     values = [[(-1) ** row * (row + 1) / (place + 3) for place in range(size)] for row in range(3)]
-    return Kind(name, title, pa.list_(pa.float32(), size), values)
+    return ColumnKind(name, title, pa.list_(pa.float32(), size), values)
 
 
-def _without_values(name: str, arrow_type: pa.DataType) -> Kind:
-    return Kind(f"{name}-null", f"{name} of which every value is missing", arrow_type, [None])
+def _without_values(name: str, arrow_type: pa.DataType) -> ColumnKind:
+    return ColumnKind(f"{name}-null", f"{name} of which every value is missing", arrow_type, [None])
 
 
 _ALL = [
     *map(_integers, (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
     *map(_integers, (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())),
-    Kind("int64-exact", "integers that float64 cannot hold (2^53 + 1)", pa.int64(), [2**53 + 1, 1, -(2**53) - 1]),
-    Kind("float16", "float of 16 bits", pa.float16(), [0.1, -2.5, 65_504.0, 6e-8, 100.25]),
-    Kind("float32", "float of 32 bits", pa.float32(), [0.1, -2.5, 3.4028234663852886e38, 1e-10, 100.0]),
-    Kind("float64", "float of 64 bits, all digits used", pa.float64(), [0.1, 1 / 3, -2.5, 1.2345678901234567, 99.5]),
-    Kind("float64-range", "floats near both ends of the range", pa.float64(), [1.7e308, -1e300, 1e-300, 1.5, 2e22]),
-    Kind("float64-whole", "floats without fractions", pa.float64(), [17.0, 1.0, -2.0, 100.0]),
-    Kind("float64-nan", "floats, some not a number", pa.float64(), [float("nan"), 0.5, 1.5]),
-    Kind("float64-infinite", "floats, some infinite", pa.float64(), [float("inf"), 0.5, float("-inf")]),
-    Kind("float64-zero", "floats with zeros of both signs", pa.float64(), [-0.0, 0.5, 0.0]),
-    Kind("float64-subnormal", "floats with subnormals", pa.float64(), [5e-324, 0.5, -1e-310]),
-    Kind("bool", "booleans", pa.bool_(), [True, False, False]),
+    ColumnKind("int64-exact", "integers that float64 cannot hold (2^53 + 1)", pa.int64(), [2**53 + 1, 1, -(2**53) - 1]),
+    ColumnKind("float16", "float of 16 bits", pa.float16(), [0.1, -2.5, 65_504.0, 6e-8, 100.25]),
+    ColumnKind("float32", "float of 32 bits", pa.float32(), [0.1, -2.5, 3.4028234663852886e38, 1e-10, 100.0]),
+    ColumnKind(
+        "float64", "float of 64 bits, all digits used", pa.float64(), [0.1, 1 / 3, -2.5, 1.2345678901234567, 99.5]
+    ),
+    ColumnKind(
+        "float64-range", "floats near both ends of the range", pa.float64(), [1.7e308, -1e300, 1e-300, 1.5, 2e22]
+    ),
+    ColumnKind("float64-whole", "floats without fractions", pa.float64(), [17.0, 1.0, -2.0, 100.0]),
+    ColumnKind("float64-nan", "floats, some not a number", pa.float64(), [float("nan"), 0.5, 1.5]),
+    ColumnKind("float64-infinite", "floats, some infinite", pa.float64(), [float("inf"), 0.5, float("-inf")]),
+    ColumnKind("float64-zero", "floats with zeros of both signs", pa.float64(), [-0.0, 0.5, 0.0]),
+    ColumnKind("float64-subnormal", "floats with subnormals", pa.float64(), [5e-324, 0.5, -1e-310]),
+    ColumnKind("bool", "booleans", pa.bool_(), [True, False, False]),
     _text("string", "plain text", "apple", "pear tree", "fig", "x"),
     _text("string-empty", "text, some of it empty", "", "apple", "pear"),
     _text("string-missing", "text that reads like a missing value", "NA", "null", "None", "nan", "apple"),
@@ -128,43 +134,49 @@ _ALL = [
         "apple",
     ),
     _text("string-return", "text with carriage returns", "two\r\nlines", "one\rtwo", "apple"),
-    Kind("binary", "bytes", pa.binary(), [b"abc", b"\x00\xff\xfe", b"x", b"a,b"]),
-    Kind("date", "days", pa.date32(), [dt.date(2024, 2, 29), dt.date(1969, 12, 31), dt.date(2000, 1, 1)]),
-    Kind("date-early", "days before 1677", pa.date32(), [dt.date(1492, 10, 12), dt.date(1, 1, 1), dt.date(2000, 1, 1)]),
-    Kind(
+    ColumnKind("binary", "bytes", pa.binary(), [b"abc", b"\x00\xff\xfe", b"x", b"a,b"]),
+    ColumnKind("date", "days", pa.date32(), [dt.date(2024, 2, 29), dt.date(1969, 12, 31), dt.date(2000, 1, 1)]),
+    ColumnKind(
+        "date-early", "days before 1677", pa.date32(), [dt.date(1492, 10, 12), dt.date(1, 1, 1), dt.date(2000, 1, 1)]
+    ),
+    ColumnKind(
         "time", "times of day in us", pa.time64("us"), [dt.time(12, 34, 56, 123456), dt.time(0, 0), dt.time(23, 59, 59)]
     ),
     *(_timestamps(unit, None) for unit in _UNITS),
     *(_timestamps(unit, "Europe/Prague") for unit in _UNITS),
-    Kind("duration", "spans of time in us", pa.duration("us"), [1, -1, 86_400_000_000, 123_456_789]),
-    Kind(
+    ColumnKind("duration", "spans of time in us", pa.duration("us"), [1, -1, 86_400_000_000, 123_456_789]),
+    ColumnKind(
         "decimal",
         "decimals with two places",
         pa.decimal128(12, 2),
         [Decimal("0.10"), Decimal("-12345.67"), Decimal("7.00")],
     ),
-    Kind(
+    ColumnKind(
         "categorical", "text in a dictionary", pa.dictionary(pa.int32(), pa.string()), ["red", "green", "red", "blue"]
     ),
-    Kind(
+    ColumnKind(
         "categorical-ordered",
         "text in a dictionary with an order of its own, one of it in no row",
         pa.dictionary(pa.int32(), pa.string(), ordered=True),
         ["mid", "low", "mid", "high"],
         categories=["off", "low", "mid", "high"],
     ),
-    Kind("categorical-int64", "integers in a dictionary", pa.dictionary(pa.int32(), pa.int64()), [30, -1, 30, 2]),
-    Kind(
+    ColumnKind("categorical-int64", "integers in a dictionary", pa.dictionary(pa.int32(), pa.int64()), [30, -1, 30, 2]),
+    ColumnKind(
         "categorical-float64",
         "floats in a dictionary",
         pa.dictionary(pa.int32(), pa.float64()),
         [0.5, 1 / 3, 0.5, 1.2345678901234567],
     ),
-    Kind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
+    ColumnKind("list", "lists of integers", pa.list_(pa.int64()), [[1, 2], [], [3], [4, 5, 6]]),
     _vectors("vector", "vectors: lists of 4 floats each", 4),
     _vectors("vector-long", "vectors of more floats than numpy prints", 1_024),
-    Kind("struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]),
-    Kind("map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]),
+    ColumnKind(
+        "struct", "structs", pa.struct({"a": pa.int64(), "b": pa.string()}), [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+    ),
+    ColumnKind(
+        "map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]
+    ),
     # One for each manner in which pandas, or a reader that guesses, holds what has no value: as text, masked, as
     # floats, as points in time, as objects (dates stand for all of them), as codes.
     _without_values("string", pa.string()),
@@ -176,5 +188,5 @@ _ALL = [
     _without_values("categorical", pa.dictionary(pa.int32(), pa.string())),
 ]
 
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
+KINDS: Mapping[str, ColumnKind] = {kind.name: kind for kind in _ALL}
 """All kinds, by name, in the order in which they are shown."""

@@ -47,7 +47,7 @@ def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
         first += len(array)
 
 
-class Source:
+class BatchStream:
     """Documents as a stream of Arrow batches that one statement reads. What breaks it is raised again after it."""
 
     def __init__(self, arrays: Iterator[pa.Array]) -> None:
@@ -74,7 +74,7 @@ class Source:
 
 
 @contextmanager
-def refusals(duckdb: Any, source: Source | None = None) -> Iterator[None]:
+def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
     """What DuckDB says against documents as RefusedData, and what broke their stream as it was."""
     refused = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.ConstraintException)
     try:

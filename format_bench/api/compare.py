@@ -12,12 +12,12 @@ from pathlib import Path
 from bench_runner.results.records import Run, read_run
 from format_bench.errors import RequestError
 from reports.analysis import compare as comparing
-from reports.analysis.compare import LEAST_CHANGE, CompareError, Comparison
+from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
 
 
 def compare(
     before: Run | Path | str, after: Run | Path | str, *, least_change: float = LEAST_CHANGE, anyway: bool = False
-) -> Comparison:
+) -> RunComparison:
     """What changed from one run to another, each a result folder or what was read of it.
 
     Changes up to the share `least_change` (0.05 is 5 %) are neither told nor failed on. Runs of different machines or

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Measured:
+class RunOutcome:
     """What a run left: `run` as read back from its files in `folder`, and whether some cells `failed`.
 
     In a notebook it shows itself as the DataFrame of `frame()`.
@@ -85,7 +85,7 @@ def run(
     command: Sequence[str] = (),
     began_ns: int | None = None,
     **wanted: Unpack[RequestFields],
-) -> Measured:
+) -> RunOutcome:
     """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
 
     What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
@@ -153,7 +153,7 @@ def run(
     if report:
         watcher.stage("report")
         files_of(measured, folder, csv=False, pdf=True)
-    return Measured(measured, folder, failed)
+    return RunOutcome(measured, folder, failed)
 
 
 def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:

@@ -11,7 +11,7 @@ from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
 from format_bench.terminal import REGRESSION, console, errors_told
 
 if TYPE_CHECKING:
-    from reports.analysis.compare import Comparison
+    from reports.analysis.compare import RunComparison
 
 
 @click.command()
@@ -32,7 +32,7 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
         return told(compared(before, after, least_change=least_change, anyway=anyway), form)
 
 
-def told(found: Comparison, form: str | None) -> int:
+def told(found: RunComparison, form: str | None) -> int:
     """Print a comparison for people, or as 'markdown' or 'json'; the exit code is its verdict."""
     from reports.text import comparison
 

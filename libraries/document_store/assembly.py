@@ -16,7 +16,7 @@ from libraries.document_store import kernels, messagepack
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import ROOT, Leaf, Schema
 from libraries.document_store.shredding.columns import Column
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 _MISSING: Any = object()
 _Overflow = list[tuple[list[str | int], Any]]
@@ -128,7 +128,7 @@ class _Reader:
         self._mask = leaf.null_flag - 1
         self._values = column.values.tolist()
         self._next_value = 0
-        self._convert: Callable[[Any], Any] = {Kind.TEXT: bytes.decode}.get(leaf.kind, lambda value: value)
+        self._convert: Callable[[Any], Any] = {ValueKind.TEXT: bytes.decode}.get(leaf.kind, lambda value: value)
 
     def level(self) -> int:
         """Of the next token, without the flag of null."""
@@ -171,7 +171,7 @@ class _Assembler:
         for leaf in leaves:
             reader = _Reader(leaf, columns[leaf.number])
             self._readers.append(reader)
-            if leaf.kind is Kind.REST:
+            if leaf.kind is ValueKind.REST:
                 self._rest = reader
                 continue
             above = schema.leaf_nodes[leaf.number]
@@ -186,7 +186,7 @@ class _Assembler:
         self._markers = {
             schema.nodes[node].parent: reader
             for node, reader in self._reader_of.items()
-            if schema.nodes[node].kind is Kind.MARKER
+            if schema.nodes[node].kind is ValueKind.MARKER
         }
 
     def record(self) -> dict[str, Any]:
@@ -223,7 +223,7 @@ class _Assembler:
 
     def _branch(self, branch: int) -> Any:
         level, below = self._schema.levels[branch], self._below[branch]
-        if below[0].level() >= level and self._schema.nodes[branch].kind is not Kind.NULL:
+        if below[0].level() >= level and self._schema.nodes[branch].kind is not ValueKind.NULL:
             return self._value(branch)
         is_null = below[0].is_null()
         for reader in below:
@@ -234,9 +234,9 @@ class _Assembler:
 
     def _value(self, node: int) -> Any:
         kind = self._schema.nodes[node].kind
-        if kind is Kind.OBJECT:
+        if kind is ValueKind.OBJECT:
             return self._object(node)
-        if kind is Kind.ARRAY:
+        if kind is ValueKind.ARRAY:
             return self._array(node)
         return self._reader_of[node].value()
 

@@ -16,7 +16,7 @@ from libraries.document_queries.paths import ITEMS, Path
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST, MAX_DEPTH
 from libraries.document_store import kernels
 from libraries.document_store.errors import DocumentError
-from libraries.document_store.values import Kind, kind_of
+from libraries.document_store.values import ValueKind, kind_of
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(dict[str, Any])
@@ -65,7 +65,7 @@ def check(row: bytes, document: int | None = None) -> None:
 
 
 def check_rows(
-    rows: Sequence[bytes], key: str | None = None, kind: Kind | None = None, *, first: int | None = 0
+    rows: Sequence[bytes], key: str | None = None, kind: ValueKind | None = None, *, first: int | None = 0
 ) -> None:
     """Raises DocumentError for the first row that is no document of the model; with `key`, for one whose key of that
     name is not of that kind. The first row is called document number `first`."""

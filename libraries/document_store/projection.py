@@ -15,7 +15,7 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import Column
 
 
-class Part(Protocol):
+class ProjectedPart(Protocol):
     """What is needed of a snapshot's part."""
 
     @property
@@ -37,14 +37,14 @@ class Part(Protocol):
         """Those columns."""
 
 
-def documents_under(part: Part, paths: Sequence[Path]) -> list[dict[str, Any]]:
+def documents_under(part: ProjectedPart, paths: Sequence[Path]) -> list[dict[str, Any]]:
     """For each document of the part what these paths reach, as `cut` has it."""
     # One document at a time: thousands of them would keep the collector of garbage busy.
     rows = rows_under(part, paths) if part.columnar else part.rows()
     return [cut(decode(row), paths) for row in rows]
 
 
-def rows_under(part: Part, paths: Sequence[Path]) -> list[bytes]:
+def rows_under(part: ProjectedPart, paths: Sequence[Path]) -> list[bytes]:
     """For each document of a columnar part what these paths reach, and perhaps some of what lies around it, as
     MessagePack."""
     schema = part.schema

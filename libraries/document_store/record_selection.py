@@ -14,7 +14,7 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import ROOT, Leaf, Schema
 from libraries.document_store.shredding import native
 from libraries.document_store.shredding.columns import CodedColumn, Column, Texts, Values, values_of
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 
 def record_starts(column: Column) -> np.ndarray:
@@ -146,12 +146,12 @@ def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
     """Which leaf a component must read to know the tokens of one that came later, when it has only the first
     `leaves_present` leaves of the schema. None: it needs none, for only the count of records matters."""
     node = schema.leaf_nodes[leaf.number]
-    if schema.nodes[node].kind is Kind.REST:
+    if schema.nodes[node].kind is ValueKind.REST:
         return None
     while True:
         parent, name = schema.nodes[node].parent, schema.nodes[node].name
         # A leaf of the same position knows its nulls, one below the same parent all that lies above.
-        for above in (name, ...) if schema.nodes[node].kind is not Kind.MARKER else (...,):
+        for above in (name, ...) if schema.nodes[node].kind is not ValueKind.MARKER else (...,):
             beside = _shallowest(schema, parent, above, leaves_present)
             if beside is not None:
                 return beside
@@ -168,9 +168,9 @@ def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) 
         node = below = schema.leaf_nodes[leaf.number]
         while below != parent and below != ROOT:
             node, below = below, schema.nodes[below].parent
-        if below != parent or leaf.kind is Kind.REST or (parent == ROOT and name is ...):
+        if below != parent or leaf.kind is ValueKind.REST or (parent == ROOT and name is ...):
             continue
-        if name is not ... and (schema.nodes[node].name != name or schema.nodes[node].kind is Kind.MARKER):
+        if name is not ... and (schema.nodes[node].name != name or schema.nodes[node].kind is ValueKind.MARKER):
             continue
         if found is None or len(leaf.array_levels) < len(found.array_levels):
             found = leaf
@@ -213,5 +213,5 @@ def _shared(schema: Schema, leaf: Leaf, beside: Leaf) -> tuple[int, bool]:
     while ways[0][depth + 1 : depth + 2] == ways[1][depth + 1 : depth + 2]:
         depth += 1
     one, two = (schema.nodes[way[depth + 1]] for way in ways)
-    markers = Kind.MARKER in (one.kind, two.kind)
+    markers = ValueKind.MARKER in (one.kind, two.kind)
     return schema.levels[ways[0][depth]], one.name == two.name and not markers

@@ -16,15 +16,22 @@ import msgspec
 from libraries.document_queries.paths import ITEMS, Path
 from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 MOST_LEAVES = 4_000
 """Of one schema, unless it says otherwise; what comes later shares the leaf REST, and so do the rarest of what comes
 together (`shredding.frequent`), so that data used as field names cannot make columns without end."""
 ROOT = 0
 """The node of the document itself."""
-_NESTED = (Kind.ARRAY, Kind.OBJECT)
-_HAVE_VALUES = (Kind.BOOLEAN, Kind.INTEGER, Kind.DOUBLE, Kind.TEXT, Kind.BINARY, Kind.REST)
+_NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
+_HAVE_VALUES = (
+    ValueKind.BOOLEAN,
+    ValueKind.INTEGER,
+    ValueKind.DOUBLE,
+    ValueKind.TEXT,
+    ValueKind.BINARY,
+    ValueKind.REST,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Node:
 
     parent: int
     """Index in Schema.nodes; -1 of the document itself."""
-    kind: Kind
+    kind: ValueKind
     name: str | None = None
     """None for items, for markers and for the rest."""
 
@@ -45,7 +52,7 @@ class Leaf:
     number: int
     """The same in all later schemas of the store; 0 is the key."""
     path: Path
-    kind: Kind
+    kind: ValueKind
     max_level: int
     """The level at which a value is present; that of its parent for a marker."""
     array_levels: tuple[int, ...]
@@ -85,18 +92,18 @@ class Schema:
     limit: int = MOST_LEAVES
 
     @staticmethod
-    def new(key: str, kind: Kind, limit: int = MOST_LEAVES) -> Schema:
+    def new(key: str, kind: ValueKind, limit: int = MOST_LEAVES) -> Schema:
         """The schema of a store without documents, whose key is of that kind (INTEGER or TEXT)."""
-        if kind not in (Kind.INTEGER, Kind.TEXT):
+        if kind not in (ValueKind.INTEGER, ValueKind.TEXT):
             raise ValueError(f"the key {key!r} is of the kind {kind.name.lower()}: integer or text")
-        return Schema(key, (Node(-1, Kind.OBJECT), Node(ROOT, kind, key)), limit)
+        return Schema(key, (Node(-1, ValueKind.OBJECT), Node(ROOT, kind, key)), limit)
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
         """Of each node; a marker has that of its parent."""
         levels = [0]
         for node in self.nodes[1:]:
-            levels.append(levels[node.parent] + (node.kind is not Kind.MARKER))
+            levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
         return tuple(levels)
 
     @cached_property
@@ -105,7 +112,7 @@ class Schema:
         paths = [Path()]
         for node in self.nodes[1:]:
             above = paths[node.parent]
-            if node.kind in (Kind.MARKER, Kind.REST):
+            if node.kind in (ValueKind.MARKER, ValueKind.REST):
                 paths.append(above)
             else:
                 paths.append(above / (ITEMS if node.name is None else node.name))
@@ -122,7 +129,7 @@ class Schema:
         arrays: list[tuple[int, ...]] = []
         for index, node in enumerate(self.nodes):
             above = arrays[node.parent] if index else ()
-            arrays.append((*above, self.levels[index]) if node.kind is Kind.ARRAY else above)
+            arrays.append((*above, self.levels[index]) if node.kind is ValueKind.ARRAY else above)
         return tuple(
             Leaf(number, self.paths[index], self.nodes[index].kind, self.levels[index], arrays[index])
             for number, index in enumerate(self.leaf_nodes)
@@ -131,14 +138,14 @@ class Schema:
     @cached_property
     def rest(self) -> Leaf | None:
         """The leaf of all paths beyond the limit, where there are any."""
-        return next((leaf for leaf in self.leaves if leaf.kind is Kind.REST), None)
+        return next((leaf for leaf in self.leaves if leaf.kind is ValueKind.REST), None)
 
     @cached_property
     def slots(self) -> tuple[dict[str | None, list[int]], ...]:
         """For each node its positions: name (None for items) to the branches there. Markers and the rest have none."""
         slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
         for index, node in enumerate(self.nodes):
-            if index and node.kind not in (Kind.MARKER, Kind.REST):
+            if index and node.kind not in (ValueKind.MARKER, ValueKind.REST):
                 slots[node.parent].setdefault(node.name, []).append(index)
         return slots
 
@@ -148,7 +155,7 @@ class Schema:
         Where there is a rest, it and all leaves of the path's first field: they say where its values belong."""
         if self.rest is not None:
             return tuple(
-                leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is Kind.REST or not path
+                leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is ValueKind.REST or not path
             )
         return tuple(leaf for leaf in self.leaves if leaf.path[: len(path)] == path)
 
@@ -162,10 +169,10 @@ class Schema:
         """The schema of bytes that may be hostile. Raises CorruptError for what `to_bytes` never writes."""
         try:
             stored = msgspec.msgpack.decode(data, type=Stored)
-            nodes = [Node(parent, Kind(kind), name) for parent, kind, name in stored.nodes]
+            nodes = [Node(parent, ValueKind(kind), name) for parent, kind, name in stored.nodes]
         except (msgspec.DecodeError, ValueError) as error:
             raise CorruptError(f"a schema cannot be read: {error}") from error
-        schema = Schema(stored.key, (Node(-1, Kind.OBJECT), *nodes), stored.limit)
+        schema = Schema(stored.key, (Node(-1, ValueKind.OBJECT), *nodes), stored.limit)
         _checked(schema)
         return schema
 
@@ -173,27 +180,27 @@ class Schema:
 def _checked(schema: Schema) -> None:
     if len(schema.nodes) < 2 or schema.nodes[1].name != schema.key:
         raise CorruptError(f"a schema does not begin with its key {schema.key!r}")
-    if schema.nodes[1].kind not in (Kind.INTEGER, Kind.TEXT) or schema.nodes[1].parent != ROOT:
+    if schema.nodes[1].kind not in (ValueKind.INTEGER, ValueKind.TEXT) or schema.nodes[1].parent != ROOT:
         raise CorruptError(f"a schema's key {schema.key!r} is no integer or text of the document")
     if not 1 <= schema.limit <= 1 << 20:
         raise CorruptError(f"a schema has a limit of {schema.limit} leaves, 1 to {1 << 20} are allowed")
-    seen: set[tuple[int, Kind, str | None]] = set()
+    seen: set[tuple[int, ValueKind, str | None]] = set()
     levels = [0]
     for index, node in enumerate(schema.nodes[1:], start=1):
         if not 0 <= node.parent < index or schema.nodes[node.parent].kind not in _NESTED:
             raise CorruptError(f"a schema's node {index} lies below node {node.parent}, which holds nothing")
-        unnamed = node.kind in (Kind.MARKER, Kind.REST) or schema.nodes[node.parent].kind is Kind.ARRAY
-        if unnamed != (node.name is None) or (node.kind is Kind.REST and node.parent != ROOT):
+        unnamed = node.kind in (ValueKind.MARKER, ValueKind.REST) or schema.nodes[node.parent].kind is ValueKind.ARRAY
+        if unnamed != (node.name is None) or (node.kind is ValueKind.REST and node.parent != ROOT):
             raise CorruptError(f"a schema's node {index} has the name {node.name!r}, which its place does not allow")
         if (node.parent, node.kind, node.name) in seen:
             raise CorruptError(f"a schema's node {index} is there twice")
         if index > 1 and node.parent == ROOT and node.name == schema.key:
             raise CorruptError(f"a schema's key {schema.key!r} has two types")
         seen.add((node.parent, node.kind, node.name))
-        levels.append(levels[node.parent] + (node.kind is not Kind.MARKER))
+        levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
         if levels[-1] > MAX_DEPTH:
             raise CorruptError(f"a schema's node {index} lies {levels[-1]} steps deep, {MAX_DEPTH} are allowed")
-    leaves = sum(node.kind not in (*_NESTED, Kind.REST) for node in schema.nodes)
+    leaves = sum(node.kind not in (*_NESTED, ValueKind.REST) for node in schema.nodes)
     if leaves > schema.limit:
         raise CorruptError(f"a schema has {leaves} leaves, its limit is {schema.limit}")
     with_children = {node.parent for node in schema.nodes}
@@ -219,32 +226,34 @@ class Growing:
         """Begin with all that a schema has."""
         self._schema = schema
         self._nodes = list(schema.nodes)
-        self._branches: dict[tuple[int, str | None], dict[Kind, int]] = {}
+        self._branches: dict[tuple[int, str | None], dict[ValueKind, int]] = {}
         for index, node in enumerate(self._nodes):
             self._branches.setdefault((node.parent, node.name), {})[node.kind] = index
         self._parents = {node.parent for node in self._nodes}
         self._leaves = len(schema.leaves)
 
-    def branch(self, parent: int, name: str | None, kind: Kind) -> int | None:
+    def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
         """The node of a value of that kind at that position, made if need be; None where there is no room for it, so
         that the value goes to the rest. A null needs no node of its own where there is any branch: ROOT then."""
         branches = self._branches.get((parent, name), {})
         if kind in branches:
             return branches[kind]
-        if kind is Kind.NULL and any(other is not Kind.MARKER and other is not Kind.REST for other in branches):
+        if kind is ValueKind.NULL and any(
+            other is not ValueKind.MARKER and other is not ValueKind.REST for other in branches
+        ):
             return ROOT
         if self._leaves >= self._schema.limit:
             if self._schema.rest is None and (ROOT, None) not in self._branches:
-                self._add(ROOT, None, Kind.REST)
+                self._add(ROOT, None, ValueKind.REST)
             return None
         return self._add(parent, name, kind)
 
     def mark_empty(self, node: int) -> None:
         """Say that an object or array with nothing in it was seen there."""
         if node not in self._parents:
-            self._add(node, None, Kind.MARKER)
+            self._add(node, None, ValueKind.MARKER)
 
-    def _add(self, parent: int, name: str | None, kind: Kind) -> int:
+    def _add(self, parent: int, name: str | None, kind: ValueKind) -> int:
         self._nodes.append(Node(parent, kind, name))
         self._parents.add(parent)
         self._branches.setdefault((parent, name), {})[kind] = len(self._nodes) - 1

@@ -17,11 +17,11 @@ from libraries.document_store.indexes.entries import key_of, ranges
 from libraries.document_store.indexes.index_files import Entry, newest
 from libraries.document_store.layouts.layout import Component, Key, Keys
 from libraries.document_store.schema import Schema
-from libraries.document_store.tree.leaf_scan import MemoryPart, Part, among, look_up, scan
+from libraries.document_store.tree.leaf_scan import MemoryPart, ScanPart, among, look_up, scan
 from libraries.document_store.tree.memtable import Memtable, key_array
 from libraries.document_store.tree.versions import Version
 
-__all__ = ["Part", "Snapshot"]
+__all__ = ["ScanPart", "Snapshot"]
 
 
 class Snapshot:
@@ -49,12 +49,12 @@ class Snapshot:
             self._closed = True
             self._version.release()
 
-    def parts(self, keys: Keys | None = None) -> Iterator[Part]:
+    def parts(self, keys: Keys | None = None) -> Iterator[ScanPart]:
         """All documents, or those of these keys (rising, none twice), each in one part. The order of parts is not
         defined. Raises CorruptError, ClosedError."""
         components = self._components()
         rows = self._memtable.rows
-        recent: Part | None
+        recent: ScanPart | None
         if keys is None:
             recent, stored = self._memory, scan(key_array(sorted(rows)), components)
         else:

@@ -26,7 +26,7 @@ from libraries.document_store.projection import cut, documents_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.table import table_of
 from libraries.document_store.tree.background_merge import due_merge
-from libraries.document_store.tree.leaf_scan import Part
+from libraries.document_store.tree.leaf_scan import ScanPart
 from libraries.document_store.tree.memtable import Batch, Key
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.durable.calls import OSCalls
@@ -368,7 +368,7 @@ class DocumentStore:
                 yield from documents
 
     @staticmethod
-    def _documents(part: Part, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
+    def _documents(part: ScanPart, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
         if paths is None:
             return map(decode, part.rows())
         return documents_under(part, paths)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from libraries.document_queries.paths import Path
-from libraries.document_store.values import Kind, kind_of
+from libraries.document_store.values import ValueKind, kind_of
 
 
 def table_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> pa.Table:
@@ -29,17 +29,17 @@ def _at(document: dict[str, Any], path: Path) -> Any:
 
 
 def _array(values: list[Any]) -> pa.Array:
-    kinds = {kind_of(value) for value in values} - {Kind.NULL}
+    kinds = {kind_of(value) for value in values} - {ValueKind.NULL}
     if len(kinds) > 1:
         return _struct(sorted(kinds), values)
-    if kinds == {Kind.ARRAY}:
+    if kinds == {ValueKind.ARRAY}:
         return _lists(values)
-    if kinds == {Kind.OBJECT}:
+    if kinds == {ValueKind.OBJECT}:
         return _objects(values)
     return pa.array(values)
 
 
-def _struct(kinds: list[Kind], values: list[Any]) -> pa.Array:
+def _struct(kinds: list[ValueKind], values: list[Any]) -> pa.Array:
     """One field a kind, of which at most one is not null."""
     fields = [_array([value if kind_of(value) is kind else None for value in values]) for kind in kinds]
     return pa.StructArray.from_arrays(fields, [kind.name.lower() for kind in kinds], mask=_nulls(values))

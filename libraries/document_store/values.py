@@ -13,7 +13,7 @@ from typing import Any
 _DOUBLE = struct.Struct("<d")
 
 
-class Kind(enum.IntEnum):
+class ValueKind(enum.IntEnum):
     """The type of a value. The last two are columns of a schema, and no value has them."""
 
     NULL = 0
@@ -30,19 +30,19 @@ class Kind(enum.IntEnum):
     """The one column of all paths beyond a schema's limit, as MessagePack."""
 
 
-_KINDS: dict[type, Kind] = {
-    type(None): Kind.NULL,
-    bool: Kind.BOOLEAN,
-    int: Kind.INTEGER,
-    float: Kind.DOUBLE,
-    str: Kind.TEXT,
-    bytes: Kind.BINARY,
-    list: Kind.ARRAY,
-    dict: Kind.OBJECT,
+_KINDS: dict[type, ValueKind] = {
+    type(None): ValueKind.NULL,
+    bool: ValueKind.BOOLEAN,
+    int: ValueKind.INTEGER,
+    float: ValueKind.DOUBLE,
+    str: ValueKind.TEXT,
+    bytes: ValueKind.BINARY,
+    list: ValueKind.ARRAY,
+    dict: ValueKind.OBJECT,
 }
 
 
-def kind_of(value: object) -> Kind:
+def kind_of(value: object) -> ValueKind:
     """The kind of a value of the model. Raises TypeError for anything else."""
     try:
         return _KINDS[type(value)]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import xxhash
 
 from libraries.f3.columns import shredding
-from libraries.f3.columns.plan import Plan
+from libraries.f3.columns.plan import ReadPlan
 from libraries.f3.columns.rows import Picked, Rows, pick
 from libraries.f3.columns.shredding import Node
 from libraries.f3.container import io, metadata
@@ -119,7 +119,7 @@ class File:
             picked = pick(rows, self._group_starts)
             if not nodes:
                 return shredding.rows_alone(schema, picked.count)
-            arrays = Plan(self._contents, nodes, picked.groups).arrays(picked, self._threads)
+            arrays = ReadPlan(self._contents, nodes, picked.groups).arrays(picked, self._threads)
             made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
             return pa.Table.from_arrays(made, schema=schema)
 
@@ -139,7 +139,7 @@ class File:
                 yield from shredding.rows_alone(schema, rows).to_batches()
                 continue
             with self._placed():
-                plan = Plan(self._contents, nodes, (group,))
+                plan = ReadPlan(self._contents, nodes, (group,))
                 edges = plan.edges()
             for start, stop in pairwise(edges):
                 with self._placed():
@@ -200,7 +200,7 @@ class File:
                     if any(each.pushed_down for each in node.walk()):
                         found.add("lists of structs")
                         continue
-                    plan = Plan(self._contents, [node], (group,))
+                    plan = ReadPlan(self._contents, [node], (group,))
                     for unit, payload in plan.payloads(Picked((group,), range(rows))):
                         found.add(self._encoding(names, unit, payload))
         return tuple(sorted(found))

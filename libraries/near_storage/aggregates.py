@@ -33,7 +33,7 @@ import pyarrow.types as pat
 from libraries.near_storage.errors import DamagedError, PredicateError, RequestError
 from libraries.near_storage.predicates.binding import field_of
 from libraries.near_storage.predicates.comparable_types import comparable, comparable_type, is_null, restored
-from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
+from libraries.near_storage.predicates.kinds import TypeFamily, kind_of, value_type
 from libraries.near_storage.predicates.values import MOST_DIGITS
 from libraries.near_storage.query import Aggregate, Query
 
@@ -48,7 +48,7 @@ _DIGITS_OF_128_BITS = 38
 _HALF_BITS = 32
 _LOW = "low"
 _FUNCTIONS = {"min": "min", "max": "max"}
-_SUMMED = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+_SUMMED = frozenset({TypeFamily.INTEGER, TypeFamily.FLOAT, TypeFamily.DECIMAL})
 
 Piece: TypeAlias = OneOf["rows", "count", "sum", "min", "max"]
 
@@ -63,7 +63,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AggregatePlan:
     """How a query's aggregates are computed.
 
     `columns` must be in the tables given to `part`. A part has the schema `part_schema`: the grouping columns as k0,
@@ -78,7 +78,7 @@ class Plan:
     answer_schema: pa.Schema
 
 
-def plan(query: Query, schema: pa.Schema) -> Plan:
+def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
     """The plan of a query with aggregates or groups on a table of this schema.
 
     Raises PredicateError for unknown columns, types that an aggregate does not take, names that occur twice.
@@ -90,7 +90,7 @@ def plan(query: Query, schema: pa.Schema) -> Plan:
     fields += [pa.field(f"s{number}", state.type) for number, state in enumerate(states)]
     shown = {name: value_type(field_of(schema, name).type) for name in query.columns or ()}
     shown |= {each.name: _answer_type(each, schema) for each in query.aggregates}
-    return Plan(
+    return AggregatePlan(
         query=query,
         schema=schema,
         columns=tuple(dict.fromkeys((*query.group_by, *(state.column for state in states if state.piece != "rows")))),
@@ -100,7 +100,7 @@ def plan(query: Query, schema: pa.Schema) -> Plan:
     )
 
 
-def part(plan: Plan, table: pa.Table) -> pa.Table:
+def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
     """The part of some rows, already filtered: a row for each group in them, in the order of first occurrence.
 
     Without GROUP BY one row, or none if the table is empty. Raises RequestError beyond 100,000 groups.
@@ -117,7 +117,7 @@ def part(plan: Plan, table: pa.Table) -> pa.Table:
     return _assembled(plan, grouped)
 
 
-def merged(plan: Plan, parts: Iterable[pa.Table]) -> pa.Table:
+def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
     """One part of many, in their order; of none an empty one. Holds a few hundred thousand rows at a time.
 
     Raises DamagedError for a part of another schema, RequestError beyond 100,000 groups or 76 digits.
@@ -134,17 +134,17 @@ def merged(plan: Plan, parts: Iterable[pa.Table]) -> pa.Table:
     return _merged(plan, pa.concat_tables(waiting))
 
 
-def counts_rows(plan: Plan) -> bool:
+def counts_rows(plan: AggregatePlan) -> bool:
     """Whether the answer is the number of rows and nothing else, so that rows need not be read to be counted."""
     return not plan.query.group_by and all(state.piece == "rows" for state in plan.states)
 
 
-def counted(plan: Plan, rows: int) -> pa.Table:
+def counted(plan: AggregatePlan, rows: int) -> pa.Table:
     """The part of so many rows, of a plan that `counts_rows`."""
     return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
 
 
-def finish(plan: Plan, merged: pa.Table) -> pa.Table:
+def finish(plan: AggregatePlan, merged: pa.Table) -> pa.Table:
     """The answer of a merged part: the query's columns and aggregates under their names, at most `limit` rows.
 
     Raises RequestError for a sum that its type does not hold.
@@ -199,7 +199,7 @@ def _states(aggregate: Aggregate, schema: pa.Schema) -> list[State]:
         raise PredicateError(f"{function}(*) has no meaning: name a column")
     type = value_type(field_of(schema, column).type)
     kind = kind_of(type)
-    if kind is None or (function in ("sum", "avg") and kind not in _SUMMED and kind is not Kind.NULL):
+    if kind is None or (function in ("sum", "avg") and kind not in _SUMMED and kind is not TypeFamily.NULL):
         raise PredicateError(f"{function}({column}): not for a column of {str(type)[:60]}; compute it at the client")
     if function in ("min", "max"):
         return [State("min" if function == "min" else "max", column, comparable_type(type))]
@@ -208,7 +208,7 @@ def _states(aggregate: Aggregate, schema: pa.Schema) -> list[State]:
 
 
 def _sum_type(type: pa.DataType) -> pa.DataType:
-    if kind_of(type) in (Kind.FLOAT, Kind.NULL):
+    if kind_of(type) in (TypeFamily.FLOAT, TypeFamily.NULL):
         return pa.float64()
     return pa.decimal256(MOST_DIGITS, max(type.scale, 0) if pat.is_decimal(type) else 0)
 
@@ -219,7 +219,7 @@ def _answer_type(aggregate: Aggregate, schema: pa.Schema) -> pa.DataType:
     type = value_type(field_of(schema, aggregate.column).type)
     if aggregate.function in ("min", "max"):
         return type
-    if aggregate.function == "avg" or kind_of(type) in (Kind.FLOAT, Kind.NULL):
+    if aggregate.function == "avg" or kind_of(type) in (TypeFamily.FLOAT, TypeFamily.NULL):
         return pa.float64()
     if pat.is_decimal(type):
         wide = pat.is_decimal256(type)
@@ -312,7 +312,7 @@ def _grouped(
     return {name: column.combine_chunks() for name, column in (named | counted).items()}
 
 
-def _assembled(plan: Plan, grouped: dict[str, pa.Array]) -> pa.Table:
+def _assembled(plan: AggregatePlan, grouped: dict[str, pa.Array]) -> pa.Table:
     """The part made of keys and states, those in two halves put together."""
     columns = []
     for field in plan.part_schema:
@@ -327,7 +327,7 @@ def _joined(high: pa.Array, low: pa.Array, type: pa.DataType) -> pa.Array:
     return pa.array([None if above is None else Decimal((above << _HALF_BITS) + below) for above, below in pairs], type)
 
 
-def _merged(plan: Plan, table: pa.Table) -> pa.Table:
+def _merged(plan: AggregatePlan, table: pa.Table) -> pa.Table:
     """Parts on top of each other as one. Without GROUP BY all their rows are one group, added in order like others."""
     names = plan.part_schema.names
     keys = {name: table[name] for name in names if name.startswith("k")}
@@ -342,7 +342,7 @@ def _merged(plan: Plan, table: pa.Table) -> pa.Table:
     return _assembled(plan, grouped)
 
 
-def _answer(aggregate: Aggregate, plan: Plan, found: dict[State, pa.Array]) -> pa.Array:
+def _answer(aggregate: Aggregate, plan: AggregatePlan, found: dict[State, pa.Array]) -> pa.Array:
     states = [found[state] for state in _states(aggregate, plan.schema)]
     type = plan.answer_schema.field(aggregate.name).type
     if aggregate.function == "count":

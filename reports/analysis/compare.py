@@ -47,7 +47,7 @@ class CompareError(Exception):
     """The two runs cannot be compared, or there is nothing to compare."""
 
 
-class Verdict(Enum):
+class ChangeVerdict(Enum):
     """What became of a cell's figure from the first run to the second."""
 
     WORSE = "worse"
@@ -66,7 +66,7 @@ class Change:
     after: float
     shift: Shift
     ratio: float
-    verdict: Verdict
+    verdict: ChangeVerdict
     libraries: tuple[str, ...]
     """'pandas 3.1.0 -> 3.1.1' for each library of the cell that has another version."""
 
@@ -89,7 +89,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Everything that two runs say together."""
 
     before: Run
@@ -111,12 +111,12 @@ class Comparison:
     @property
     def regressions(self) -> tuple[Change, ...]:
         """Confirmed changes for the worse."""
-        return tuple(change for change in self.changes if change.verdict is Verdict.WORSE)
+        return tuple(change for change in self.changes if change.verdict is ChangeVerdict.WORSE)
 
     @property
     def improvements(self) -> tuple[Change, ...]:
         """Confirmed changes for the better."""
-        return tuple(change for change in self.changes if change.verdict is Verdict.BETTER)
+        return tuple(change for change in self.changes if change.verdict is ChangeVerdict.BETTER)
 
     @property
     def failed(self) -> bool:
@@ -124,7 +124,7 @@ class Comparison:
         return bool(self.regressions or self.newly_failing)
 
 
-def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyway: bool = False) -> Comparison:
+def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyway: bool = False) -> RunComparison:
     """Compare two runs cell by cell. `least_change` as a share: 0.1 tells what changed by more than 10 %.
 
     Raises CompareError when the runs come from different machines or data (unless `anyway`), and when they have no
@@ -150,7 +150,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
             change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes)
             if change is not None:
                 changes.append(replace(change, libraries=_of_cell(libraries, theirs[cell].library)))
-    return Comparison(
+    return RunComparison(
         before,
         after,
         tuple(changes),
@@ -302,14 +302,14 @@ def _spread(values: Sequence[float]) -> float:
     return max(values) - min(values)
 
 
-def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> Verdict:
+def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVerdict:
     if shift.low is None or shift.high is None:
-        return Verdict.UNJUDGED
+        return ChangeVerdict.UNJUDGED
     if ratio > 1 + limit and shift.low / drift > 1:
-        return Verdict.WORSE
+        return ChangeVerdict.WORSE
     if ratio < 1 / (1 + limit) and shift.high / drift < 1:
-        return Verdict.BETTER
-    return Verdict.SAME
+        return ChangeVerdict.BETTER
+    return ChangeVerdict.SAME
 
 
 def _newly_failing(

@@ -17,7 +17,7 @@ from bench_runner.results.statistics import CellSummary, Interval, smallest_show
 from reports.analysis.columns import Column
 from reports.analysis.near_storage.workloads import published_rows
 from reports.analysis.units import MILLISECONDS
-from reports.sources.judgement import Judgement, Ours, Verdict, judge
+from reports.sources.judgement import FindingVerdict, Judgement, Ours, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
@@ -53,7 +53,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Source:
+class Publication:
     """A publication: its name on the command line, its title, our variants by their names in its rows, its claims, and
     its errors."""
 
@@ -70,7 +70,7 @@ class Judged:
 
     claim: Claim
     published: tuple[str, ...]
-    verdict: Verdict
+    verdict: FindingVerdict
     ours: tuple[str, ...]
     reason: str
     conditions: Conditions | None
@@ -81,11 +81,11 @@ class Judged:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _source(name: str) -> Source:
+def _source(name: str) -> Publication:
     file = _file_name(name)
     names = names_of(file)
     claims = tuple(_claim(names, rows) for rows in claims_of(file))
-    return Source(name, names.title, names.variants, claims, names.slips)
+    return Publication(name, names.title, names.variants, claims, names.slips)
 
 
 def _claim(names: Names, rows: Sequence[Row]) -> Claim:
@@ -101,7 +101,7 @@ def _file_name(source: str) -> str:
     return source.replace("-", "_")
 
 
-SOURCES: Mapping[str, Source] = {name: _source(name) for name in ("lance", "f3", "near-storage", "documents")}
+SOURCES: Mapping[str, Publication] = {name: _source(name) for name in ("lance", "f3", "near-storage", "documents")}
 """By their names on the command line; Tarageľ's thesis has its own modules."""
 
 
@@ -119,7 +119,7 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def judged(runs: Sequence[Run], source: Source) -> tuple[Judged, ...]:
+def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
     """Every claim of a source by what one of the runs says: the first that decides it, else the first that has some of
     it."""
     measured = [_measured(run) for run in runs]
@@ -127,8 +127,8 @@ def judged(runs: Sequence[Run], source: Source) -> tuple[Judged, ...]:
         max(
             (_judged(source, claim, each) for each in measured),
             key=lambda found: (
-                found.verdict in (Verdict.HOLDS, Verdict.DOES_NOT),
-                found.verdict is Verdict.OPEN,
+                found.verdict in (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT),
+                found.verdict is FindingVerdict.OPEN,
                 bool(found.ours),
                 found.conditions is not None,
             ),
@@ -239,10 +239,10 @@ def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _C
 # --- what it says -------------------------------------------------------------------------------------------------
 
 
-def _judged(source: Source, claim: Claim, measured: _Measured) -> Judged:
+def _judged(source: Publication, claim: Claim, measured: _Measured) -> Judged:
     theirs = published(source.name)[claim.key]
     if claim.finding is None:
-        return Judged(claim, theirs, Verdict.NOT_TESTABLE, (), claim.untestable, None)
+        return Judged(claim, theirs, FindingVerdict.NOT_TESTABLE, (), claim.untestable, None)
     finding = claim.finding
     places = {place: _cells_of(finding, by_rows) for place, by_rows in measured.cells.items()}
     place = max(places, key=lambda each: _known(finding, places[each]), default=None)

@@ -16,7 +16,7 @@ from reports.sources.findings import FAULTS, Fault
 from reports.sources.rows import Finding, Pair, Subject
 
 
-class Verdict(Enum):
+class FindingVerdict(Enum):
     """What becomes of a finding."""
 
     HOLDS = "holds"
@@ -28,17 +28,17 @@ class Verdict(Enum):
     def counted(self, count: int) -> str:
         """So many findings of which this became, as '2 are open'."""
         one, several = {
-            Verdict.HOLDS: ("holds", "hold"),
-            Verdict.DOES_NOT: ("does not", "do not"),
-            Verdict.OPEN: ("is open", "are open"),
-            Verdict.NOT_TESTABLE: ("is not testable here", "are not testable here"),
+            FindingVerdict.HOLDS: ("holds", "hold"),
+            FindingVerdict.DOES_NOT: ("does not", "do not"),
+            FindingVerdict.OPEN: ("is open", "are open"),
+            FindingVerdict.NOT_TESTABLE: ("is not testable here", "are not testable here"),
         }[self]
         return f"{count} {one if count == 1 else several}"
 
 
-def count_text(verdicts: Sequence[Verdict]) -> str:
+def count_text(verdicts: Sequence[FindingVerdict]) -> str:
     """How many findings hold, do not, are open, and cannot be tested."""
-    return ", ".join(verdict.counted(verdicts.count(verdict)) for verdict in Verdict)
+    return ", ".join(verdict.counted(verdicts.count(verdict)) for verdict in FindingVerdict)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Judgement:
     """What the run says of a finding, with the figures that decide it."""
 
     finding: Finding
-    verdict: Verdict
+    verdict: FindingVerdict
     figures: tuple[str, ...]
     reason: str
 
@@ -88,7 +88,7 @@ def judge(
 ) -> Judgement:
     """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the source's own,
     `generated` are data sets that we made to be like the source's, `faults` those of its measuring."""
-    verdicts: dict[str, Verdict] = {}
+    verdicts: dict[str, FindingVerdict] = {}
     figures: dict[str, str] = {}
     reasons: dict[str, str] = {}
     decisive: list[Pair] = []
@@ -103,7 +103,7 @@ def judge(
             reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
             if dataset not in left_out and not nothing and _has_all(finding.about, pairs, ours):
                 # It was measured, too seldom: what it would say may be otherwise.
-                verdicts[dataset] = Verdict.OPEN
+                verdicts[dataset] = FindingVerdict.OPEN
             continue
         if finding.rests_on_data and dataset in generated:
             reasons[dataset] = "our data are generated, and how they were made decides this"
@@ -113,7 +113,7 @@ def judge(
         figures[dataset] = _evidence(closest, ours, dataset)
         decisive.append(closest.pair)
         # One pair contradicts a finding, whatever the others say: then nothing is open.
-        if verdicts[dataset] is not Verdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
+        if verdicts[dataset] is not FindingVerdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
             reasons[dataset] = told
     verdict = _combined(list(verdicts.values()), finding.some)
     reason = _reason(finding, verdict, reasons, decisive, theirs, faults)
@@ -197,21 +197,23 @@ def _values(subject: Subject, ours: Ours, factor: float) -> dict[int, float]:
     return {number: max(value, least) * factor for number, value in ours.figures[subject][1].items()}
 
 
-def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> Verdict:
+def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerdict:
     """What the pairs of a data set say together; `too_few` are formats of which there are not enough rounds."""
     if any(found.ratio > 1 and not found.tied for found in weighed):
-        return Verdict.DOES_NOT
-    return Verdict.OPEN if too_few or any(found.tied for found in weighed) else Verdict.HOLDS
+        return FindingVerdict.DOES_NOT
+    return FindingVerdict.OPEN if too_few or any(found.tied for found in weighed) else FindingVerdict.HOLDS
 
 
-def _combined(verdicts: Sequence[Verdict], some: bool) -> Verdict:
+def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
     """All data sets must agree, or one if `some`; what is left open stays open."""
-    first, second = (Verdict.HOLDS, Verdict.DOES_NOT) if some else (Verdict.DOES_NOT, Verdict.HOLDS)
+    first, second = (
+        (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) if some else (FindingVerdict.DOES_NOT, FindingVerdict.HOLDS)
+    )
     if first in verdicts:
         return first
     if not verdicts:
-        return Verdict.NOT_TESTABLE
-    return Verdict.OPEN if Verdict.OPEN in verdicts else second
+        return FindingVerdict.NOT_TESTABLE
+    return FindingVerdict.OPEN if FindingVerdict.OPEN in verdicts else second
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
@@ -236,16 +238,16 @@ def _figure_text(subject: Subject, ours: Ours) -> str:
 
 def _reason(
     finding: Finding,
-    verdict: Verdict,
+    verdict: FindingVerdict,
     reasons: Mapping[str, str],
     decisive: Sequence[Pair],
     theirs: Mapping[Subject, float],
     faults: Sequence[Fault],
 ) -> str:
     parts = []
-    if verdict is Verdict.DOES_NOT:
+    if verdict is FindingVerdict.DOES_NOT:
         parts += _faults(decisive, faults)
-    if verdict in (Verdict.HOLDS, Verdict.DOES_NOT) and not _true_of_the_thesis(finding, theirs):
+    if verdict in (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) and not _true_of_the_thesis(finding, theirs):
         parts.append("the thesis's own tables do not bear it out on every data set")
     for text, names in by_text(reasons).items():
         parts.append(f"{', '.join(names)}: {text}" if any(names) else text)

@@ -35,7 +35,7 @@ _METRICS = dict(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FigurePair:
     """One of our figures beside the thesis's, in seconds or megabytes."""
 
     dataset: str
@@ -66,7 +66,7 @@ class Reproduction:
     """Everything that a run has to say to the thesis."""
 
     conditions: Conditions | None
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[FigurePair, ...]
     agreements: tuple[Agreement, ...]
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...]
@@ -179,18 +179,18 @@ def _people(column: Column, value: float) -> float:
     return value / (SECONDS if column.role is Role.TIME else MEGABYTES).scale
 
 
-def _comparisons(ours: Ours, cells: Cells) -> Iterator[Comparison]:
+def _comparisons(ours: Ours, cells: Cells) -> Iterator[FigurePair]:
     for subject, (interval, _) in ours.figures.items():
         theirs = thesis_figures().get(subject)
         if theirs is not None:
             least = _people(subject.column, ours.least_bytes) if subject.column.is_memory else 0.0
             median = max(_people(subject.column, interval.median), least)
             where = subject.dataset, subject.format, subject.column, cells[subject].cell
-            yield Comparison(*where, median, least, interval.rounds, theirs)
+            yield FigurePair(*where, median, least, interval.rounds, theirs)
 
 
-def _agreements(comparisons: Sequence[Comparison]) -> Iterator[Agreement]:
-    groups: dict[tuple[str, Column], list[Comparison]] = {}
+def _agreements(comparisons: Sequence[FigurePair]) -> Iterator[Agreement]:
+    groups: dict[tuple[str, Column], list[FigurePair]] = {}
     for comparison in comparisons:
         groups.setdefault((comparison.dataset, comparison.column), []).append(comparison)
     for (dataset, column), group in groups.items():
@@ -289,7 +289,7 @@ def _unit_name(column: Column) -> str:
     return "s" if column.role is Role.TIME else "MB"
 
 
-def _both_text(item: Comparison) -> str:
+def _both_text(item: FigurePair) -> str:
     """'ours / the thesis's'."""
     ours = f"{item.ours:.3g}" if item.ours < 100 else f"{item.ours:,.0f}"
     below = "<" if item.least and item.ours <= item.least else ""

@@ -18,7 +18,7 @@ from bench_runner.conditions import conditions_text
 from bench_runner.results.records import FIGURES, Cell, Run
 from reports.analysis.columns import Role
 from reports.analysis.compare import FIGURES as COMPARED
-from reports.analysis.compare import Change, Comparison, Drift, Verdict
+from reports.analysis.compare import Change, ChangeVerdict, Drift, RunComparison
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS
 from reports.text.page import page_for, print_lines
 
@@ -28,7 +28,7 @@ DRIFT_WORTH_TELLING = 0.02
 """A drift under this is not told."""
 
 
-def show(found: Comparison, console: Console) -> None:
+def show(found: RunComparison, console: Console) -> None:
     """Print what changed, and what stands around it. Always 100 columns wide."""
     page = page_for(console)
     print_lines(page, [f"{_run(found.before)} -> {_run(found.after)}"], style="bold")
@@ -52,7 +52,7 @@ def _grid(changes: Sequence[Change]) -> Grid:
     return grid
 
 
-def markdown(found: Comparison) -> str:
+def markdown(found: RunComparison) -> str:
     """For a comment on a pull request: the verdict first, then tables."""
     parts = [f"**{_verdict(found)}** ({_run(found.before)} -> {_run(found.after)})"]
     parts += [f"> {text}" for text in found.differences]
@@ -65,7 +65,7 @@ def markdown(found: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_json(found: Comparison) -> str:
+def as_json(found: RunComparison) -> str:
     """Everything, for programs: every change with its interval and verdict, drifts, what is missing."""
     shape = {
         "before": _identity(found.before),
@@ -149,7 +149,7 @@ def _value(figure: str, value: float) -> str:
     return f"{SECONDS.text(value)} s" if value >= 1e9 else f"{MILLISECONDS.text(value)} ms"
 
 
-def _verdict(found: Comparison) -> str:
+def _verdict(found: RunComparison) -> str:
     worse = len(found.regressions)
     if not found.failed:
         return "no regression"
@@ -159,8 +159,8 @@ def _verdict(found: Comparison) -> str:
     return ", ".join(parts)
 
 
-def _lines(found: Comparison) -> Iterator[str]:
-    judged = [change for change in found.changes if change.verdict is not Verdict.UNJUDGED]
+def _lines(found: RunComparison) -> Iterator[str]:
+    judged = [change for change in found.changes if change.verdict is not ChangeVerdict.UNJUDGED]
     yield (
         f"{_verdict(found)}; {len(found.improvements)} better; {len(judged)} figures judged, "
         f"{len(found.changes) - len(judged)} with too few rounds (5 are needed)"

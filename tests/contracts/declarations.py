@@ -20,8 +20,8 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
-from bench_runner.worker.fidelity import Verdict
-from data_generator.generated.kinds import KINDS, ROWS, Kind
+from bench_runner.worker.fidelity import KindOutcome
+from data_generator.generated.kinds import KINDS, ROWS, ColumnKind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 
 Trips = dict[str, dict[bool, fidelity.Trip]]
@@ -83,7 +83,7 @@ def records(
     alone = {*adapter.known_faults, *alone}
     together = [kind for kind in KINDS.values() if kind.name not in alone and not _refused(adapter, kind)]
     trips = _trips(adapter, target, folder / "wide", together)
-    found: list[Verdict] = []
+    found: list[KindOutcome] = []
     for kind in KINDS.values():
         if kind.name in trips:
             found += fidelity.verdicts(kind, adapter, target, trips[kind.name])
@@ -94,11 +94,11 @@ def records(
     ]
 
 
-def _refused(adapter: TabularFormat, kind: Kind) -> bool:
+def _refused(adapter: TabularFormat, kind: ColumnKind) -> bool:
     return any(adapter.refusal(kind.table(nulls).schema, ROWS) for nulls in kind.nulls)
 
 
-def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips:
+def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips:
     """What became of the kinds that came back from one table together, or from a part of it."""
     if len(kinds) < 2:
         return {}
@@ -110,7 +110,7 @@ def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence
     return parts[0] | parts[1]
 
 
-def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[Kind]) -> Trips | None:
+def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips | None:
     """What became of the kinds that came back as they should; None where the table of all is refused."""
     columns = {f"{kind.name}-{nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
     table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})

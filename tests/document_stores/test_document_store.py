@@ -18,7 +18,7 @@ from libraries.document_store.queries.executor import WAYS, execute
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.queries.fuzz import answer
 from libraries.document_store.tests.queries.memory import MemorySnapshot
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 from tests.contracts.documents import DocumentStoreContract
 
 
@@ -66,7 +66,7 @@ def test_questions_have_answers_that_all_ways_give(question: Question) -> None:
     expected = answer(lambda: run_over_documents(documents, plan, key))
     assert expected
     assert "QueryError" not in expected
-    kind = Kind.TEXT if isinstance(documents[0][key], str) else Kind.INTEGER
+    kind = ValueKind.TEXT if isinstance(documents[0][key], str) else ValueKind.INTEGER
     snapshot = MemorySnapshot(documents, sizes=(150, 50, 100), kind=kind, key=key)
     for way in WAYS:
         assert answer(lambda way=way: execute(snapshot, plan, way)) == expected, way

@@ -27,7 +27,7 @@ from bench_runner.run.options import Options
 from bench_runner.run.side_by_side import rounds_there, turns
 from bench_runner.suites import SUITES
 from format_bench.progress import watching
-from reports.analysis.compare import FALSE_CHANGES, Change, Comparison, Verdict, compare
+from reports.analysis.compare import FALSE_CHANGES, Change, ChangeVerdict, RunComparison, compare
 from tests.selfbench.costs import Check, keep_runs, print_checks, steadiness
 
 RUNS = 7
@@ -87,12 +87,12 @@ def cells(run: Run) -> list[Cell]:
     return sorted(found, key=repr)
 
 
-def slower(found: Comparison) -> set[tuple[str, str]]:
+def slower(found: RunComparison) -> set[tuple[str, str]]:
     """(operation, variant) of every time that is named as worse."""
     return {
         (change.cell.operation, change.cell.variant)
         for change in found.changes
-        if change.verdict is Verdict.WORSE and change.figure == "wall_ns"
+        if change.verdict is ChangeVerdict.WORSE and change.figure == "wall_ns"
     }
 
 
@@ -139,7 +139,7 @@ def _told(change: Change) -> str:
     return f"{change.figure} of {change.cell.operation} {change.cell.variant} {change.ratio:.2f} times"
 
 
-def _failing(found: Comparison) -> list[str]:
+def _failing(found: RunComparison) -> list[str]:
     return [f"{cell.operation} {cell.variant}: {why}" for cell, why in found.newly_failing]
 
 

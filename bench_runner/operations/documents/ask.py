@@ -25,7 +25,7 @@ from bench_runner.operations.documents.operation import (
     first_unlike,
     store_of,
 )
-from bench_runner.operations.operation import READ_ALL, Stage
+from bench_runner.operations.operation import READ_ALL, OperationContext
 from bench_runner.operations.parameters import word
 from bench_runner.operations.targets import Documents
 from bench_runner.suites.document_questions import NAMES, questions_of
@@ -42,14 +42,14 @@ class Asking(DocumentReading):
         """What stands for a store that answers nothing itself."""
         return "" if adapter.offers.operators else READ_ALL
 
-    def fallback_in(self, stage: Stage) -> str:
+    def fallback_in(self, stage: OperationContext) -> str:
         """What stands for the store's own answer to this very plan."""
         return READ_ALL if self._reads_all(stage, self.take_input(stage, stage.rows)) else ""
 
-    def _reads_all(self, stage: Stage, plan: str) -> bool:
+    def _reads_all(self, stage: OperationContext, plan: str) -> bool:
         return not steps_of(plan) <= store_of(stage).offers.operators
 
-    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
         """Each of the plans is put into the store's own language: users ask in it, and know their data."""
         super().make_ready(stage, handle, inputs)
         for plan in dict.fromkeys(inputs):
@@ -61,7 +61,7 @@ class Asking(DocumentReading):
         """Not to count all documents: many stores know how many they are."""
         return steps_of(held) != {"count"}
 
-    def open_again(self, stage: Stage, handle: Handle, location: Path) -> Handle:
+    def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
         """Another handle, told what this one knows of the plans."""
         handle.close()
         again = self.open(stage, location)
@@ -69,7 +69,7 @@ class Asking(DocumentReading):
         document_handle(again).learn_from(document_handle(handle))
         return again
 
-    def asked(self, stage: Stage, handle: DocumentHandle, held: str) -> list[Any]:
+    def asked(self, stage: OperationContext, handle: DocumentHandle, held: str) -> list[Any]:
         """The rows of the answer. Raises RefusedData where the store means a condition otherwise."""
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
@@ -77,11 +77,13 @@ class Asking(DocumentReading):
         with _refusals():
             return handle.query(held)
 
-    def difference(self, stage: Stage, held: str, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+    def difference(
+        self, stage: OperationContext, held: str, result: Documents, losses: Sequence[DocumentLoss]
+    ) -> str | None:
         """Row by row, in the order that the plan has."""
         return first_unlike(self.right(stage, held), result.rows, losses)
 
-    def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
+    def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
         """The reference's answer over the documents in memory."""
         return _right(stage, plan)
 
@@ -101,7 +103,7 @@ def steps_of(plan: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def _right(stage: Stage, plan: str) -> list[dict[str, Any]]:
+def _right(stage: OperationContext, plan: str) -> list[dict[str, Any]]:
     return _answer(plan, source.documents(stage, stage.rows), source.key_field(stage))
 
 
@@ -137,6 +139,6 @@ class Ask(Asking):
         """Whether there is such a question about these documents."""
         return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
         """The same plan for each repetition."""
         return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions

@@ -11,7 +11,7 @@ from adapters.document_store import Document, DocumentHandle, DocumentLoss, Fiel
 from adapters.losses import Cause
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading
-from bench_runner.operations.operation import READ_ALL, Stage
+from bench_runner.operations.operation import READ_ALL, OperationContext
 from bench_runner.operations.parameters import count
 from bench_runner.operations.targets import Documents
 
@@ -40,17 +40,17 @@ class Fields(DocumentReading):
         """What stands for a store's own call where it has none."""
         return "" if adapter.offers.project else READ_ALL
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[list[FieldPath]]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[FieldPath]]:
         """The same fields for each repetition."""
         chosen = [(source.key_field(stage),), *source.chosen_paths(stage, self.paths, self.spelled)]
         return [chosen] * repetitions
 
-    def asked(self, stage: Stage, handle: DocumentHandle, held: Sequence[FieldPath]) -> list[Any]:
+    def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[FieldPath]) -> list[Any]:
         """Of each document what the paths reach."""
         return [document for batch in handle.scan(held) for document in batch]
 
     def difference(
-        self, stage: Stage, held: Sequence[FieldPath], result: Documents, losses: Sequence[DocumentLoss]
+        self, stage: OperationContext, held: Sequence[FieldPath], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
         """Document by document, told apart by their keys."""
         if seen({"": None}, losses) == {}:
@@ -82,5 +82,5 @@ def _without_bare(value: Document, paths: Sequence[FieldPath]) -> Document:
 
 
 @lru_cache(maxsize=1)
-def _right(stage: Stage, paths: tuple[FieldPath, ...]) -> list[Document]:
+def _right(stage: OperationContext, paths: tuple[FieldPath, ...]) -> list[Document]:
     return [parts(document, paths) for document in source.documents(stage, stage.rows)]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from adapters.document_store import DocumentHandle, DocumentLoss, Key
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.operation import DocumentReading, first_unlike
-from bench_runner.operations.operation import READ_ALL, Stage
+from bench_runner.operations.operation import READ_ALL, OperationContext
 from bench_runner.operations.parameters import count
 from bench_runner.operations.tables.take import dealt, generator
 from bench_runner.operations.targets import Documents
@@ -46,7 +46,7 @@ class Get(DocumentReading):
         """What stands for a store's own call where it has none."""
         return "" if adapter.offers.get else READ_ALL
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[list[Key]]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[Key]]:
         """The keys of each repetition, uniform among those of the first `rows` documents; disjoint while there are
         enough, with those that are missing."""
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
@@ -59,12 +59,12 @@ class Get(DocumentReading):
             hand[MISSING_OF - 1 :: MISSING_OF] = others
         return asked
 
-    def asked(self, stage: Stage, handle: DocumentHandle, held: Sequence[Key]) -> list[Any]:
+    def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[Key]) -> list[Any]:
         """The documents, None for a key that none has."""
         return handle.get(held)
 
     def difference(
-        self, stage: Stage, held: Sequence[Key], result: Documents, losses: Sequence[DocumentLoss]
+        self, stage: OperationContext, held: Sequence[Key], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
         """Document by document, in the order of the keys."""
         there = source.lines_by_key(stage)

@@ -20,7 +20,7 @@ from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import steps_of
 from bench_runner.operations.documents.operation import DocumentOperation, store_of
 from bench_runner.operations.documents.ranges import plan as plan_of_range
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.parameters import count, share
 from bench_runner.operations.targets import PIECE_BYTES, Documents
 from bench_runner.operations.whole import Changes
@@ -81,13 +81,13 @@ class Ingest(DocumentOperation, Changes):
             return "it has no index of fields: measure it with indexes=none"
         return super().unfit(adapter)
 
-    def take_input(self, stage: Stage, rows: int) -> list[Call]:
+    def take_input(self, stage: OperationContext, rows: int) -> list[Call]:
         """The calls, in private memory."""
         lines = lines_of(stage.table(rows))
         call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
         return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
 
-    def run(self, stage: Stage, held: Sequence[Call], location: Path, laps: Laps) -> Path:
+    def run(self, stage: OperationContext, held: Sequence[Call], location: Path, laps: Laps) -> Path:
         """The first call makes the store, the others add to it. Returns where it lies."""
         store, key, place = store_of(stage), source.key_field(stage), self.works_at(location)
         store.ingest([held[0].upserts], place, key)
@@ -108,10 +108,10 @@ class Ingest(DocumentOperation, Changes):
         laps.note("engine_ns", laps.parts["accepted_ns"] + laps.parts.pop("settled_ns"))
         return place
 
-    def _indexed(self, stage: Stage) -> Sequence[FieldPath]:
+    def _indexed(self, stage: OperationContext) -> Sequence[FieldPath]:
         return source.ordered_fields(stage, int(self.indexes)) if self.indexes != NO_INDEXES else ()
 
-    def answer(self, stage: Stage, result: Path, location: Path) -> Ingested:
+    def answer(self, stage: OperationContext, result: Path, location: Path) -> Ingested:
         """All that lies there, and what is found of it by its indexes."""
         key, indexed = source.key_field(stage), self._indexed(stage)
         handle = store_of(stage).open(result, key)
@@ -124,7 +124,7 @@ class Ingest(DocumentOperation, Changes):
             handle.close()
 
     def difference(
-        self, stage: Stage, held: Sequence[Call], result: Documents, losses: Sequence[DocumentLoss]
+        self, stage: OperationContext, held: Sequence[Call], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
         """Against a dict that the same calls have changed."""
         key = source.key_field(stage)
@@ -134,7 +134,7 @@ class Ingest(DocumentOperation, Changes):
 
 
 def _looked_up(
-    stage: Stage, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
+    stage: OperationContext, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
 ) -> Iterator[LookUp]:
     """Values of documents from the first to the last one: any may have been replaced behind the index's back."""
     held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})

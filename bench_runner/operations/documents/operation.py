@@ -17,7 +17,7 @@ from adapters.document_store import DocumentHandle, DocumentLoss, DocumentStoreA
 from adapters.offers import Handle
 from bench_runner.clock import Laps
 from bench_runner.operations.documents import source
-from bench_runner.operations.operation import Calls, Operation, Stage
+from bench_runner.operations.operation import Calls, Operation, OperationContext
 from bench_runner.operations.targets import Documents
 from bench_runner.variants import is_raw_io
 from data_generator.documents import is_documents
@@ -25,7 +25,7 @@ from data_generator.documents import is_documents
 RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and finds no document in it"
 
 
-def store_of(stage: Stage) -> DocumentStoreAdapter:
+def store_of(stage: OperationContext) -> DocumentStoreAdapter:
     """The store that a worker measures."""
     return cast(DocumentStoreAdapter, stage.adapter)
 
@@ -51,7 +51,9 @@ class DocumentOperation(Operation):
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
 
     @abstractmethod
-    def difference(self, stage: Stage, held: Any, result: Documents, losses: Sequence[DocumentLoss]) -> str | None:
+    def difference(
+        self, stage: OperationContext, held: Any, result: Documents, losses: Sequence[DocumentLoss]
+    ) -> str | None:
         """After the clock: how what came back differs from the right answer, but for these losses; None where it does
         not."""
 
@@ -64,21 +66,21 @@ class DocumentReading(DocumentOperation, Calls):
         """One: every store can stay open, whatever it has calls for."""
         return 1
 
-    def open(self, stage: Stage, location: Path) -> Handle | None:
+    def open(self, stage: OperationContext, location: Path) -> Handle | None:
         """The store, open."""
         return cast(Handle, store_of(stage).open(location, source.key_field(stage)))
 
-    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[Any]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
         """Merges that are due come to their end."""
         document_handle(handle).settle()
 
-    def call(self, stage: Stage, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
+    def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
         """Ask once."""
         found = self.asked(stage, document_handle(handle), held)
         laps.lap("engine_ns")
         return Documents(found)
 
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Documents:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Documents:
         """Open, make ready, ask once, close."""
         handle = self.open(stage, location)
         assert handle is not None
@@ -89,7 +91,7 @@ class DocumentReading(DocumentOperation, Calls):
         return result
 
     @abstractmethod
-    def asked(self, stage: Stage, handle: DocumentHandle, held: Any) -> list[Any]:
+    def asked(self, stage: OperationContext, handle: DocumentHandle, held: Any) -> list[Any]:
         """Inside the clock: what the store gives."""
 
 

@@ -18,7 +18,7 @@ from adapters.offers import Handle
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import Asking
 from bench_runner.operations.documents.operation import document_handle
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.parameters import count, share, word
 from bench_runner.operations.tables.take import generator
 from libraries import document_queries as q
@@ -53,13 +53,13 @@ class Range(Asking):
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)
 
-    def make_ready(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
         """The index, where it is asked for and not there yet; then as for any question."""
         if self.by == INDEX:
             document_handle(handle).index(self._ordered(stage))
         super().make_ready(stage, handle, inputs)
 
-    def confirm(self, stage: Stage, handle: Handle, inputs: Sequence[str]) -> None:
+    def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
         """A figure by an index is of a store that says it takes its index, for each part of the values."""
         if self.by != INDEX:
             return
@@ -71,7 +71,7 @@ class Range(Asking):
                     "measure it with by=scan, or more documents"
                 )
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[str]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
         """A plan for each repetition, over another part of the values."""
         ordered = self._ordered(stage)
         (found,) = source.values(stage, rows, ordered)
@@ -81,7 +81,7 @@ class Range(Asking):
         asked = source.shares_between(found, self.selectivity, random, repetitions)
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
-    def right(self, stage: Stage, plan: str) -> list[dict[str, Any]]:
+    def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
         """Counted over the values themselves, by other code than the reference's."""
         condition, counting = json.loads(plan)
         low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
@@ -91,12 +91,12 @@ class Range(Asking):
         columns = zip(counting["aggregates"], counted, strict=True)
         return [{each["name"]: _present(inside, column) for each, column in columns}]
 
-    def _ordered(self, stage: Stage) -> FieldPath:
+    def _ordered(self, stage: OperationContext) -> FieldPath:
         return source.ordered_fields(stage, 1)[0]
 
 
 @lru_cache(maxsize=1)
-def _columns(stage: Stage, paths: tuple[FieldPath, ...]) -> list[list[Any]]:
+def _columns(stage: OperationContext, paths: tuple[FieldPath, ...]) -> list[list[Any]]:
     return source.values(stage, stage.rows, *paths)
 
 

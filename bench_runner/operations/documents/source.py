@@ -15,7 +15,7 @@ import numpy as np
 
 from adapters.document_store import Document, FieldPath, Key
 from adapters.errors import RefusedData
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.tables.take import dealt, generator
 from data_generator.documents import json_lines, key_of, lines_of
 
@@ -27,18 +27,18 @@ FEWEST_OF_LOOKED_AT = 10
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
-def key_field(stage: Stage) -> str:
+def key_field(stage: OperationContext) -> str:
     """The field that is the documents' key."""
     return key_of(stage.schema)
 
 
-def documents(stage: Stage, rows: int) -> Iterator[dict[str, Any]]:
+def documents(stage: OperationContext, rows: int) -> Iterator[dict[str, Any]]:
     """The first documents, as they were stored."""
     for batch in stage.table(rows).to_batches():
         yield from _DECODER.decode_lines(json_lines(batch))
 
 
-def values(stage: Stage, rows: int, *paths: FieldPath) -> list[list[Any]]:
+def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[Any]]:
     """Of each path what lies there in the first documents, in their order; None where nothing does."""
     found: list[list[Any]] = [[] for _ in paths]
     for document in documents(stage, rows):
@@ -56,7 +56,7 @@ def value_at(document: Document, path: FieldPath) -> Any:
 
 
 @lru_cache(maxsize=1)
-def lines_by_key(stage: Stage) -> Mapping[Key, bytes]:
+def lines_by_key(stage: OperationContext) -> Mapping[Key, bytes]:
     """Every document's line, by its key. For after the clock: it holds all of the text."""
     (keys,) = values(stage, stage.rows, (key_field(stage),))
     return dict(zip(keys, lines_of(stage.table(stage.rows)), strict=True))
@@ -67,7 +67,7 @@ def document_of(line: bytes) -> dict[str, Any]:
     return _DECODER.decode(line)
 
 
-def chosen_paths(stage: Stage, count: int, spelled: str) -> list[FieldPath]:
+def chosen_paths(stage: OperationContext, count: int, spelled: str) -> list[FieldPath]:
     """So many places that hold values and are no arrays, chosen by the digest of the data; the key is none of them.
 
     Fewer where there are not as many.
@@ -77,7 +77,7 @@ def chosen_paths(stage: Stage, count: int, spelled: str) -> list[FieldPath]:
     return [known[place] for place in random.permutation(len(known))[:count].tolist()]
 
 
-def ordered_fields(stage: Stage, count: int) -> list[FieldPath]:
+def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
     """`count` fields whose ranges can be asked for, those with most different values among the documents looked at
     first; of equals by name. They hold integers alone, or nothing; the key is none of them. Raises RefusedData where
     there are not as many."""
@@ -90,7 +90,7 @@ def ordered_fields(stage: Stage, count: int) -> list[FieldPath]:
 
 
 @lru_cache(maxsize=1)
-def _looked_at(stage: Stage) -> dict[FieldPath, list[Any]]:
+def _looked_at(stage: OperationContext) -> dict[FieldPath, list[Any]]:
     """The places of the first documents, but for the key, with the values there."""
     found: dict[FieldPath, list[Any]] = {}
     for document in documents(stage, min(stage.rows, LOOKED_AT)):

@@ -18,7 +18,7 @@ from adapters.offers import Handle
 from adapters.predicate import Predicate
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.row_groups import blocks
 from bench_runner.operations.row_groups.query import AsksForBlocks
 from bench_runner.operations.tables import selection
@@ -54,18 +54,18 @@ class Aggregate(AsksForBlocks):
         """'aggregate 1% of the groups'."""
         return f"aggregate {self._where}"
 
-    def take_input(self, stage: Stage, rows: int) -> Asked:
+    def take_input(self, stage: OperationContext, rows: int) -> Asked:
         """That of the first repetition; of few rows a condition that all meet."""
         if rows < stage.rows:
             return Asked(0, self.everything(stage), self._column(stage))
         return self.inputs(stage, rows, 1)[0]
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
         """What the repetitions ask for."""
         column = self._column(stage)
         return [Asked(number, each, column) for number, each in enumerate(self.conditions(stage, repetitions))]
 
-    def call(self, stage: Stage, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
+    def call(self, stage: OperationContext, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
         """Read, add up, touch the result."""
         adapter = cast(TabularFormat, stage.adapter)
         if handle is not None and handle.aggregate is not None:
@@ -77,11 +77,11 @@ class Aggregate(AsksForBlocks):
         laps.lap("engine_ns")
         return answer
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """Those of the answer."""
         return list(COLUMNS)
 
-    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+    def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
         """The answers of all repetitions, a row each."""
         asked = self.held(stage)
         (named,) = {each.column for each in asked}
@@ -91,11 +91,11 @@ class Aggregate(AsksForBlocks):
         rows = (blocks.given_rows(tested, each.condition, offers) for each in asked)
         return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
 
-    def expected_rows(self, stage: Stage, held: Asked) -> np.ndarray:
+    def expected_rows(self, stage: OperationContext, held: Asked) -> np.ndarray:
         """Which of them a repetition asks for."""
         return np.array([held.number])
 
-    def _column(self, stage: Stage) -> str:
+    def _column(self, stage: OperationContext) -> str:
         return _chosen(stage.dataset, stage.rows, self._blocks(stage).column)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from adapters.contract import TabularFormat
 from bench_runner.clock import Laps
-from bench_runner.operations.operation import Operation, Stage
+from bench_runner.operations.operation import Operation, OperationContext
 from bench_runner.operations.parameters import count
 
 
@@ -39,11 +39,11 @@ class Metadata(Operation):
         """It must have metadata of its own to hold."""
         return None if adapter.offers.metadata else "nothing says in which form its reader holds metadata"
 
-    def take_input(self, stage: Stage, rows: int) -> int:
+    def take_input(self, stage: OperationContext, rows: int) -> int:
         """How many files; one for the first call."""
         return 1 if rows < stage.rows else self.files
 
-    def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Any:
         """Take in, hold, give the rows of each group."""
         handle = cast(TabularFormat, stage.adapter).open(location)
         assert handle.metadata is not None
@@ -53,11 +53,11 @@ class Metadata(Operation):
         laps.lap("engine_ns")
         return result
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """How many rows the groups have."""
         return ["rows"]
 
-    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+    def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
         """Of each group of each file, in their order."""
         offers = cast(TabularFormat, stage.adapter).offers
         assert offers.group_rows is not None

@@ -17,7 +17,7 @@ from adapters.contract import TabularFormat
 from adapters.offers import Handle
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations.operation import READ_ALL, Calls, Stage
+from bench_runner.operations.operation import READ_ALL, Calls, OperationContext
 from bench_runner.operations.parameters import ALL, count, share, word
 from bench_runner.operations.row_groups import blocks
 from bench_runner.operations.row_groups.blocks import CLUSTERED, SCATTERED
@@ -68,7 +68,7 @@ class AsksForBlocks(Calls):
         """None where its call has no handle that stays open: then each call opens the copy, inside its clock."""
         return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
-    def open(self, stage: Stage, location: Path) -> Handle | None:
+    def open(self, stage: OperationContext, location: Path) -> Handle | None:
         """The stored copy open for filters; None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
@@ -79,7 +79,7 @@ class AsksForBlocks(Calls):
         """Not where statistics tell that no row meets the condition."""
         return self.groups > 0
 
-    def conditions(self, stage: Stage, repetitions: int) -> list[Predicate]:
+    def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
         """One for each repetition, of the whole data. Raises RefusedData where no column tells blocks apart so, or the
         variant changes the one that does."""
         found = self._blocks(stage)
@@ -89,11 +89,11 @@ class AsksForBlocks(Calls):
             return list(blocks.conditions(found, self.groups, repetitions, seed))
         return list(blocks.of_values(found, column, self.groups, int(self.values), repetitions, seed))
 
-    def everything(self, stage: Stage) -> Predicate:
+    def everything(self, stage: OperationContext) -> Predicate:
         """What the first call on few rows asks for: all of them."""
         return blocks.everything(self._blocks(stage))
 
-    def _blocks(self, stage: Stage) -> blocks.Blocks:
+    def _blocks(self, stage: OperationContext) -> blocks.Blocks:
         return blocks.blocks_of(stage.dataset, stage.rows, self.block_rows, self.place)
 
 
@@ -116,24 +116,24 @@ class Query(AsksForBlocks):
         """There must be as many columns."""
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
-    def take_input(self, stage: Stage, rows: int) -> Predicate:
+    def take_input(self, stage: OperationContext, rows: int) -> Predicate:
         """The condition of the first repetition; of few rows one that all meet."""
         return self.everything(stage) if rows < stage.rows else self.inputs(stage, rows, 1)[0]
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[Any]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
         """The conditions of the repetitions."""
         return self.conditions(stage, repetitions)
 
-    def call(self, stage: Stage, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
+    def call(self, stage: OperationContext, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
         """Read the rows, convert to the target, touch one byte in each page of the result."""
         adapter, columns = cast(TabularFormat, stage.adapter), self.expected_columns(stage)
         return stage.answer(lambda: selection.scanned(adapter, handle, location, held, columns), laps)
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """Those that were asked for."""
         return asked_columns(stage, self.columns)
 
-    def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
+    def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
         """Those that the engine is to give: what meets the condition, or what it does not leave out."""
         adapter = cast(TabularFormat, stage.adapter)
         return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from adapters.contract import Images, ImageStorage
 from bench_runner.clock import Laps, now_ns
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Operation, Sampling, Stage
+from bench_runner.operations.operation import READ_ALL, Operation, OperationContext, Sampling
 from bench_runner.operations.parameters import count, word
 from bench_runner.operations.streams import orders, pieces, torch_loader
 from bench_runner.operations.tables.take import generator
@@ -134,7 +134,7 @@ class Batches(Operation):
         own = adapter.offers.batches if in_turn else adapter.offers.take is not None
         return "" if own else READ_ALL
 
-    def take_input(self, stage: Stage, rows: int) -> list[np.ndarray]:
+    def take_input(self, stage: OperationContext, rows: int) -> list[np.ndarray]:
         """For each epoch the numbers of the first `rows` rows in its order, or as many of them as can be kept."""
         if self._in_processes:
             torch_loader.load()
@@ -148,11 +148,11 @@ class Batches(Operation):
         most = max(MOST_KEPT_BYTES // row_bytes, 2 * self.rows)
         return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
 
-    def open(self, stage: Stage, location: Path) -> Source:
+    def open(self, stage: OperationContext, location: Path) -> Source:
         """Open the stored copy for the order that is asked for; where there is no call for it, read everything."""
         return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
 
-    def _in_others(self, stage: Stage, location: Path) -> Source:
+    def _in_others(self, stage: OperationContext, location: Path) -> Source:
         adapter = stage.adapter
         loader = torch_loader.Loader(
             torch_loader.Requests(
@@ -168,7 +168,7 @@ class Batches(Operation):
         )
         return Source(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
 
-    def open_here(self, stage: Stage, location: Path) -> Source:
+    def open_here(self, stage: OperationContext, location: Path) -> Source:
         """The same in this process."""
         adapter = stage.adapter
         if self.fallback(adapter):
@@ -209,7 +209,7 @@ class Batches(Operation):
             drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
             yield Images([array for array, _ in drawn], [label for _, label in drawn])
 
-    def _read_all(self, stage: Stage, location: Path) -> Source:
+    def _read_all(self, stage: OperationContext, location: Path) -> Source:
         adapter = stage.adapter
         everything = targets.from_native(adapter.read(location), stage.target, adapter.native_read)
         if isinstance(everything, Images):
@@ -229,7 +229,7 @@ class Batches(Operation):
         return Source(lambda numbers: map(some, self._requests(numbers)), lambda: None, is_target=True)
 
     def epoch(
-        self, stage: Stage, source: Source, numbers: np.ndarray, laps: Laps, opened_ns: int | None = None
+        self, stage: OperationContext, source: Source, numbers: np.ndarray, laps: Laps, opened_ns: int | None = None
     ) -> Epoch:
         """One pass through the rows of these numbers, of which a source in stored order is asked for the first.
         `opened_ns` is where opening began, which the first pass includes; it alone ends when it takes too long."""
@@ -279,7 +279,7 @@ class Batches(Operation):
             else:
                 yield result.slice(start, self.rows)
 
-    def run(self, stage: Stage, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
+    def run(self, stage: OperationContext, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
         """Open, and hand out all rows twice; the second time as many as the first."""
         source = self.open(stage, location)
         found: list[Epoch] = []
@@ -288,7 +288,7 @@ class Batches(Operation):
         source.close()
         return found
 
-    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+    def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray:
         """Those of these numbers."""
         return cast(np.ndarray, held)
 

@@ -15,12 +15,12 @@ import pyarrow.types as of
 
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.pages.touching import touch_table
 from data_generator.cache import read_rows
 
 
-def source(stage: Stage, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
+def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
     """The first `rows` rows of the data set, at most `batch_rows` at a time, each batch in memory of its own: what an
     engine keeps of them is its own. The clocks stand still while a batch is read from the cache."""
     start = batches = size_bytes = 0

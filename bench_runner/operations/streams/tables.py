@@ -12,7 +12,7 @@ import pyarrow as pa
 from adapters.contract import Native, TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Operation, OtherAnswer, Stage
+from bench_runner.operations.operation import READ_ALL, Operation, OperationContext, OtherAnswer
 from bench_runner.operations.parameters import count
 from bench_runner.operations.streams import pieces
 from bench_runner.operations.whole import Changes
@@ -43,13 +43,13 @@ class StreamSave(Changes):
         """What stands for the engine's own call where it has none."""
         return "" if adapter.offers.save_stream else SAVE_ALL
 
-    def take_input(self, stage: Stage, rows: int) -> int:
+    def take_input(self, stage: OperationContext, rows: int) -> int:
         """How many rows there are. They are read once, so that none comes from the device while the clock runs."""
         for _ in pieces.source(stage, rows, self.rows, Laps()):
             pass
         return rows
 
-    def run(self, stage: Stage, held: int, location: Path, laps: Laps) -> Path:
+    def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Path:
         """Convert each batch to what the engine takes, as it asks for it, and store it. Returns where they lie."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
@@ -69,7 +69,7 @@ class StreamSave(Changes):
         return place
 
 
-def _native(batches: Iterator[pa.RecordBatch], stage: Stage, native: Native, laps: Laps) -> Iterator[Any]:
+def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: Native, laps: Laps) -> Iterator[Any]:
     """Each batch as the engine takes it; Arrow's are taken as they are."""
     if native in (Native.ARROW, Native.BUFFERS):
         yield from batches
@@ -107,7 +107,7 @@ class StreamRead(Operation):
         """Its clock would count the digests too."""
         return f"our clock stands still in {self.name}, not asv's"
 
-    def run(self, stage: Stage, held: None, location: Path, laps: Laps) -> str:
+    def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
         """Open, and for each batch: read it, convert it to the target, touch one byte in each of its pages. Returns the
         digest of what came."""
         digest = pieces.StreamDigest()
@@ -121,7 +121,7 @@ class StreamRead(Operation):
         pieces.note(laps, batches, size_bytes)
         return digest.hexdigest()
 
-    def _batches(self, stage: Stage, location: Path, laps: Laps) -> Iterator[pa.Table]:
+    def _batches(self, stage: OperationContext, location: Path, laps: Laps) -> Iterator[pa.Table]:
         """Raises OtherAnswer for a batch of another size than was asked for."""
         adapter = cast(TabularFormat, stage.adapter)
         columns = self.expected_columns(stage)
@@ -153,7 +153,7 @@ class StreamRead(Operation):
         handle.close()
         laps.lap("engine_ns")
 
-    def answer(self, stage: Stage, result: str, location: Path) -> Any:
+    def answer(self, stage: OperationContext, result: str, location: Path) -> Any:
         """All batches of another reading, one behind the other. Raises OtherAnswer where they are not what came inside
         the clock."""
         digest = pieces.StreamDigest()

@@ -15,7 +15,7 @@ import numpy as np
 
 from bench_runner import registries
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 
 WORKERS = 2
 """So many processes load, where `workers` says so."""
@@ -33,7 +33,7 @@ class Requests:
     `open_source` is the operation's `open`; what it opens stays in the process that has asked first.
     """
 
-    open_source: Callable[[Stage, Path], Any]
+    open_source: Callable[[OperationContext, Path], Any]
     variant: str
     threads: int | None
     target: targets.Target
@@ -48,7 +48,7 @@ class Requests:
         if opened is None:
             adapter: Any = registries.build(self.variant, threads=self.threads)
             adapter.load_library()
-            stage = Stage(adapter, self.target, self.dataset, self.digest, self.rows)
+            stage = OperationContext(adapter, self.target, self.dataset, self.digest, self.rows)
             opened = self.__dict__["opened"] = (stage, self.open_source(stage, self.location))
         stage, source = opened
         (piece,) = source.pieces(numbers)

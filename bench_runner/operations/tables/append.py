@@ -15,7 +15,7 @@ import pyarrow as pa
 from adapters.contract import TabularFormat
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.parameters import count
 from bench_runner.operations.whole import Changes
 
@@ -47,7 +47,7 @@ class Append(Changes):
         """What stands for the engine's own call where it has none."""
         return "" if adapter.offers.append else REWRITE
 
-    def take_input(self, stage: Stage, rows: int) -> Any:
+    def take_input(self, stage: OperationContext, rows: int) -> Any:
         """The rows, as the target has them."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
@@ -55,7 +55,7 @@ class Append(Changes):
         """What was saved."""
         return location
 
-    def run(self, stage: Stage, held: Any, location: Path, laps: Laps) -> Path:
+    def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
         """Convert to what the engine takes, and add it. Returns where the larger copy lies."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
@@ -72,7 +72,7 @@ class Append(Changes):
         laps.lap("engine_ns")
         return place
 
-    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+    def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
         """What was there, and the rows."""
         return pa.concat_tables([stage.table(stage.rows, columns), stage.table(self.rows, columns)])
 

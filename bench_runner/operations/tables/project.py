@@ -18,7 +18,7 @@ from adapters.contract import TabularFormat
 from adapters.offers import Handle
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Calls, Sampling, Stage
+from bench_runner.operations.operation import READ_ALL, Calls, OperationContext, Sampling
 from bench_runner.operations.parameters import ALL, count, word
 
 DEFAULT_COLUMNS = 4
@@ -88,11 +88,11 @@ class Project(OnHandle):
             return None
         return f"its call opens the file anew each time: {self.shorter}"
 
-    def held(self, stage: Stage) -> Any:
+    def held(self, stage: OperationContext) -> Any:
         """The names of one call, or of each."""
         return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[tuple[str, ...]]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[tuple[str, ...]]:
         """The names of the columns of each repetition, which are no other's while there are enough."""
         hands: list[tuple[str, ...]] = []
         left = list(stage.schema)
@@ -104,38 +104,45 @@ class Project(OnHandle):
             left = [field for field in left if field.name not in hands[-1]]
         return hands
 
-    def open(self, stage: Stage, location: Path) -> Handle | None:
+    def open(self, stage: OperationContext, location: Path) -> Handle | None:
         """The stored copy open for reading columns; None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
         return adapter.open_columns(location) if self.keeps_open else adapter.open(location)
 
-    def run(self, stage: Stage, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
         """Open, call once, close."""
         handle = self.open(stage, location)
         return self._read(stage, handle, held, location, laps, closing=True)
 
-    def call(self, stage: Stage, handle: Handle | None, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
+    def call(
+        self, stage: OperationContext, handle: Handle | None, held: tuple[str, ...], location: Path, laps: Laps
+    ) -> Any:
         """Read the columns, convert to the target, touch one byte in each page of the result."""
         return self._read(stage, handle, held, location, laps, closing=False)
 
     def _read(
-        self, stage: Stage, handle: Handle | None, held: tuple[str, ...], location: Path, laps: Laps, *, closing: bool
+        self,
+        stage: OperationContext,
+        handle: Handle | None,
+        held: tuple[str, ...],
+        location: Path,
+        laps: Laps,
+        *,
+        closing: bool,
     ) -> Any:
         # A list of its own for each call: what an adapter does to it must not change what is compared.
         columns = list(held)
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
-    def expected_columns(self, stage: Stage, held: tuple[str, ...] | None = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: tuple[str, ...] | None = None) -> list[str]:
         """Those that were asked for, in that order; of the first call where no input is named."""
         return list(held or self.take_input(stage, stage.rows))
 
 
-def _columns(
-    adapter: TabularFormat, handle: Handle | None, names: list[str], location: Path, *, closing: bool
-) -> Any:
+def _columns(adapter: TabularFormat, handle: Handle | None, names: list[str], location: Path, *, closing: bool) -> Any:
     if handle is None:
         return targets.select(adapter.read(location), adapter.native_read, names)
     assert handle.project is not None
@@ -152,7 +159,7 @@ def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:
     return f"{asked} columns are asked for, the table has {len(schema)}"
 
 
-def asked_columns(stage: Stage, asked: int | str) -> list[str]:
+def asked_columns(stage: OperationContext, asked: int | str) -> list[str]:
     """The names of all columns, or of so many of them, in the order asked."""
     return list(stage.schema.names if asked == ALL else _chosen(stage.schema, stage.digest, int(asked)))
 

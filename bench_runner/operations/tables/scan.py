@@ -17,7 +17,7 @@ from adapters.contract import TabularFormat
 from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
-from bench_runner.operations.operation import READ_ALL, Operation, Stage
+from bench_runner.operations.operation import READ_ALL, Operation, OperationContext
 from bench_runner.operations.parameters import ALL, count, share, word
 from bench_runner.operations.tables import predicates, selection
 from bench_runner.operations.tables.project import asked_columns, too_few_columns
@@ -52,7 +52,7 @@ class Scan(Operation):
         """What stands for the engine's own call where it does not test such a condition."""
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
-    def take_input(self, stage: Stage, rows: int) -> Predicate:
+    def take_input(self, stage: OperationContext, rows: int) -> Predicate:
         """The condition, which is that of the whole data whatever `rows` is.
 
         Raises RefusedData where the data has none such, or the variant changes the column that it is about.
@@ -61,11 +61,11 @@ class Scan(Operation):
         refuse_changed(stage, chosen.column)
         return chosen
 
-    def run(self, stage: Stage, held: Predicate, location: Path, laps: Laps) -> Any:
+    def run(self, stage: OperationContext, held: Predicate, location: Path, laps: Laps) -> Any:
         """Open, read the rows, convert to the target, touch one byte in each page of the result."""
         return stage.answer(lambda: self._rows(stage, held, location), laps)
 
-    def _rows(self, stage: Stage, asked: Predicate, location: Path) -> Any:
+    def _rows(self, stage: OperationContext, asked: Predicate, location: Path) -> Any:
         adapter = cast(TabularFormat, stage.adapter)
         handle = None if self.fallback(adapter) else adapter.open(location)
         native = selection.scanned(adapter, handle, location, asked, self.expected_columns(stage))
@@ -73,17 +73,17 @@ class Scan(Operation):
             handle.close()
         return native
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """Those that were asked for."""
         return asked_columns(stage, self.columns)
 
-    def expected_rows(self, stage: Stage, held: Predicate) -> np.ndarray:
+    def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
         """Those that meet the condition."""
         met = predicates.mask(stage.table(stage.rows, [held.column]).column(0), held)
         return np.flatnonzero(met.to_numpy())
 
 
-def refuse_changed(stage: Stage, name: str) -> pa.ChunkedArray:
+def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
     """The column that a condition is on. Raises RefusedData where the variant changes its values."""
     column = stage.table(stage.rows, [name]).column(0)
     of = stage.target

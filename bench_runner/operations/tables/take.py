@@ -20,7 +20,7 @@ from adapters.offers import Handle, Sharing
 from bench_runner.clock import Laps
 from bench_runner.conditions import Conditions
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Stage
+from bench_runner.operations.operation import READ_ALL, OperationContext
 from bench_runner.operations.parameters import ALL, count, word
 from bench_runner.operations.tables import selection
 from bench_runner.operations.tables.project import OnHandle, asked_columns, too_few_columns
@@ -107,7 +107,7 @@ class Take(OnHandle):
         """What stands for the engine's own call where it has none."""
         return "" if adapter.offers.take is not None else READ_ALL
 
-    def inputs(self, stage: Stage, rows: int, repetitions: int) -> list[np.ndarray]:
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[np.ndarray]:
         """The numbers of each repetition: int64 among the first `rows` rows, disjoint while there are enough, but in
         the pattern `zipf`."""
         wanted = min(self.rows, rows)
@@ -116,16 +116,16 @@ class Take(OnHandle):
         )
         return [np.sort(numbers) for numbers in chosen] if self.order == "sorted" else chosen
 
-    def open(self, stage: Stage, location: Path) -> Handle | None:
+    def open(self, stage: OperationContext, location: Path) -> Handle | None:
         """The stored copy open for reading in part; None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         return None if self.fallback(adapter) else adapter.open_rows(location)
 
-    def call(self, stage: Stage, handle: Handle | None, held: np.ndarray, location: Path, laps: Laps) -> Any:
+    def call(self, stage: OperationContext, handle: Handle | None, held: np.ndarray, location: Path, laps: Laps) -> Any:
         """Take, convert to the target, touch one byte in each page of the result."""
         return stage.answer(lambda: self._rows(stage, handle, held, location), laps)
 
-    def _rows(self, stage: Stage, handle: Handle | None, numbers: np.ndarray, location: Path) -> Any:
+    def _rows(self, stage: OperationContext, handle: Handle | None, numbers: np.ndarray, location: Path) -> Any:
         columns = self.expected_columns(stage)
         if handle is not None:
             assert handle.take is not None
@@ -134,11 +134,11 @@ class Take(OnHandle):
         everything = targets.select(adapter.read(location), adapter.native_read, columns)
         return selection.rows_of(everything, adapter.native_read, numbers)
 
-    def expected_columns(self, stage: Stage, held: Any = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
         """Those that were asked for."""
         return asked_columns(stage, self.columns)
 
-    def expected_rows(self, stage: Stage, held: Any) -> np.ndarray:
+    def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray:
         """Those of these numbers."""
         return cast(np.ndarray, held)
 

@@ -41,7 +41,7 @@ PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 
 @dataclass
-class Facts:
+class MachineFacts:
     """What a run knows of what holds from one run to the next, and what it still has to measure."""
 
     session: Session
@@ -58,10 +58,10 @@ class Facts:
         return bool(self.imports or self.fidelity or self.probe)
 
 
-def taken(session: Session) -> Facts:
+def taken(session: Session) -> MachineFacts:
     """Check the memory probe, take what is kept, and tell what is missing."""
     kept = kept_facts(session.info, fresh=session.options.fresh)
-    facts = Facts(session, kept, imports=[], fidelity=[], probe=False)
+    facts = MachineFacts(session, kept, imports=[], fidelity=[], probe=False)
     session.stage(PROBE)
     _check_probe(facts)
     for chain in _importing(session):
@@ -82,7 +82,7 @@ def taken(session: Session) -> Facts:
     return facts
 
 
-def share_of_rounds(facts: Facts) -> float:
+def share_of_rounds(facts: MachineFacts) -> float:
     """How much of the budget the rounds may use."""
     budget_s = facts.session.options.budget_s
     if not facts.missing or budget_s is None:
@@ -90,7 +90,7 @@ def share_of_rounds(facts: Facts) -> float:
     return max(ROUNDS_SHARE, 1 - MOST_FACTS_S / budget_s)
 
 
-def measure_missing(facts: Facts) -> None:
+def measure_missing(facts: MachineFacts) -> None:
     """Measure what nothing was kept of, as far as the budget lasts, and keep it for the runs to come."""
     _test_probe(facts)
     _time_imports(facts)
@@ -101,7 +101,7 @@ def measure_missing(facts: Facts) -> None:
 # --- the memory probe ------------------------------------------------------------------------------------------
 
 
-def _check_probe(facts: Facts) -> None:
+def _check_probe(facts: MachineFacts) -> None:
     """Rule 13: the memory probes against known allocations; their error goes with the run. A short check in every run,
     once for each: a run is resumed on the machine and with the code that it began with."""
     session = facts.session
@@ -117,7 +117,7 @@ def _check_probe(facts: Facts) -> None:
     _tell_probe(session, answers)
 
 
-def _test_probe(facts: Facts) -> None:
+def _test_probe(facts: MachineFacts) -> None:
     """The long check, of every known allocation."""
     session = facts.session
     if not facts.probe or _is_spent(session):
@@ -180,7 +180,7 @@ def _tell_import(session: Session, timed: Chain, cost: Imported) -> None:
             variant.import_ns, variant.import_rss_bytes = cost.import_ns, cost.import_rss_bytes
 
 
-def _time_imports(facts: Facts) -> None:
+def _time_imports(facts: MachineFacts) -> None:
     """What loading each engine costs a new interpreter: once for each, in a spawned process."""
     session = facts.session
     _forget_left_out(session, IMPORTS)
@@ -227,7 +227,7 @@ def _fidelity_name(chain: Chain) -> list[str]:
     return [FIDELITY, chain.variant, chain.spelled, target.kind, target.strings, target.nulls, chain.conditions.threads]
 
 
-def _find_losses(facts: Facts) -> None:
+def _find_losses(facts: MachineFacts) -> None:
     """What each variant does to each kind of column, for both targets. Nothing of it is timed, so all cores work. With
     a budget what does not fit is left out, and that is told."""
     session, asked = facts.session, facts.fidelity
@@ -246,7 +246,7 @@ def _find_losses(facts: Facts) -> None:
     _warn_of_left_out(session, FIDELITY, {chain.variant for chain in asked[found:]})
 
 
-def _keep_fidelity(facts: Facts, chain: Chain, outcome: Outcome) -> None:
+def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     session, target = facts.session, chain.target
     records = tuple(
         Fidelity(variant=chain.variant, target=target.kind, strings=target.strings, **asdict(found.verdict))
@@ -266,7 +266,7 @@ def _keep_fidelity(facts: Facts, chain: Chain, outcome: Outcome) -> None:
     _keep(facts, FIDELITY, _fidelity_name(chain), records, chain)
 
 
-def _keep(facts: Facts, part: str, name: Sequence[str], value: Any, chain: Chain | None = None) -> None:
+def _keep(facts: MachineFacts, part: str, name: Sequence[str], value: Any, chain: Chain | None = None) -> None:
     """For the runs to come, unless it is of a third party's adapter. A folder that cannot take it costs them time."""
     session, kept = facts.session, facts.kept
     if chain is None or may_be_kept(_engine(chain)):

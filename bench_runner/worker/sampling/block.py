@@ -17,7 +17,7 @@ from adapters.errors import RefusedData
 from adapters.offers import Handle
 from bench_runner.clock import Laps, now_ns
 from bench_runner.machine import linux
-from bench_runner.operations import Calls, Stage, targets
+from bench_runner.operations import Calls, OperationContext, targets
 from bench_runner.operations.operation import REPETITIONS
 
 ENOUGH_NS = 2 * 10**9
@@ -103,7 +103,7 @@ class Block:
         return figures | parts | {"wall_ns": int(median(walls)), "calls_ns": sum(walls)}
 
 
-def open_copy(operation: Calls, stage: Stage, location: Path) -> Opened:
+def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Opened:
     """Open the copy where the operation keeps it open, as many times as it asks for, and say what that took."""
     wanted = operation.handles(stage.adapter)
     if not wanted:
@@ -119,7 +119,7 @@ def open_copy(operation: Calls, stage: Stage, location: Path) -> Opened:
     return Opened(tuple(handle for handle in opened if handle is not None), figures)
 
 
-def make_ready(operation: Calls, stage: Stage, opened: Opened, inputs: Sequence[Any]) -> None:
+def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs: Sequence[Any]) -> None:
     """What comes between opening and the first call. Not a loop where the handles are closed: its variable would hold
     the last of them, and what it gives back would not be seen."""
     for handle in opened.handles:
@@ -128,7 +128,7 @@ def make_ready(operation: Calls, stage: Stage, opened: Opened, inputs: Sequence[
 
 
 def one_call(
-    operation: Calls, stage: Stage, handle: Handle | None, held: Any, location: Path
+    operation: Calls, stage: OperationContext, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
     """One repetition under its own clock: what it gave, and what it took."""
     laps = Laps()

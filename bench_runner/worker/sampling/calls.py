@@ -21,7 +21,7 @@ from bench_runner.worker.prepared import Prepared, distinct_bytes, settle, store
 from bench_runner.worker.sampling import block, concurrent, joined, once
 from bench_runner.worker.sampling.block import Block, Opened
 from bench_runner.worker.sampling.sampled import Sampled
-from bench_runner.worker.verification import Part, verified
+from bench_runner.worker.verification import Pair, verified
 from bench_runner.worker.watch import Watch
 
 
@@ -87,7 +87,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     measured.figures |= inside.figures(own_cpu_ns + watch.started_cpu_ns())
     late, halves = Block(), inside
     if threads > 1 and not once:
-        late = block.call_all(timed, handles, before.spare[: CALLS_BESIDE])
+        late = block.call_all(timed, handles, before.spare[:CALLS_BESIDE])
         halves = concurrent.both_sides(before.early, late)
     measured.held_before_bytes = sum(each.nbytes for each in before.results)
     kept = opened.kept
@@ -189,7 +189,7 @@ def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool)
     )
 
 
-def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Part]:
+def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Pair]:
     """The answers as few tables, so that comparing them takes no longer than comparing one. Raises Mismatch."""
     stage = prepared.stage
     apart = [part for each, result in zip(asked, given, strict=False) for part in once.parts(prepared, each, result)]

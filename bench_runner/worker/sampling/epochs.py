@@ -21,7 +21,7 @@ from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, ent
 from bench_runner.worker.prepared import Prepared, distinct_bytes
 from bench_runner.worker.sampling.block import CACHED_SHARE, empty_call_ns
 from bench_runner.worker.sampling.sampled import Sampled
-from bench_runner.worker.verification import Part
+from bench_runner.worker.verification import Pair
 from bench_runner.worker.verify import Mismatch
 from bench_runner.worker.watch import Watch
 
@@ -128,15 +128,15 @@ def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
 # --- whether each row came once, and in its turn ----------------------------------------------------------------------
 
 
-def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Part]:
+def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Pair]:
     """Which rows each epoch was to hand out, and all that it has, one batch behind the other. Raises Mismatch where
     there are too few, too many, or batches of other sizes."""
     operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
-    found: list[Part] = []
+    found: list[Pair] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
         wanted = numbers if place == 1 else numbers[: given[0].rows]
         _check(operation, wanted, epoch, place)
-        found.append(Part(wanted, _whole(epoch.batches), columns, wanted[: epoch.rows]))
+        found.append(Pair(wanted, _whole(epoch.batches), columns, wanted[: epoch.rows]))
     return found
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench_runner.worker.names import columns_differ
-from bench_runner.worker.verification import Part
+from bench_runner.worker.verification import Pair
 from bench_runner.worker.verify import Mismatch
 
 
-def joined(parts: Sequence[Part], rows: int) -> list[Part]:
+def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
     """All that was asked for of a table of so many rows, and all that was given. Raises Mismatch where a call gave
     another number of rows than it should, or other columns."""
     for place, part in enumerate(parts, 1):
@@ -31,9 +31,9 @@ def joined(parts: Sequence[Part], rows: int) -> list[Part]:
     ]
 
 
-def _rows(parts: Iterable[Part]) -> Iterator[Part]:
+def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
     """What has other types, as few rows of missing text may have, is a table of its own."""
-    by_types: dict[str, list[Part]] = {}
+    by_types: dict[str, list[Pair]] = {}
     for part in parts:
         by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
     for alike in by_types.values():
@@ -41,13 +41,13 @@ def _rows(parts: Iterable[Part]) -> Iterator[Part]:
         yield replace(alike[0], given=pa.concat_tables([part.given for part in alike]), rows=numbers)
 
 
-def _columns(parts: Iterable[Part]) -> Iterator[Part]:
+def _columns(parts: Iterable[Pair]) -> Iterator[Pair]:
     """A column that is asked for again begins another table."""
     together: dict[str, pa.ChunkedArray] = {}
     for part in parts:
         if together.keys() & set(part.columns):
-            yield Part(None, pa.table(together), list(together))
+            yield Pair(None, pa.table(together), list(together))
             together = {}
         together |= dict(zip(part.columns, part.given.columns, strict=True))
     if together:
-        yield Part(None, pa.table(together), list(together))
+        yield Pair(None, pa.table(together), list(together))

@@ -16,7 +16,7 @@ from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
 from bench_runner.worker.prepared import Prepared, distinct_bytes
 from bench_runner.worker.sampling.sampled import Sampled
-from bench_runner.worker.verification import Part
+from bench_runner.worker.verification import Pair
 from bench_runner.worker.watch import Watch
 
 
@@ -68,7 +68,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     return Sampled(found.measured, prepared.held, prepared.operation.answer(prepared.stage, result, prepared.location))
 
 
-def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Part]:
+def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Pair]:
     """What was given, and what is right."""
     operation, stage = prepared.operation, prepared.stage
-    return [Part(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]
+    return [Pair(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]

@@ -34,7 +34,7 @@ MEMORY_BYTES = 4 << 30
 """Room for the keys of all documents of a sample, and for the longest line as Python objects."""
 
 
-class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What there is: documents of the whole, documents and blocks of the sample, the field that is the key, and whether
     it was put in front because the documents have none."""
 
@@ -67,7 +67,7 @@ class Import:
             if on_rows is not None:
                 on_rows(int(seen))
         try:
-            self.facts = msgspec.json.decode(frame[1], type=Facts)
+            self.facts = msgspec.json.decode(frame[1], type=DocumentFacts)
         except msgspec.MsgspecError:
             raise answers.failed(NONSENSE) from None
         if not 0 < self.facts.rows <= self.facts.input_rows or self.facts.blocks < 1 or not self.facts.key:

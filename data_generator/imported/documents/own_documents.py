@@ -18,7 +18,7 @@ from data_generator import cache, documents
 from data_generator.dataset import Dataset
 from data_generator.errors import DataError
 from data_generator.imported.documents import document_input, document_worker
-from data_generator.imported.documents.document_worker import Facts
+from data_generator.imported.documents.document_worker import DocumentFacts
 from data_generator.imported.refusal import printable
 from data_generator.imported.user_files import UserInput
 
@@ -60,7 +60,7 @@ class _Sample:
         folder = cache.default_folder()
         noted = cache.read_facts(self.name, VERSION, about, folder).get("facts", [""])
         try:
-            return self._dataset(about, msgspec.json.decode(noted[0], type=Facts))
+            return self._dataset(about, msgspec.json.decode(noted[0], type=DocumentFacts))
         except msgspec.MsgspecError:
             return self._imported(about, folder, on_rows)
 
@@ -83,7 +83,7 @@ class _Sample:
     def _dataset(
         self,
         about: Mapping[str, str],
-        facts: Facts,
+        facts: DocumentFacts,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
         """The sample, taken again where nobody gives its batches: the cache has lost it."""
@@ -110,7 +110,7 @@ def _changed(name: str, about: Mapping[str, str]) -> DataError:
     return DataError(f"{name}: {printable(about['path'])} was changed while it was read\n  try again")
 
 
-def _remarks(facts: Facts) -> tuple[str, ...]:
+def _remarks(facts: DocumentFacts) -> tuple[str, ...]:
     found = []
     if facts.numbered:
         found.append(

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from data_generator.imported.refusal import Refused, printable
 from data_generator.imported.tables import sampling, table_types
-from data_generator.imported.tables.table_reading import Found, Reading, Source, chosen_blocks
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, chosen_blocks
 
 _ROWS_AT_ONCE = 1 << 14
 
@@ -67,7 +67,7 @@ class _Type:
     special: str = ""
 
 
-def read(source: Source) -> Reading:
+def read(source: TableFile) -> Reading:
     """The sample of an Avro file of records. Raises Refused."""
     source.progress.at(source.path)
     described = fastavro.block_reader(source.stream).writer_schema
@@ -85,7 +85,7 @@ def read(source: Source) -> Reading:
     return Found(input_rows, blocks, schema, _batches(source, blocks, decoder, columns, schema), remarks)
 
 
-def _blocks(source: Source) -> Iterator[Any]:
+def _blocks(source: TableFile) -> Iterator[Any]:
     source.stream.seek(0)
     try:
         yield from fastavro.block_reader(source.stream)
@@ -98,7 +98,7 @@ def _blocks(source: Source) -> Iterator[Any]:
 
 
 def _batches(
-    source: Source,
+    source: TableFile,
     blocks: Sequence[sampling.Block],
     decoder: Any,
     columns: Mapping[str, _Type],

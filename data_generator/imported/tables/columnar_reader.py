@@ -18,7 +18,7 @@ from data_generator.imported.import_process import Progress, opened
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import parquet_types, sampling, table_types
 from data_generator.imported.tables.parquet_folder import Partition, Partitions, Union
-from data_generator.imported.tables.table_reading import Found, Reading, Source, chosen_blocks
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, chosen_blocks
 
 _MOST_BATCH_ROWS = 1 << 16
 _STREAM_BYTES = 1 << 20
@@ -233,7 +233,7 @@ def _remarks(found: pa.Schema) -> list[str]:
 # --- Arrow's own ---------------------------------------------------------------------------------------------------
 
 
-def read_arrow(source: Source) -> Reading:
+def read_arrow(source: TableFile) -> Reading:
     """The sample of an Arrow IPC file, which Feather is, or stream. Raises Refused."""
     mapped = pa.memory_map(f"/proc/self/fd/{source.stream.fileno()}")
     is_file = mapped.read(len(_ARROW_FILE)) == _ARROW_FILE
@@ -266,7 +266,7 @@ def _stream_batches(mapped: pa.MemoryMappedFile, options: pa.ipc.IpcReadOptions)
 # --- ORC -------------------------------------------------------------------------------------------------------------
 
 
-def read_orc(source: Source) -> Reading:
+def read_orc(source: TableFile) -> Reading:
     """The sample of an ORC file. Raises Refused."""
     source.progress.at(source.path)
     orc = pyarrow.orc.ORCFile(source.stream)
@@ -299,7 +299,7 @@ def _stripes(
     rows: Sequence[int],
     blocks: Sequence[sampling.Block],
     schema: pa.Schema,
-    source: Source,
+    source: TableFile,
 ) -> Iterator[pa.RecordBatch]:
     start = 0
     for number, count in enumerate(rows):

@@ -24,7 +24,7 @@ from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, first_b
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
-from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
@@ -48,7 +48,7 @@ _SCANNED_ROWS = 20_000_000
 class _File:
     """One CSV file and its layout."""
 
-    source: Source
+    source: TableFile
     layout: Layout
 
     def bytes(self) -> ByteStream:
@@ -189,7 +189,7 @@ class _File:
         return found
 
 
-def read(source: Source) -> Reading:
+def read(source: TableFile) -> Reading:
     """The sample of a CSV file, whose first row has the names unless `source.options` deny it. Raises Refused."""
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
@@ -241,7 +241,7 @@ def read(source: Source) -> Reading:
     return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
 
 
-def _typed(name: str, texts: pa.ChunkedArray, source: Source, wheres: column_notes.Wheres) -> Column:
+def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_notes.Wheres) -> Column:
     kind = source.options.columns.get(name)
     if kind is None:
         return inferred(name, texts, source.options)

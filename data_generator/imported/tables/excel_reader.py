@@ -30,7 +30,7 @@ from data_generator.imported.tables.excel.odd_cells import (
 )
 from data_generator.imported.tables.excel.sheets import Sheet
 from data_generator.imported.tables.sampling import Block
-from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
 from data_generator.imported.tables.text_types.distinct_texts import MISSING, missing_text
@@ -67,7 +67,7 @@ _ODD = {
 class _Table:
     """The chosen rows of a sheet."""
 
-    source: Source
+    source: TableFile
     sheet: Sheet
     names: list[str]
     blocks: tuple[Block, ...]
@@ -86,7 +86,7 @@ class _Table:
         )
 
 
-def read(source: Source) -> Reading:
+def read(source: TableFile) -> Reading:
     """The sample of a sheet. Raises Refused."""
     source.progress.at(source.path)
     workbook = sheets.opened(source)

@@ -19,7 +19,7 @@ from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.json_lines.columns import MOST_LEVELS, Column, Limit, Path, TooDeep
 from data_generator.imported.tables.json_lines.records import Records
 from data_generator.imported.tables.json_lines.values import is_sound, record_of, refuse
-from data_generator.imported.tables.table_reading import Found, Reading, Source, as_batches, chosen_blocks
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
@@ -33,7 +33,7 @@ _BYTES_AT_ONCE = 8 << 20
 for each name."""
 
 
-def read(source: Source) -> Reading:
+def read(source: TableFile) -> Reading:
     """The sample of a file with JSON objects. Raises Refused."""
     records = json_records.found(source)
     input_rows = 0
@@ -98,7 +98,7 @@ class _Gathered:
     lengths: list[int]
 
 
-def _gathered(source: Source, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
+def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
     """The columns in which places with values of several kinds are text."""
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
@@ -133,7 +133,7 @@ def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tu
         start = end
 
 
-def _add(source: Source, root: Column, number: int, start: int, part: Sequence[Line]) -> None:
+def _add(source: TableFile, root: Column, number: int, start: int, part: Sequence[Line]) -> None:
     """Parse the records of a part and add them. Raises Refused, with the line."""
     source.progress.at(f"{source.path}, line {part[0].number:,}")
     parsed = []
@@ -156,7 +156,7 @@ def _add(source: Source, root: Column, number: int, start: int, part: Sequence[L
 
 
 def _as_named(
-    name: str, values: pa.ChunkedArray, source: Source, lines: Sequence[int], notes: list[Note]
+    name: str, values: pa.ChunkedArray, source: TableFile, lines: Sequence[int], notes: list[Note]
 ) -> pa.ChunkedArray:
     """A column of text as the type that the user names. Raises Refused, with the line."""
     kind = source.options.columns[name]

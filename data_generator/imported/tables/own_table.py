@@ -21,7 +21,7 @@ from data_generator.errors import DataError
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_input, table_worker
-from data_generator.imported.tables.table_reading import Facts
+from data_generator.imported.tables.table_reading import TableFacts
 
 VERSION = 5
 NAME = "table"
@@ -98,7 +98,7 @@ class _Sample:
 
     def _imported(
         self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None
-    ) -> tuple[Facts, pa.Schema]:
+    ) -> tuple[TableFacts, pa.Schema]:
         with table_worker.started(table_input.find(self.path), self.rows, self.options, on_rows) as answers:
             facts, schema = answers.facts, answers.schema
             dataset = self._dataset(about, facts, schema, lambda: self._checked(answers, about))
@@ -109,7 +109,7 @@ class _Sample:
     def _dataset(
         self,
         about: Mapping[str, str],
-        facts: Facts,
+        facts: TableFacts,
         schema: pa.Schema,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
@@ -130,7 +130,7 @@ class _Sample:
             understood={"kind": about["kind"], **facts.understood},
         )
 
-    def _again(self, about: Mapping[str, str], facts: Facts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _again(self, about: Mapping[str, str], facts: TableFacts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """The batches of another process."""
         with table_worker.started(table_input.find(self.path), self.rows, self.options) as answers:
             if (answers.facts, answers.schema) != (facts, schema):
@@ -148,14 +148,14 @@ def _changed(about: Mapping[str, str]) -> DataError:
     return DataError(f"{NAME}: {printable(about['path'])} was changed while it was read\n  try again")
 
 
-def _with_facts(about: Mapping[str, str], facts: Facts) -> dict[str, str]:
+def _with_facts(about: Mapping[str, str], facts: TableFacts) -> dict[str, str]:
     counted = {"input_rows": facts.input_rows, "sampled_rows": facts.rows, "blocks": facts.blocks}
     return {**about, **{key: str(value) for key, value in counted.items()}}
 
 
-def _known(facts: Mapping[str, Any]) -> Facts | None:
+def _known(facts: Mapping[str, Any]) -> TableFacts | None:
     """What the cache has noted; None where that is not whole."""
     try:
-        return msgspec.json.decode(facts["facts"][0], type=Facts)
+        return msgspec.json.decode(facts["facts"][0], type=TableFacts)
     except (msgspec.MsgspecError, LookupError, TypeError):
         return None

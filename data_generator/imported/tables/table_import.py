@@ -4,7 +4,7 @@ PROGRESS`.
 It takes a sample, and answers as data_generator.imported.import_process says, with these letters besides:
 
     p  how many rows it has seen so far, as JSON
-    n  what was found: data_generator.imported.tables.table_reading.Facts, as JSON
+    n  what was found: data_generator.imported.tables.table_reading.TableFacts, as JSON
     s  the schema, as a message of Arrow IPC
     c  categories of a column that are new, as data_generator.imported.tables.categories says
     b  a batch of the sample, as a message of Arrow IPC, with codes in the place of categories
@@ -61,12 +61,12 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
         return
     (file,) = task["files"]
     progress.at(task["path"])
-    from data_generator.imported.tables.table_reading import Source
+    from data_generator.imported.tables.table_reading import TableFile
 
     with opened(file["path"]) as stream:
         _check_beginning(stream, task)
         options = msgspec.convert(task["options"], ReadOptions)
-        source = Source(task["path"], stream, file["size_bytes"], task["rows"], progress, options)
+        source = TableFile(task["path"], stream, file["size_bytes"], task["rows"], progress, options)
         module, _, function = _READERS[task["kind"]].partition(":")
         read = getattr(importlib.import_module(f"data_generator.imported.tables.{module}"), function)
         yield from _answered(read(source))

@@ -22,7 +22,7 @@ from data_generator.imported.tables.sampling import Block
 
 
 @dataclass(frozen=True)
-class Source:
+class TableFile:
     """One file, opened: `path` is how messages name it, `rows` how many are wanted of it at most."""
 
     path: str
@@ -53,13 +53,13 @@ class Found:
     remarks: Sequence[str] = ()
     understood: Mapping[str, str] = field(default_factory=dict)
 
-    def facts(self) -> Facts:
+    def facts(self) -> TableFacts:
         """What is known of the sample before its batches are made."""
         rows = sum(block.rows for block in self.blocks)
-        return Facts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
+        return TableFacts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
 
 
-class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a reader found, as it is sent between processes and kept in the cache."""
 
     input_rows: int

@@ -25,7 +25,7 @@ from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.tables import table_types
 from data_generator.imported.tables.categories import Decoder
 from data_generator.imported.tables.table_import import BATCH, CATEGORIES, FACTS, ROWS, SCHEMA
-from data_generator.imported.tables.table_reading import Facts
+from data_generator.imported.tables.table_reading import TableFacts
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_import")
@@ -85,10 +85,10 @@ class Import:
                 f"one of {self.facts.rows:,}\n  {REPAIR}"
             )
 
-    def _checked_facts(self, content: bytearray) -> Facts:
+    def _checked_facts(self, content: bytearray) -> TableFacts:
         """A parser that was taken over could answer anything."""
         try:
-            facts = msgspec.json.decode(content, type=Facts)
+            facts = msgspec.json.decode(content, type=TableFacts)
         except msgspec.MsgspecError:
             raise self._answers.failed(NONSENSE) from None
         if facts.blocks < 1 or not 0 < facts.rows <= facts.input_rows:

@@ -28,7 +28,7 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import shred
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.tests.store import cuts, kills
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 from tests.selfbench.costs import Check, least_ns, print_checks
 
 PIECE_BYTES = 1_000_000
@@ -131,7 +131,7 @@ def ingestion(folder: Path, times: int, lines: bytes) -> Iterator[Check]:
 def shredder(times: int, lines: bytes) -> Iterator[Check]:
     """The C shredder beside the Python one."""
     rows = rows_of(lines)[:SHREDDED_DOCUMENTS]
-    schema = Schema.new("id", Kind.INTEGER)
+    schema = Schema.new("id", ValueKind.INTEGER)
     calls = {native: (lambda native=native: shred(rows, schema, use_native=native)) for native in (True, False)}
     spent = least_ns(times, calls)
     ratio = spent[False] / spent[True]

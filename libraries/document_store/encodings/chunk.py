@@ -32,7 +32,7 @@ from libraries.document_store.shredding.columns import (
     is_text,
     values_of,
 )
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 MOST_TOKENS = 1 << 27
 """Levels of one chunk."""
@@ -107,11 +107,11 @@ def _encoded(column: Column) -> bytes:
         return strings.encode_plain(values) if leaf.number == KEY else strings.encode_delta(values)
     if leaf.number == KEY:
         return values.astype(_INTEGER).tobytes()
-    if leaf.kind is Kind.BOOLEAN:
+    if leaf.kind is ValueKind.BOOLEAN:
         return hybrid.encode(values.view(np.uint8), 1)
-    if leaf.kind is Kind.INTEGER and leaf.array_levels:
+    if leaf.kind is ValueKind.INTEGER and leaf.array_levels:
         return delta.encode_in_arrays(values, _is_first(column))
-    return delta.encode(values) if leaf.kind is Kind.INTEGER else decimals.encode(values)
+    return delta.encode(values) if leaf.kind is ValueKind.INTEGER else decimals.encode(values)
 
 
 def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
@@ -121,10 +121,10 @@ def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
         if leaf.number == KEY:
             return strings.decode_plain(reader, count)
         return strings.decode_delta(reader, count, MOST_TEXT_BYTES)
-    if leaf.kind is Kind.BOOLEAN:
+    if leaf.kind is ValueKind.BOOLEAN:
         return hybrid.decode(reader.take(reader.left), 1, count).view(np.bool_)
-    if leaf.kind is Kind.INTEGER and leaf.number != KEY:
+    if leaf.kind is ValueKind.INTEGER and leaf.number != KEY:
         return delta.decode_in_arrays(reader, _is_first(column)) if leaf.array_levels else delta.decode(reader, count)
-    if leaf.kind is Kind.DOUBLE:
+    if leaf.kind is ValueKind.DOUBLE:
         return decimals.decode(reader, count)
     return np.frombuffer(reader.take(count * _INTEGER.itemsize), _INTEGER).astype(dtype_of(leaf.kind))

@@ -15,7 +15,7 @@ from libraries.document_store.layouts.layout import Component
 from libraries.document_store.messagepack import decode
 from libraries.document_store.projection import rows_under
 from libraries.document_store.snapshot import Snapshot
-from libraries.document_store.tree.leaf_scan import Part, look_up, may_hold
+from libraries.document_store.tree.leaf_scan import ScanPart, look_up, may_hold
 from libraries.document_store.tree.memtable import Memtable, key_array
 
 PIECE_ENTRIES = 1_000_000
@@ -51,7 +51,7 @@ class Finders:
         return added, removed
 
     @staticmethod
-    def _old_entries(finder: Finder, memtable: Memtable, parts: Sequence[Part]) -> Iterator[bytes]:
+    def _old_entries(finder: Finder, memtable: Memtable, parts: Sequence[ScanPart]) -> Iterator[bytes]:
         for key, row in memtable.rows.items():
             if row is not None:
                 yield from entries(finder.in_rows([row])[0], key)
@@ -74,14 +74,14 @@ def all_entries(snapshot: Snapshot, path: Path) -> Iterator[dict[bytes, bool]]:
         yield piece
 
 
-def _old_parts(latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> list[Part]:
+def _old_parts(latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> list[ScanPart]:
     keys = key_array(sorted(key for key in latest if key not in memtable.rows))
     if len(keys) == 0 or not components:
         return []
     return list(look_up(components, keys[may_hold(components, keys)]))
 
 
-def _values(finder: Finder, part: Part) -> list[list[Any]]:
+def _values(finder: Finder, part: ScanPart) -> list[list[Any]]:
     if not part.columnar:
         return finder.in_rows(part.rows())
     fields = Path(finder.path[: finder.path.index(ITEMS)] if ITEMS in finder.path else finder.path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from libraries.document_store.schema import Schema
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 if TYPE_CHECKING:
     from libraries.document_store.shredding.columns import Column
@@ -96,7 +96,7 @@ def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
     )  # fmt: skip
     if fault:
         return None
-    if kind.value != Kind.TEXT:
+    if kind.value != ValueKind.TEXT:
         found: list[int] = keys.tolist()
         return found
     places = zip(rows, keys.tolist(), sizes.tolist(), strict=True)

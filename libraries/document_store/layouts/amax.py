@@ -32,7 +32,7 @@ from libraries.document_store.record_selection import record_count, take
 from libraries.document_store.schema import Leaf, Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.columns import KEY, values_of
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 C = TypeVar("C", Column, Column | CodedColumn)
 
@@ -50,7 +50,7 @@ def chunk_of(column: Column) -> Chunk | None:
 def _codes(column: Column) -> tuple[int, int]:
     if not column.leaf.has_values:
         return NO_VALUES
-    if column.leaf.kind is Kind.REST:
+    if column.leaf.kind is ValueKind.REST:
         return LOWEST, HIGHEST
     if isinstance(column.values, Texts):
         return codes_of_texts(column.values.offsets, column.values.data)

@@ -32,9 +32,9 @@ from libraries.document_store.layouts.segments import Bounds
 from libraries.document_store.layouts.vector import names_of
 from libraries.document_store.layouts.vector_rows import VectorRows
 from libraries.document_store.schema import Schema
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
-_KEY_KINDS = {Kind.INTEGER: "integer", Kind.TEXT: "text"}
+_KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 
 
 class StoredComponent:

@@ -20,7 +20,7 @@ from libraries.document_store.layouts.component import StoredComponent
 from libraries.document_store.layouts.component_writer import ComponentWriter, MegaLeaves, RowLeaves, fitting_entries
 from libraries.document_store.layouts.layout import ComponentInfo, ComponentOptions, FileWriter, KeyKind
 from libraries.document_store.layouts.mega_leaf import Chunk
-from libraries.document_store.layouts.reconciliation import LeafType, Picked, Source, joined, reconcile
+from libraries.document_store.layouts.reconciliation import ComponentCursor, LeafType, Picked, joined, reconcile
 from libraries.document_store.layouts.rows import RowsLeaf
 from libraries.document_store.layouts.segments import Copied, segments
 from libraries.document_store.layouts.vector import names_of
@@ -68,8 +68,8 @@ def merge_components(
     return out.finish(schema)
 
 
-def _sources(leaves: Sequence[Sequence[LeafType]], kind: KeyKind) -> list[Source[LeafType]]:
-    return [Source(list(each), kind) for each in leaves if each]
+def _sources(leaves: Sequence[Sequence[LeafType]], kind: KeyKind) -> list[ComponentCursor[LeafType]]:
+    return [ComponentCursor(list(each), kind) for each in leaves if each]
 
 
 def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
@@ -82,7 +82,7 @@ def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
 
 
 def _merge_rows(
-    out: ComponentWriter, sources: Sequence[Source[RowsLeaf]], schema: Schema, drop_antimatter: bool
+    out: ComponentWriter, sources: Sequence[ComponentCursor[RowsLeaf]], schema: Schema, drop_antimatter: bool
 ) -> None:
     leaves = RowLeaves(out)
     columns = len(schema.leaves)
@@ -101,7 +101,7 @@ def _merge_rows(
     leaves.finish(columns)
 
 
-def _by_leaf(source: Source[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
+def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
     """Rising entries of a component by its leaves: the leaf's number, which of the entries, their ordinals there."""
     if not len(entries):
         return
@@ -112,7 +112,7 @@ def _by_leaf(source: Source[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[in
         yield number, slice(start, end), entries[start:end] - source.starts[number]
 
 
-def _release(source: Source[RowsLeaf] | Source[AmaxLeaf], entries: np.ndarray) -> None:
+def _release(source: ComponentCursor[RowsLeaf] | ComponentCursor[AmaxLeaf], entries: np.ndarray) -> None:
     """Let go of the leaves before the last of rising entries, which were merged."""
     if len(entries):
         source.release(int(np.searchsorted(source.starts, entries[-1], side="right")) - 1)
@@ -120,7 +120,7 @@ def _release(source: Source[RowsLeaf] | Source[AmaxLeaf], entries: np.ndarray) -
 
 def _merge_columns(
     out: ComponentWriter,
-    sources: Sequence[Source[AmaxLeaf]],
+    sources: Sequence[ComponentCursor[AmaxLeaf]],
     schema: Schema,
     drop_antimatter: bool,
     options: ComponentOptions,
@@ -135,7 +135,7 @@ def _merge_columns(
 
 
 def _leaves_of_output(
-    sources: Sequence[Source[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
+    sources: Sequence[ComponentCursor[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
 ) -> Iterator[tuple[Picked, int]]:
     """The entries that live on, cut into leaves, and about how many bytes their rows have."""
     # About how many bytes a record of each leaf has, for entries carry none.
@@ -156,7 +156,7 @@ def _leaves_of_output(
         yield waiting[0], int(_sizes(waiting[0], sources, sizes).sum())
 
 
-def _sizes(picked: Picked, sources: Sequence[Source[AmaxLeaf]], sizes: Sequence[np.ndarray]) -> np.ndarray:
+def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: Sequence[np.ndarray]) -> np.ndarray:
     out = np.zeros(len(picked))
     for component, source in enumerate(sources):
         own = np.flatnonzero((picked.components == component) & ~picked.antimatter)
@@ -179,7 +179,7 @@ class _StandIns:
 class _Inputs:
     """The leaves that one output leaf is made of, and which of their records."""
 
-    def __init__(self, sources: Sequence[Source[AmaxLeaf]], picked: Picked, stand_ins: _StandIns) -> None:
+    def __init__(self, sources: Sequence[ComponentCursor[AmaxLeaf]], picked: Picked, stand_ins: _StandIns) -> None:
         self._stand_ins = stand_ins
         self._leaves: list[AmaxLeaf] = []
         self._records = np.empty(len(picked), np.int64)

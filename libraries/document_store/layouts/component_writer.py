@@ -32,7 +32,7 @@ from libraries.document_store.layouts.vector import names_of
 from libraries.document_store.layouts.vector_rows import VectorRows
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import becomes_full, infer, most_frequent, shred
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 _BATCH_BYTES = 1 << 20
 """Rows that are compacted at once."""
@@ -153,7 +153,7 @@ def write_component(
     Memory is bounded to one leaf. Raises what the writer raises, DocumentError for a row that cannot be stored, and
     ValueError for keys that do not fit into a page.
     """
-    kind: KeyKind = "integer" if schema.leaves[0].kind is Kind.INTEGER else "text"
+    kind: KeyKind = "integer" if schema.leaves[0].kind is ValueKind.INTEGER else "text"
     out = ComponentWriter(writer, layout, kind, options)
     if layout == "amax":
         leaves = MegaLeaves(out)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from libraries.document_store.schema import Kind
+from libraries.document_store.values import ValueKind
 
 LOWEST, HIGHEST = 0, (1 << 64) - 1
 NO_VALUES = (HIGHEST, LOWEST)
@@ -24,19 +24,19 @@ _SIGN = 1 << 63
 _U64, _F64 = struct.Struct(">Q"), struct.Struct(">d")
 
 
-def code_of(kind: Kind, value: Any) -> int | None:
+def code_of(kind: ValueKind, value: Any) -> int | None:
     """The code of a value of that kind; None for a value that has no order there (NaN, another kind)."""
-    if kind is Kind.INTEGER and type(value) is int and -_SIGN <= value < _SIGN:
+    if kind is ValueKind.INTEGER and type(value) is int and -_SIGN <= value < _SIGN:
         return value + _SIGN
-    if kind is Kind.DOUBLE and type(value) is float and not math.isnan(value):
+    if kind is ValueKind.DOUBLE and type(value) is float and not math.isnan(value):
         # Adding 0.0 makes 0.0 of -0.0: they compare as equal, so one may not prune the other.
         bits: int = _U64.unpack(_F64.pack(value + 0.0))[0]
         return bits | _SIGN if bits < _SIGN else bits ^ HIGHEST
-    if kind is Kind.TEXT and type(value) is str:
+    if kind is ValueKind.TEXT and type(value) is str:
         return _prefix(value[:8].encode(errors="surrogatepass"))
-    if kind is Kind.BINARY and type(value) is bytes:
+    if kind is ValueKind.BINARY and type(value) is bytes:
         return _prefix(value)
-    if kind is Kind.BOOLEAN and type(value) is bool:
+    if kind is ValueKind.BOOLEAN and type(value) is bool:
         return int(value)
     return None
 
@@ -46,13 +46,13 @@ def _prefix(data: bytes) -> int:
     return code
 
 
-def codes_of_numbers(kind: Kind, values: np.ndarray) -> tuple[int, int]:
+def codes_of_numbers(kind: ValueKind, values: np.ndarray) -> tuple[int, int]:
     """The lowest and highest code of integers, doubles or booleans; NaN, which no range holds, is left out."""
-    if kind is Kind.DOUBLE:
+    if kind is ValueKind.DOUBLE:
         values = values[~np.isnan(values)]
     if not len(values):
         return NO_VALUES
-    convert = {Kind.INTEGER: int, Kind.DOUBLE: float, Kind.BOOLEAN: bool}[kind]
+    convert = {ValueKind.INTEGER: int, ValueKind.DOUBLE: float, ValueKind.BOOLEAN: bool}[kind]
     low, high = code_of(kind, convert(values.min())), code_of(kind, convert(values.max()))
     assert low is not None
     assert high is not None
@@ -75,7 +75,7 @@ def codes_of_texts(offsets: np.ndarray, data: bytes | memoryview | np.ndarray) -
     return int(codes.min()), int(codes.max())
 
 
-def may_hold(codes: Sequence[int], kind: Kind, low: Any, high: Any) -> bool:
+def may_hold(codes: Sequence[int], kind: ValueKind, low: Any, high: Any) -> bool:
     """Whether a column with these lowest and highest codes may hold a value from low to high, None for an open end.
 
     Integers and doubles bound each other as numbers. A bound of any other kind than the column's, or NaN, proves
@@ -89,11 +89,11 @@ def may_hold(codes: Sequence[int], kind: Kind, low: Any, high: Any) -> bool:
     return lowest <= highest and lowest <= high_code and low_code <= highest
 
 
-def _converted(kind: Kind, bound: Any, rounded: Callable[[float], int]) -> Any:
+def _converted(kind: ValueKind, bound: Any, rounded: Callable[[float], int]) -> Any:
     """A number as one of the column's kind, on the same side of all of that kind."""
-    if kind is Kind.INTEGER and type(bound) is float and abs(bound) < _SIGN:
+    if kind is ValueKind.INTEGER and type(bound) is float and abs(bound) < _SIGN:
         return rounded(bound)
-    if kind is Kind.DOUBLE and type(bound) is int and -_SIGN <= bound < _SIGN:
+    if kind is ValueKind.DOUBLE and type(bound) is int and -_SIGN <= bound < _SIGN:
         # No double lies between an integer and the double next to it, so rounding either way proves nothing wrong.
         return float(bound)
     return bound

@@ -50,7 +50,7 @@ def joined(parts: Sequence[Picked]) -> Picked:
 
 
 @dataclass
-class Source(Generic[LeafType]):
+class ComponentCursor(Generic[LeafType]):
     """One component while it is merged: its leaves, each let go of once it was passed."""
 
     leaves: list[LeafType | None]
@@ -111,7 +111,7 @@ class Source(Generic[LeafType]):
         self.leaves[:before] = [None] * before
 
 
-def reconcile(sources: Sequence[Source[LeafType]], drop_antimatter: bool) -> Iterator[Picked]:
+def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: bool) -> Iterator[Picked]:
     """All entries that live on, in parts; each source, the newest first, has unique and sorted keys."""
     while True:
         for source in sources:

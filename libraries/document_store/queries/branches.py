@@ -31,9 +31,9 @@ from libraries.document_queries.steps import (
     Or,
 )
 from libraries.document_store.schema import ROOT, Leaf, Schema
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
-NESTED = (Kind.ARRAY, Kind.OBJECT)
+NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
 
 
 class Use(enum.IntFlag):
@@ -51,7 +51,7 @@ class Use(enum.IntFlag):
 class Branch:
     """One kind of value at a position."""
 
-    kind: Kind
+    kind: ValueKind
     node: int
     leaf: Leaf
     """Its own leaf, or for an array or object one below it."""
@@ -68,14 +68,14 @@ class Places:
         """The branches at a path, none where no document of the schema has anything."""
         nodes = [ROOT]
         for step in path:
-            kind, name = (Kind.ARRAY, None) if isinstance(step, Items) else (Kind.OBJECT, step)
+            kind, name = (ValueKind.ARRAY, None) if isinstance(step, Items) else (ValueKind.OBJECT, step)
             inner = [node for node in nodes if self.schema.nodes[node].kind is kind]
             nodes = [below for node in inner for below in self.schema.slots[node].get(name, ())]
         return tuple(Branch(self.schema.nodes[node].kind, node, self.witness(node)) for node in nodes)
 
     def array(self, path: Path) -> Branch | None:
         """The branch of arrays at a path."""
-        return next((branch for branch in self.branches(path) if branch.kind is Kind.ARRAY), None)
+        return next((branch for branch in self.branches(path) if branch.kind is ValueKind.ARRAY), None)
 
     def leaves(self, node: int) -> Iterator[Leaf]:
         """The leaves at and below a node; of a node in which something was seen, its marker is none of them."""
@@ -94,8 +94,8 @@ class Places:
 
 
 _COSTS = {
-    **{Kind.MARKER: 0, Kind.NULL: 0, Kind.BOOLEAN: 1, Kind.INTEGER: 2, Kind.DOUBLE: 3},
-    **{Kind.TEXT: 4, Kind.BINARY: 5, Kind.REST: 6},
+    **{ValueKind.MARKER: 0, ValueKind.NULL: 0, ValueKind.BOOLEAN: 1, ValueKind.INTEGER: 2, ValueKind.DOUBLE: 3},
+    **{ValueKind.TEXT: 4, ValueKind.BINARY: 5, ValueKind.REST: 6},
 }
 
 

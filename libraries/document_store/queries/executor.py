@@ -20,7 +20,7 @@ from libraries.document_store.queries.generated.columns import Columns, Function
 from libraries.document_store.queries.generated.result_collection import Collected
 from libraries.document_store.queries.generated.rows import RowLoop
 from libraries.document_store.queries.interpreting import assembled, interpret_columns, interpret_rows, reaches_rest
-from libraries.document_store.queries.parts import Part, Snapshot
+from libraries.document_store.queries.parts import QueryPart, Snapshot
 from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
 from libraries.document_store.schema import Schema
 
@@ -74,7 +74,7 @@ class _Generated:
         self.collected = Collected(plan)
         self._fitted: dict[int, _Fitted] = {}
 
-    def answer(self, parts: Iterable[Part]) -> list[Row]:
+    def answer(self, parts: Iterable[QueryPart]) -> list[Row]:
         for part in parts:
             if self.way == "generated-columns" or (self.way == "auto" and part.columnar):
                 self._by_columns(part)
@@ -84,7 +84,7 @@ class _Generated:
             self.loop.merge_into(self.collected.groups)
         return self.collected.answer()
 
-    def _by_columns(self, part: Part) -> None:
+    def _by_columns(self, part: QueryPart) -> None:
         fitted = self._fitted_to(part.schema)
         if fitted.is_interpreted or reaches_rest(part, self.plan):
             self.collected.interpretation.add(part.keys.tolist(), assembled(part, self.plan))
@@ -109,7 +109,7 @@ def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
     return None if found is None else found[0]
 
 
-def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[Part]:
+def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
     """All parts; or, where an index tells of few documents, those with these documents alone."""
     found = _told_by_an_index(snapshot, plan)
     return snapshot.parts() if found is None else snapshot.parts(found[1])

@@ -15,12 +15,12 @@ from libraries.document_queries.results import Row
 from libraries.document_store.assembly import assemble, rest_fields
 from libraries.document_store.messagepack import decode
 from libraries.document_store.queries.branches import Places, needed_leaves, paths_of
-from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.parts import QueryPart
 from libraries.document_store.schema import ROOT, Schema
 from libraries.document_store.shredding import Column
 
 
-def interpret_rows(parts: Iterable[Part], plan: Plan) -> list[Row]:
+def interpret_rows(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
     """The answer by decoding whole rows. Raises QueryError."""
     interpretation = Interpretation(plan)
     for part in parts:
@@ -28,7 +28,7 @@ def interpret_rows(parts: Iterable[Part], plan: Plan) -> list[Row]:
     return interpretation.answer()
 
 
-def interpret_columns(parts: Iterable[Part], plan: Plan) -> list[Row]:
+def interpret_columns(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
     """The answer by assembling what the plan reads. Raises QueryError, CorruptError."""
     interpretation = Interpretation(plan)
     for part in parts:
@@ -36,7 +36,7 @@ def interpret_columns(parts: Iterable[Part], plan: Plan) -> list[Row]:
     return interpretation.answer()
 
 
-def assembled(part: Part, plan: Plan) -> list[dict[str, Any]]:
+def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
     """The documents of a part as far as the plan reads them."""
     whole = plan.result is None or reaches_rest(part, plan)
     wanted = range(len(part.schema.leaves)) if whole else sorted(needed_leaves(plan, Places(part.schema)))
@@ -51,7 +51,7 @@ def assembled(part: Part, plan: Plan) -> list[dict[str, Any]]:
     return assemble(schema, renumbered, part.count)
 
 
-def reaches_rest(part: Part, plan: Plan) -> bool:
+def reaches_rest(part: QueryPart, plan: Plan) -> bool:
     """Whether what the plan reads may lie, in a document of this part, in the column beyond the schema's limit."""
     leaf = part.schema.rest
     if leaf is None:

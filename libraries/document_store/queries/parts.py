@@ -15,7 +15,7 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import CodedColumn, Column
 
 
-class Part(Protocol):
+class QueryPart(Protocol):
     """Some of the documents of a snapshot, at most one leaf of a component; parts hold disjoint keys."""
 
     @property
@@ -57,7 +57,7 @@ class Snapshot(Protocol):
     def most(self) -> int:
         """As many documents as there can be at most; reads nothing."""
 
-    def parts(self, keys: np.ndarray | None = None) -> Iterator[Part]:
+    def parts(self, keys: np.ndarray | None = None) -> Iterator[QueryPart]:
         """All parts, in any order; parts without documents are left out. With `keys`, only documents of these."""
 
     def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:

@@ -14,10 +14,10 @@ from libraries.document_queries.plan import Plan, absolute
 from libraries.document_queries.steps import And, AnyItem, Compare, Condition, Constant, Field, Filter, In, Scalar
 from libraries.document_store.queries.branches import Places
 from libraries.document_store.queries.comparing import for_doubles, for_integers
-from libraries.document_store.queries.parts import Part
-from libraries.document_store.values import Kind, kind_of
+from libraries.document_store.queries.parts import QueryPart
+from libraries.document_store.values import ValueKind, kind_of
 
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE)
+_NUMBERS = (ValueKind.INTEGER, ValueKind.DOUBLE)
 _MIRRORED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 
@@ -40,17 +40,17 @@ class Range:
 def ranges_of(plan: Plan) -> tuple[Range, ...]:
     """The ranges that a plan's filters demand: of a field of documents one, from the highest low to the lowest high."""
     steps = (step for step in plan.gathering if isinstance(step, Filter))
-    found: dict[tuple[Path, Kind] | int, Range] = {}
+    found: dict[tuple[Path, ValueKind] | int, Range] = {}
     for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
         kind = _kind(wanted)
         # Of items each may be met by another one: they are not put together.
-        like = Kind.DOUBLE if kind in _NUMBERS else kind
+        like = ValueKind.DOUBLE if kind in _NUMBERS else kind
         place = (wanted.path, like) if wanted.is_of_documents else number
         found[place] = _both(found[place], wanted) if place in found else wanted
     return tuple(found.values())
 
 
-def _kind(wanted: Range) -> Kind:
+def _kind(wanted: Range) -> ValueKind:
     return kind_of(wanted.low if wanted.low is not None else wanted.high)
 
 
@@ -99,12 +99,12 @@ def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
     return tuple(found)
 
 
-def may_match(part: Part, bounds: Iterable[Bounds]) -> bool:
+def may_match(part: QueryPart, bounds: Iterable[Bounds]) -> bool:
     """False only if no document of the part has a value within the bounds."""
     return any(part.may_match(number, low, high) for number, low, high in bounds)
 
 
-def _ends(kind: Kind, wanted: Range) -> tuple[Scalar, Scalar] | None:
+def _ends(kind: ValueKind, wanted: Range) -> tuple[Scalar, Scalar] | None:
     """Both ends as values of the kind; None: no value of the kind lies between."""
     if kind not in _NUMBERS:
         return wanted.low, wanted.high
@@ -113,7 +113,7 @@ def _ends(kind: Kind, wanted: Range) -> tuple[Scalar, Scalar] | None:
         if not isinstance(value, int | float):
             ends.append(None)
             continue
-        known = for_integers(operator, value) if kind is Kind.INTEGER else for_doubles(operator, value)
+        known = for_integers(operator, value) if kind is ValueKind.INTEGER else for_doubles(operator, value)
         if known is False:
             return None
         ends.append(None if known is True else known[1])

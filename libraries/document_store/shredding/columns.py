@@ -12,17 +12,17 @@ from itertools import pairwise
 import numpy as np
 
 from libraries.document_store.schema import Leaf
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 KEY = 0
 """The number of the leaf of the key."""
 
-_DTYPES: dict[Kind, type] = {
-    Kind.NULL: np.bool_,
-    Kind.MARKER: np.bool_,
-    Kind.BOOLEAN: np.bool_,
-    Kind.INTEGER: np.int64,
-    Kind.DOUBLE: np.float64,
+_DTYPES: dict[ValueKind, type] = {
+    ValueKind.NULL: np.bool_,
+    ValueKind.MARKER: np.bool_,
+    ValueKind.BOOLEAN: np.bool_,
+    ValueKind.INTEGER: np.int64,
+    ValueKind.DOUBLE: np.float64,
 }
 
 
@@ -114,19 +114,19 @@ class CodedColumn:
         return np.asarray(self.levels & np.uint8(self.leaf.null_flag - 1))
 
 
-def is_text(kind: Kind) -> bool:
+def is_text(kind: ValueKind) -> bool:
     """Whether the values of such a leaf are Texts."""
-    return kind in (Kind.TEXT, Kind.BINARY, Kind.REST)
+    return kind in (ValueKind.TEXT, ValueKind.BINARY, ValueKind.REST)
 
 
-def values_of(kind: Kind, values: Sequence[object]) -> Values:
+def values_of(kind: ValueKind, values: Sequence[object]) -> Values:
     """The values of a column from Python's: int, float, bool, or bytes for what is Texts."""
     if is_text(kind):
         return Texts.of(values)  # type: ignore[arg-type]
     return np.array(values, _DTYPES[kind])
 
 
-def dtype_of(kind: Kind) -> np.dtype:
+def dtype_of(kind: ValueKind) -> np.dtype:
     """Of the values of such a leaf that are no Texts."""
     return np.dtype(_DTYPES[kind])
 
@@ -134,6 +134,6 @@ def dtype_of(kind: Kind) -> np.dtype:
 def key_column(leaf: Leaf, keys: Sequence[int] | Sequence[str] | np.ndarray, is_antimatter: np.ndarray) -> Column:
     """The key's column of records that are there and of records that were deleted (bool array, one for each key)."""
     levels = np.where(np.asarray(is_antimatter, np.bool_), np.uint8(0), np.uint8(1))
-    if leaf.kind is Kind.TEXT:
+    if leaf.kind is ValueKind.TEXT:
         return Column(leaf, levels, Texts.of([str(key).encode() for key in keys]))
     return Column(leaf, levels, np.asarray(keys, np.int64))

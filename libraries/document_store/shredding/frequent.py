@@ -14,12 +14,12 @@ from dataclasses import replace
 from libraries.document_store import messagepack
 from libraries.document_store.schema import ROOT, Growing, Node, Schema, extended
 from libraries.document_store.shredding.reference import see
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 CONSIDERED = 8
 """Times the schema's limit: so many paths are counted, of data used as field names the first ones."""
 
-_WITHOUT_COLUMN = (Kind.ARRAY, Kind.OBJECT, Kind.REST)
+_WITHOUT_COLUMN = (ValueKind.ARRAY, ValueKind.OBJECT, ValueKind.REST)
 
 
 def becomes_full(before: Schema, after: Schema) -> bool:
@@ -59,7 +59,7 @@ class _Counting(Growing):
             see(document, self)
             self.rows.update(self._met)
 
-    def branch(self, parent: int, name: str | None, kind: Kind) -> int | None:
+    def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
         """The node, noted."""
         node = super().branch(parent, name, kind)
         if node is not None and node != ROOT:
@@ -69,6 +69,6 @@ class _Counting(Growing):
     def mark_empty(self, node: int) -> None:
         """The marker, noted."""
         super().mark_empty(node)
-        marker = self._branches.get((node, None), {}).get(Kind.MARKER)
+        marker = self._branches.get((node, None), {}).get(ValueKind.MARKER)
         if marker is not None:
             self._met.add(marker)

@@ -11,7 +11,7 @@ import numpy as np
 from libraries.document_store import kernels
 from libraries.document_store.schema import Node, Schema, extended
 from libraries.document_store.shredding.columns import KEY, Column, Texts, dtype_of, is_text
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 
 def shred(rows: Sequence[bytes], schema: Schema) -> tuple[Schema, list[Column]] | int:
@@ -56,7 +56,7 @@ def _new_nodes(kernel: ctypes.CDLL, handle: ctypes.c_void_p, first: int) -> Iter
     for parent, kind, size in zip(parents.tolist(), kinds.tolist(), sizes.tolist(), strict=True):
         name = None if size < 0 else text[place : place + size].decode()
         place += max(size, 0)
-        yield Node(parent, Kind(kind), name)
+        yield Node(parent, ValueKind(kind), name)
 
 
 def _columns(kernel: ctypes.CDLL, handle: ctypes.c_void_p, schema: Schema) -> Iterator[Column]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from libraries.document_store.schema import ROOT, Growing, Schema
 from libraries.document_store.shredding.columns import Column, values_of
-from libraries.document_store.values import Kind, kind_of
+from libraries.document_store.values import ValueKind, kind_of
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -36,11 +36,11 @@ def see(document: dict[str, Any], growing: Growing) -> None:
 def _see(growing: Growing, parent: int, name: str | None, value: Any) -> None:
     kind = kind_of(value)
     node = growing.branch(parent, name, kind)
-    if node is None or kind not in (Kind.OBJECT, Kind.ARRAY):
+    if node is None or kind not in (ValueKind.OBJECT, ValueKind.ARRAY):
         return
     if not value:
         growing.mark_empty(node)
-    for below, item in value.items() if kind is Kind.OBJECT else ((None, item) for item in value):
+    for below, item in value.items() if kind is ValueKind.OBJECT else ((None, item) for item in value):
         _see(growing, node, below, item)
 
 
@@ -80,7 +80,7 @@ class Shredder:
             while above >= ROOT:
                 self._below[above].append(self._streams[number])
                 above = schema.nodes[above].parent
-            if schema.nodes[index].kind is Kind.MARKER:
+            if schema.nodes[index].kind is ValueKind.MARKER:
                 self._markers[schema.nodes[index].parent] = self._streams[number]
         self._rest: list[tuple[list[str | int], Any]] = []
         self._way: list[str | int] = []
@@ -139,7 +139,7 @@ class Shredder:
         kind = kind_of(value)
         taken = False
         for branch in branches:
-            if kind is Kind.NULL:
+            if kind is ValueKind.NULL:
                 self._absent(branch, level, null=True)
                 taken = True
             elif self._schema.nodes[branch].kind is kind:
@@ -150,12 +150,12 @@ class Shredder:
         if not taken:
             self._rest.append((list(self._way), value))
 
-    def _value(self, node: int, kind: Kind, value: Any) -> None:
-        if kind is Kind.OBJECT:
+    def _value(self, node: int, kind: ValueKind, value: Any) -> None:
+        if kind is ValueKind.OBJECT:
             self._object(node, value)
-        elif kind is Kind.ARRAY:
+        elif kind is ValueKind.ARRAY:
             self._array(node, value)
         else:
             stream = self._streams[self._number[node]]
             stream.level(self._schema.levels[node])
-            stream.values.append(value.encode() if kind is Kind.TEXT else value)
+            stream.values.append(value.encode() if kind is ValueKind.TEXT else value)

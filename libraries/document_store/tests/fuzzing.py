@@ -30,12 +30,12 @@ from libraries.document_store.errors import CorruptError, DocumentError
 from libraries.document_store.record_selection import take_of
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, infer, shred
-from libraries.document_store.values import Kind, same
+from libraries.document_store.values import ValueKind, same
 
 NUMBERS = (0, 1, 2, 7, 31, 127, 128, 255, 256, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
 SANITIZED = "DOCUMENT_STORE_SANITIZED"
 """Names the library to use, for the process that this one starts."""
-EMPTY = Schema.new("id", Kind.INTEGER)
+EMPTY = Schema.new("id", ValueKind.INTEGER)
 FEW_LEAVES = 6
 """So that broken rows have something beyond a schema's limit."""
 
@@ -100,7 +100,7 @@ def break_a_row(dice: random.Random) -> str:
     def checked(native: bool) -> list[bytes]:
         kernels.NATIVE = native
         try:
-            messagepack.check_rows(rows, "id", Kind.INTEGER)
+            messagepack.check_rows(rows, "id", ValueKind.INTEGER)
         finally:
             kernels.NATIVE = True
         return rows
@@ -185,7 +185,7 @@ def break_a_chunk(dice: random.Random) -> str:
 def alike(first: Column, second: Column) -> bool:
     """Whether two columns are; the rest may spell its MessagePack in more than one way."""
     lists = [column.values.tolist() for column in (first, second)]
-    if first.leaf.kind is Kind.REST:
+    if first.leaf.kind is ValueKind.REST:
         lists = [[msgspec.msgpack.decode(value) for value in values] for values in lists]
     return first.leaf == second.leaf and np.array_equal(first.levels, second.levels) and same(*lists)
 

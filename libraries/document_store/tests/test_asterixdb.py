@@ -10,7 +10,7 @@ import pytest
 from libraries.document_store import messagepack
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import shred
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 NULLS = {"a.b": [(4, 2), (5, 1), (2, 1)], "a.c": [(4, 2), (2, 1), (5, 1)]}
 FACTS = {
@@ -74,7 +74,7 @@ FACTS = {
 def test_levels_are_asterixdbs(name):
     documents, wanted = FACTS[name]
     rows = messagepack.encode_all([{"id": number} | document for number, document in enumerate(documents)])
-    columns = shred(rows, Schema.new("id", Kind.INTEGER)).columns
+    columns = shred(rows, Schema.new("id", ValueKind.INTEGER)).columns
     for spelled, runs in wanted.items():
         path, _, kind = spelled.partition(" ")
         (levels,) = [

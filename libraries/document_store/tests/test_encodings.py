@@ -24,10 +24,10 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column, shred
 from libraries.document_store.tests.random_documents import documents
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 WAYS = [False, pytest.param(True, marks=pytest.mark.skipif(not kernels.NATIVE, reason="python -m libraries.build"))]
-KEY, TEXT_KEY = (Schema.new("id", kind).leaves[0] for kind in (Kind.INTEGER, Kind.TEXT))
+KEY, TEXT_KEY = (Schema.new("id", kind).leaves[0] for kind in (ValueKind.INTEGER, ValueKind.TEXT))
 
 
 def in_parquet(array, encoding):
@@ -60,7 +60,7 @@ def test_texts_are_parquets():
 
 def column_of(kind, values, name="a"):
     found = [{"id": number, name: value} for number, value in enumerate(values)]
-    columns = shred([messagepack.encode(document) for document in found], Schema.new("id", Kind.INTEGER)).columns
+    columns = shred([messagepack.encode(document) for document in found], Schema.new("id", ValueKind.INTEGER)).columns
     return next(column for column in columns[1:] if column.leaf.kind is kind)
 
 
@@ -76,17 +76,17 @@ def assert_alike(one, two):
 
 def of_all_kinds():
     dice = np.random.default_rng(6)
-    yield from (column_of(Kind.INTEGER, values.tolist()) for values in integers(dice, 700))
-    yield column_of(Kind.INTEGER, [dice.integers(-9, 9, size).tolist() for size in dice.integers(0, 5, 300)])
-    yield column_of(Kind.INTEGER, [[], [[-(2**63)], [2**63 - 1, -(2**63), 5]], [[None, 7], None, [{}, 8]]])
-    yield column_of(Kind.DOUBLE, [*dice.random(300).tolist(), float("nan"), -0.0, float("inf")])
-    yield column_of(Kind.DOUBLE, [number / 1e7 for number in dice.integers(-(10**9), 10**9, 700).tolist()])
-    yield column_of(Kind.DOUBLE, [[0.5, -1.25], None, [], [3e9, 1e-15]])
-    yield column_of(Kind.BOOLEAN, [*(dice.random(700) < 0.5).tolist(), *[True] * 900, *[False] * 3])
-    yield column_of(Kind.TEXT, [*map(str, range(300)), "", "x" * 5000, "x" * 5000, None, "é"])
-    yield column_of(Kind.BINARY, [bytes(dice.integers(0, 256, length, np.uint8)) for length in range(90)])
-    yield column_of(Kind.TEXT, [[str(n) for n in range(dice.integers(0, 9))] for _ in range(300)])
-    yield column_of(Kind.NULL, [None] * 1000)
+    yield from (column_of(ValueKind.INTEGER, values.tolist()) for values in integers(dice, 700))
+    yield column_of(ValueKind.INTEGER, [dice.integers(-9, 9, size).tolist() for size in dice.integers(0, 5, 300)])
+    yield column_of(ValueKind.INTEGER, [[], [[-(2**63)], [2**63 - 1, -(2**63), 5]], [[None, 7], None, [{}, 8]]])
+    yield column_of(ValueKind.DOUBLE, [*dice.random(300).tolist(), float("nan"), -0.0, float("inf")])
+    yield column_of(ValueKind.DOUBLE, [number / 1e7 for number in dice.integers(-(10**9), 10**9, 700).tolist()])
+    yield column_of(ValueKind.DOUBLE, [[0.5, -1.25], None, [], [3e9, 1e-15]])
+    yield column_of(ValueKind.BOOLEAN, [*(dice.random(700) < 0.5).tolist(), *[True] * 900, *[False] * 3])
+    yield column_of(ValueKind.TEXT, [*map(str, range(300)), "", "x" * 5000, "x" * 5000, None, "é"])
+    yield column_of(ValueKind.BINARY, [bytes(dice.integers(0, 256, length, np.uint8)) for length in range(90)])
+    yield column_of(ValueKind.TEXT, [[str(n) for n in range(dice.integers(0, 9))] for _ in range(300)])
+    yield column_of(ValueKind.NULL, [None] * 1000)
     yield key_column(KEY, [-(2**63), 5, 2**63 - 1], np.array([False, True, False]))
     yield key_column(TEXT_KEY, ["", "é", "x" * 300], np.array([True, True, False]))
 
@@ -108,7 +108,7 @@ def test_integers_whose_steps_have_any_number_of_bits(use_native):
         above = dice.integers(0, 2**64, 300, np.uint64) >> np.uint64(64 - bits)
         above[:2] = 0, 2**bits - 1
         values = np.cumsum(above - np.uint64(2 ** (bits - 1))).view(np.int64)
-        column = column_of(Kind.INTEGER, values.tolist())
+        column = column_of(ValueKind.INTEGER, values.tolist())
         data = encode_column(column, use_native=use_native)
         assert data == encode_column(column, use_native=False)
         assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
@@ -118,7 +118,7 @@ def test_integers_whose_steps_have_any_number_of_bits(use_native):
 def test_steps_of_more_than_64_bits_are_refused(use_native):
     """Also where another part is so much narrower that the bytes suffice."""
     values = [-(2**63), 2**62] * 32 + [-(2**63)]
-    column = column_of(Kind.INTEGER, values)
+    column = column_of(ValueKind.INTEGER, values)
     data = encode_column(column, use_native=use_native)
     widths = data.index(bytes([64, 64, 0, 0]))
     forged = data[:widths] + bytes([65, 63]) + data[widths + 2 :]
@@ -143,7 +143,7 @@ def test_steps_of_more_than_64_bits_are_refused(use_native):
 )
 @pytest.mark.parametrize("use_native", WAYS)
 def test_doubles_are_decimals_or_plain_to_the_last_bit(values, places, use_native):
-    column = column_of(Kind.DOUBLE, values)
+    column = column_of(ValueKind.DOUBLE, values)
     data = encode_column(column, use_native=use_native)
     assert decimals.encode(np.array(values))[0] == places
     assert decimals.encode(np.array(values)) in data
@@ -156,7 +156,7 @@ def test_doubles_are_decimals_or_plain_to_the_last_bit(values, places, use_nativ
     | st.lists(st.decimals(-(10**6), 10**6, places=9).map(float), min_size=1, max_size=300)
 )
 def test_any_doubles_come_back(values):
-    column = column_of(Kind.DOUBLE, values)
+    column = column_of(ValueKind.DOUBLE, values)
     data = encode_column(column)
     assert data == encode_column(column, use_native=False)
     for use_native in (False, kernels.NATIVE):
@@ -166,7 +166,7 @@ def test_any_doubles_come_back(values):
 @pytest.mark.parametrize("use_native", WAYS)
 @pytest.mark.parametrize("places", [16, 17, 254])
 def test_decimals_of_too_many_places_are_refused(places, use_native):
-    column = column_of(Kind.DOUBLE, [0.5, 0.25])
+    column = column_of(ValueKind.DOUBLE, [0.5, 0.25])
     data = bytearray(encode_column(column))
     data[data.index(decimals.encode(column.values))] = places
     with pytest.raises(CorruptError):
@@ -200,7 +200,7 @@ def test_texts_of_which_few_differ_are_coded():
         ([str(number) for number in range(257)], False),
         (["x" * 257], False),
     ):
-        column = column_of(Kind.TEXT, texts)
+        column = column_of(ValueKind.TEXT, texts)
         found = decode_coded(column.leaf, encode_column(column))
         assert isinstance(found, CodedColumn) is coded
         assert_alike(column, spelled_out(found))
@@ -210,7 +210,7 @@ def test_texts_of_which_few_differ_are_coded():
 @given(documents())
 def test_columns_of_random_documents(found):
     rows = [messagepack.encode(document) for document in found]
-    for column in shred(rows, Schema.new("id", Kind.INTEGER)).columns:
+    for column in shred(rows, Schema.new("id", ValueKind.INTEGER)).columns:
         data = encode_column(column)
         assert data == encode_column(column, use_native=False)
         assert_alike(column, decode_column(column.leaf, data))
@@ -229,7 +229,7 @@ def test_jumps_between_arrays_do_not_widen_the_steps_within():
     """Walks of +-3 from anywhere: 3 bits a step, and 8 bytes an array."""
     dice = np.random.default_rng(7)
     walks = np.cumsum(dice.integers(-3, 4, (50, 200)), axis=1) + dice.integers(-(2**60), 2**60, (50, 1))
-    column = column_of(Kind.INTEGER, walks.tolist())
+    column = column_of(ValueKind.INTEGER, walks.tolist())
     assert len(encode_column(column)) < 50 * 200 * 3 / 8 * 1.2 + 50 * 12
 
 
@@ -252,7 +252,7 @@ def test_a_chunk_cut_short_is_refused_at_every_byte(use_native):
 @pytest.mark.parametrize("use_native", WAYS)
 def test_lengths_that_nobody_believes(use_native):
     """Texts that all repeat a long one are many times what is stored."""
-    leaf = column_of(Kind.TEXT, ["x"]).leaf
+    leaf = column_of(ValueKind.TEXT, ["x"]).leaf
     prefixes, suffixes = np.full(20_000, 60_000), np.zeros(20_000, np.int64)
     prefixes[0], suffixes[0] = 0, 60_000
     values = delta.encode(prefixes) + delta.encode(suffixes) + b"x" * 60_000
@@ -264,8 +264,8 @@ def test_lengths_that_nobody_believes(use_native):
 
 @pytest.mark.parametrize("use_native", WAYS)
 def test_a_column_is_not_read_as_that_of_another_leaf(use_native):
-    flat, deep = column_of(Kind.INTEGER, [1, 2]), column_of(Kind.INTEGER, [[1], [2]])
+    flat, deep = column_of(ValueKind.INTEGER, [1, 2]), column_of(ValueKind.INTEGER, [[1], [2]])
     with pytest.raises(CorruptError):
         decode_column(flat.leaf, encode_column(deep), use_native=use_native)
     with pytest.raises(CorruptError):
-        decode_column(column_of(Kind.DOUBLE, [1.0]).leaf, encode_column(flat), use_native=use_native)
+        decode_column(column_of(ValueKind.DOUBLE, [1.0]).leaf, encode_column(flat), use_native=use_native)

@@ -12,7 +12,7 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import becomes_full, infer, most_frequent, shred
 from libraries.document_store.tests.layouts.components import new_schema, read_back, write
 from libraries.document_store.tests.random_documents import documents
-from libraries.document_store.values import Kind, same
+from libraries.document_store.values import ValueKind, same
 
 ONCE = 40
 """Documents with a field of their own each, before those that have the usual ones."""
@@ -69,7 +69,7 @@ def test_of_equals_the_first_have_the_columns():
 @given(documents(), st.integers(1, 6))
 def test_documents_come_back_by_the_chosen_columns(found, limit):
     rows = [msgspec.msgpack.encode(document) for document in found]
-    schema = Schema.new("id", Kind.INTEGER, limit)
+    schema = Schema.new("id", ValueKind.INTEGER, limit)
     if not becomes_full(schema, infer(rows, schema)):
         return
     chosen = most_frequent(rows, schema)

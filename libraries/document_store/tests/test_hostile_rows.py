@@ -28,11 +28,11 @@ NESTED_NAMES = """
 from libraries.document_store import kernels
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import native
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 deep = b"\\x81" * 3_000_000
 assert kernels.keys_of([b"\\x82\\xa1x" + deep], b"id") is None
-assert native.shred([b"\\x82\\xa2id\\x01\\xa1x" + deep], Schema.new("id", Kind.INTEGER, limit=1)) == 0
+assert native.shred([b"\\x82\\xa2id\\x01\\xa1x" + deep], Schema.new("id", ValueKind.INTEGER, limit=1)) == 0
 """
 
 

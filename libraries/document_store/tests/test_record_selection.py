@@ -22,9 +22,9 @@ from libraries.document_store.record_selection import (
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import Column, key_column, shred
 from libraries.document_store.tests.random_documents import documents
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
-EMPTY = Schema.new("id", Kind.INTEGER)
+EMPTY = Schema.new("id", ValueKind.INTEGER)
 
 
 BUILT = kernels.NATIVE

@@ -19,7 +19,7 @@ from libraries.document_queries.values import MAX_DEPTH
 from libraries.document_store import json_text, kernels, messagepack
 from libraries.document_store.errors import DocumentError
 from libraries.document_store.tests.random_documents import NAMES, documents
-from libraries.document_store.values import Kind, same
+from libraries.document_store.values import ValueKind, same
 
 BUILT = kernels.NATIVE
 both = pytest.mark.parametrize("way", ["both"], indirect=True)
@@ -126,7 +126,7 @@ def test_rows_that_are_refused(row, words):
         (timedelta(seconds=1), "PT1S"),
         (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
         (Decimal("1.50"), "1.50"),
-        (Kind.TEXT, 4),
+        (ValueKind.TEXT, 4),
         (Point(1), {"x": 1}),
     ],
     ids=lambda value: type(value).__name__,
@@ -153,9 +153,9 @@ def test_keys_are_there_and_of_one_kind():
     texts = [msgspec.msgpack.encode({"a": [{"k": 1}], odd: text, "z": 1}) for text in ("", "é", "x" * 300)]
     assert messagepack.keys_of(texts, odd) == ["", "é", "x" * 300]
     assert messagepack.keys_of([], "k") == []
-    messagepack.check_rows(rows[:1], "k", Kind.INTEGER)
+    messagepack.check_rows(rows[:1], "k", ValueKind.INTEGER)
     with pytest.raises(DocumentError, match="integer, this store's is text"):
-        messagepack.check_rows(rows[:1], "k", Kind.TEXT)
+        messagepack.check_rows(rows[:1], "k", ValueKind.TEXT)
 
 
 # --- JSON Lines ------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from libraries.document_store.errors import CorruptError, DocumentError
 from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Texts, native, shred
 from libraries.document_store.tests.random_documents import documents
-from libraries.document_store.values import Kind, same
+from libraries.document_store.values import ValueKind, same
 
-EMPTY = Schema.new("id", Kind.INTEGER)
+EMPTY = Schema.new("id", ValueKind.INTEGER)
 
 
 BOTH = (False, True) if kernels.NATIVE else (False,)
@@ -48,7 +48,7 @@ def levels(result):
 def test_documents_come_back(found, limit):
     """Also those of more columns than there may be."""
     whole = shredded(found, use_native=False)
-    limited = shredded(found, Schema.new("id", Kind.INTEGER, limit), use_native=False)
+    limited = shredded(found, Schema.new("id", ValueKind.INTEGER, limit), use_native=False)
     assert len(limited.schema.leaves) <= limit + 1
     for result, use_native in itertools.product((whole, limited), BOTH):
         assert same(assemble(result.schema, by_number(result), len(found), use_native=use_native), found)
@@ -58,7 +58,7 @@ def test_documents_come_back(found, limit):
 @settings(max_examples=60, deadline=None)
 @given(documents(), st.sampled_from([3, 4000]), st.lists(st.integers(0, 40), min_size=1, max_size=3))
 def test_both_assemble_the_same_parts(found, limit, numbers):
-    result = shredded(found, Schema.new("id", Kind.INTEGER, limit))
+    result = shredded(found, Schema.new("id", ValueKind.INTEGER, limit))
     paths = [result.schema.paths[number % len(result.schema.paths)] for number in numbers]
     parts = [assemble(result.schema, by_number(result), len(found), paths, use_native=way) for way in (False, True)]
     assert same(*parts)
@@ -79,7 +79,7 @@ def test_schemas_only_grow(first, second):
 @settings(max_examples=100, deadline=None)
 @given(st.lists(documents(), min_size=1, max_size=3), st.sampled_from([1, 2, 4, 7, 4000]))
 def test_c_gives_what_the_reference_gives_token_for_token(batches, limit):
-    schema = Schema.new("id", Kind.INTEGER, limit)
+    schema = Schema.new("id", ValueKind.INTEGER, limit)
     for batch in batches:
         expected = shredded(batch, schema, use_native=False)
         found = native.shred([messagepack.encode(document) for document in batch], schema)

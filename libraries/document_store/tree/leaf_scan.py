@@ -21,7 +21,7 @@ from libraries.document_store.shredding import CodedColumn, Column, Shredded, sh
 from libraries.document_store.tree.memtable import key_array
 
 
-class Part(Protocol):
+class ScanPart(Protocol):
     """Documents of a snapshot that lie together. Parts of one scan hold disjoint keys."""
 
     @property

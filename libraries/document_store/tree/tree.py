@@ -46,7 +46,7 @@ from libraries.document_store.tree.memtable import Batch, Key, Memtable
 from libraries.document_store.tree.memtable_flush import Workshop
 from libraries.document_store.tree.policy import MOST_COMPONENTS
 from libraries.document_store.tree.versions import Held, Version
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 from libraries.durable.calls import FileCalls, InUseError, own_folder
 
 LOGS_FOR_MEMTABLE = 2
@@ -238,7 +238,7 @@ class Tree:
         """The newest component's, to which the next flush adds."""
         if version.components:
             return version.components[0].content.schema
-        kind = Kind.TEXT if self.key_kind() == "text" else Kind.INTEGER
+        kind = ValueKind.TEXT if self.key_kind() == "text" else ValueKind.INTEGER
         return Schema.new(self._manifest.key, kind)
 
     def hold(self, keys: Iterable[Key] | None = None) -> tuple[Memtable, Version]:

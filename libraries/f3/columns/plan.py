@@ -30,7 +30,7 @@ _PARALLEL_VALUES = 250_000
 """Of fewer values threads would take longer to start than they save."""
 
 
-class Plan:
+class ReadPlan:
     """Some columns over some row groups."""
 
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:

@@ -51,7 +51,7 @@ NOT_BUILT = (
 )
 
 
-class Target(ctypes.Structure):
+class DecodeTarget(ctypes.Structure):
     """`struct target` of kernels.h: where the values of a column go."""
 
     _fields_ = (
@@ -118,7 +118,7 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
     if fault:
         raise F3Error(f"EncUnit {unit.value} of {units}: {FAULTS[fault]}")
     validity, offsets, values = allocate(shape, total, data_bytes.value, bool(has_nulls.value))
-    target = Target(
+    target = DecodeTarget(
         values=values.address,
         values_bytes=values.size,
         offsets=offsets.address if offsets else None,

@@ -221,7 +221,7 @@ def test_the_texts_of_faults_are_as_many_as_the_kernels_know():
 
 
 def test_the_target_is_laid_out_as_the_library_has_it():
-    assert ctypes.sizeof(native.Target) == 72
+    assert ctypes.sizeof(native.DecodeTarget) == 72
 
 
 @pytest.mark.slow

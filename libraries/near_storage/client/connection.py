@@ -19,7 +19,7 @@ from libraries.near_storage.client.dataset import NearStorageDataset, dataset
 from libraries.near_storage.client.executor import Answer, Executor, Options
 from libraries.near_storage.client.explanation import Explanation, explanation
 from libraries.near_storage.client.sources import TableSource
-from libraries.near_storage.client.table_upload import Progress, Target
+from libraries.near_storage.client.table_upload import CatalogTarget, Progress
 from libraries.near_storage.errors import RequestError, StaleError
 from libraries.near_storage.query import Query
 from libraries.near_storage.serving.protocol import (
@@ -67,7 +67,7 @@ class Client:
     def __init__(self, uri: str, caller: Caller, patience: Patience) -> None:
         self._caller = caller
         self._closed = threading.Event()
-        self._catalog = Target(caller, uri, patience, self._closed)
+        self._catalog = CatalogTarget(caller, uri, patience, self._closed)
         self.executor = Executor(caller, uri, patience, self._closed)
         """How queries are run, for what is built on this client."""
 

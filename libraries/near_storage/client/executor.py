@@ -18,7 +18,7 @@ from libraries.near_storage import aggregates
 from libraries.near_storage.client.assembly import Assembling
 from libraries.near_storage.client.backoff import Patience, coming_again
 from libraries.near_storage.client.stream_attempt import Received
-from libraries.near_storage.client.streams import Source, Streams
+from libraries.near_storage.client.streams import Endpoint, Streams
 from libraries.near_storage.errors import TooLargeError
 from libraries.near_storage.predicates import binding, wire
 from libraries.near_storage.query import Query
@@ -28,7 +28,7 @@ from libraries.near_storage.serving.protocol import (
     RECEIPT_BYTES,
     Ask,
     Footers,
-    Plan,
+    QueryPlan,
     Share,
     Way,
     decode,
@@ -63,9 +63,9 @@ class Asked:
 
     query: Query
     options: Options
-    plan: Plan
+    plan: QueryPlan
     schema: pa.Schema
-    sources: tuple[Source, ...]
+    sources: tuple[Endpoint, ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Answer:
     """The answer of a query, and what it took."""
 
     table: pa.Table
-    plan: Plan
+    plan: QueryPlan
     received: Received
 
 
@@ -100,7 +100,7 @@ class Executor:
             avoid=tuple(avoid),
         )
         info = coming_again(lambda: self._info(encode(ask)), self._patience, self._closed)
-        plan = decode(Plan, info.app_metadata)
+        plan = decode(QueryPlan, info.app_metadata)
         schema = unpack_schema(plan.schema)
         if query.where is not None:
             query = replace(query, where=binding.bind(query.where, schema))
@@ -152,7 +152,7 @@ class Executor:
             asked.plan.way, asked.query, asked.schema, _shown(asked), self._footers, asked.options.refilter
         )
 
-        def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Source]:
+        def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Endpoint]:
             """The rest of the same version, in the same way; one stream, or one for each partition."""
             options = replace(
                 asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
@@ -184,9 +184,9 @@ def first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.R
         yield taken
 
 
-def _source(endpoint: flight.FlightEndpoint) -> Source:
+def _source(endpoint: flight.FlightEndpoint) -> Endpoint:
     locations = tuple(location.uri.decode() for location in endpoint.locations)
-    return Source(endpoint.ticket.ticket, locations, decode(Share, endpoint.app_metadata, RECEIPT_BYTES))
+    return Endpoint(endpoint.ticket.ticket, locations, decode(Share, endpoint.app_metadata, RECEIPT_BYTES))
 
 
 def _shown(asked: Asked) -> pa.Schema:
@@ -200,7 +200,7 @@ def _shown(asked: Asked) -> pa.Schema:
     return pa.schema([schema.field(name) for name in aggregation.columns])
 
 
-def _aggregated(aggregation: aggregates.Plan, batches: Iterable[pa.RecordBatch], plan: Plan) -> pa.Table:
+def _aggregated(aggregation: aggregates.AggregatePlan, batches: Iterable[pa.RecordBatch], plan: QueryPlan) -> pa.Table:
     """The answer from the nodes' parts, or from rows, and from what the catalog counted."""
     parts = [aggregates.counted(aggregation, plan.rows_counted)] if plan.groups_counted else []
     for batch in batches:

@@ -35,7 +35,7 @@ STREAM_S = 600.0
 
 
 @dataclass(frozen=True)
-class Source:
+class Endpoint:
     """One endpoint: its ticket, where it can be shown, and what its stream is checked against."""
 
     ticket: bytes
@@ -43,7 +43,7 @@ class Source:
     share: Share
 
 
-Renew = Callable[[Sequence[int], Sequence[str]], list[Source]]
+Renew = Callable[[Sequence[int], Sequence[str]], list[Endpoint]]
 """Partitions and names of nodes to go to last -> endpoints for the rest of the same version."""
 
 
@@ -64,7 +64,7 @@ class Streams:
         self._all: list[_Stream] = []
         self._one_at_a_time = False
 
-    def rows(self, sources: Sequence[Source]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+    def rows(self, sources: Sequence[Endpoint]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
         """(partition, batch) of all sources, partitions ascending, each partition's rows in stored order."""
         self._all = [_Stream(self, source) for source in sources]
         pairs = zip(sources, self._all, strict=True)
@@ -115,7 +115,7 @@ def _in_order(
 class _Stream:
     """One endpoint's rows, whatever happens to its nodes."""
 
-    def __init__(self, streams: Streams, source: Source) -> None:
+    def __init__(self, streams: Streams, source: Endpoint) -> None:
         self._streams = streams
         self._sources = [source]
         self._after: Position | None = None
@@ -150,7 +150,7 @@ class _Stream:
                 if not isinstance(error, StoppedError):
                     self._recover(error)
 
-    def _attempt(self, source: Source) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _attempt(self, source: Endpoint) -> Iterator[tuple[int, pa.RecordBatch]]:
         streams, assembling = self._streams, self._streams.assembling
         streams.give_way(self)
         pump = self._pump = self._pump or self._pumped(source)
@@ -168,7 +168,7 @@ class _Stream:
             pump.stop()
             self._pump = None
 
-    def _pumped(self, source: Source) -> Pump:
+    def _pumped(self, source: Endpoint) -> Pump:
         streams = self._streams
         location = self._location(source)
         known = streams.assembling.known_footers(source.share)
@@ -180,7 +180,7 @@ class _Stream:
 
         return Pump(open_stream, streams.assembling.schema, location)
 
-    def _location(self, source: Source) -> str:
+    def _location(self, source: Endpoint) -> str:
         return next((each for each in source.locations if each not in self._tried), source.locations[0])
 
     # --- after an error ----------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ ReplyT = TypeVar("ReplyT")
 
 
 @dataclass(frozen=True)
-class Target:
+class CatalogTarget:
     """The catalog that is put to."""
 
     caller: Caller
@@ -88,7 +88,7 @@ class _NodesLost(Exception):
 
 
 def put(
-    target: Target,
+    target: CatalogTarget,
     table: str,
     source: TableSource,
     rows_per_partition: int | None = None,
@@ -115,7 +115,7 @@ def put(
 
 def _put_without(
     lost: Collection[str],
-    target: Target,
+    target: CatalogTarget,
     table: str,
     source: TableSource,
     rows_per_partition: int | None,
@@ -139,7 +139,7 @@ def _after_losses(lost: Mapping[str, NearStorageError], error: NearStorageError)
     return UnavailableError(f"nodes were lost while the table was put ({texts})\n  {error}")
 
 
-def _abort(target: Target, upload: str) -> None:
+def _abort(target: CatalogTarget, upload: str) -> None:
     try:
         target.act("abort", OfUpload(upload))
     except NearStorageError:
@@ -147,7 +147,7 @@ def _abort(target: Target, upload: str) -> None:
         return
 
 
-def _commit(target: Target, upload: str) -> int:
+def _commit(target: CatalogTarget, upload: str) -> int:
     """Switch the version in; its number. Where only the answer was lost, the catalog tells it once more."""
     try:
         return target.ask("commit", OfUpload(upload), Committed).version
@@ -162,7 +162,7 @@ def _commit(target: Target, upload: str) -> int:
 
 
 def _send_all(
-    target: Target, upload: str, source: TableSource, rows_per_partition: int | None, progress: Progress | None
+    target: CatalogTarget, upload: str, source: TableSource, rows_per_partition: int | None, progress: Progress | None
 ) -> None:
     total, done = all_bytes(source, rows_per_partition), 0
     given_up = threading.Event()
@@ -186,7 +186,7 @@ def _send_all(
 
 
 def _send_one(
-    target: Target,
+    target: CatalogTarget,
     upload: str,
     position: int,
     path: Path,
@@ -212,7 +212,7 @@ class _Sending:
     """A file on its way to one node, in a thread that nobody has to wait for: Flight cannot cancel what it sends."""
 
     def __init__(
-        self, target: Target, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
+        self, target: CatalogTarget, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
     ) -> None:
         self._target, self._node, self._permit = target, node, permit
         self._path, self._size, self._given_up = path, size, given_up

@@ -59,7 +59,7 @@ Value: TypeAlias = int | float | bytes
 """A stored value: a count or unscaled number, a float, or bytes."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class CodeKind(msgspec.Struct, frozen=True):
     """What a column's values are. `bits` belongs to signed and unsigned, `bytes` to fixed, `unit` to time and
     timestamp, `scale` to decimal."""
 
@@ -75,7 +75,7 @@ class Kind(msgspec.Struct, frozen=True):
         return self.name.startswith("float")
 
 
-UNORDERED = Kind("unordered")
+UNORDERED = CodeKind("unordered")
 
 
 class LiteralCodes(NamedTuple):
@@ -92,44 +92,44 @@ class LiteralCodes(NamedTuple):
     above_if_exact: int
 
 
-def kind_of(column: Column) -> Kind:
+def kind_of(column: Column) -> CodeKind:
     """The kind of a leaf column; UNORDERED where Parquet defines no order, or none that is known here."""
     logical = column.logical
     if logical is None:
-        return _PHYSICAL.get(column.physical) or Kind("fixed", bytes=column.length)
+        return _PHYSICAL.get(column.physical) or CodeKind("fixed", bytes=column.length)
     match logical.name, column.physical:
         case ("string" | "enum" | "json", "BYTE_ARRAY"):
-            return Kind("text")
+            return CodeKind("text")
         case ("bson", "BYTE_ARRAY"):
-            return Kind("binary")
+            return CodeKind("binary")
         case ("uuid", "FIXED_LEN_BYTE_ARRAY") if column.length == 16:
-            return Kind("fixed", bytes=16)
+            return CodeKind("fixed", bytes=16)
         case ("float16", "FIXED_LEN_BYTE_ARRAY") if column.length == 2:
-            return Kind("float16")
+            return CodeKind("float16")
         case ("decimal", "INT32" | "INT64" | "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY"):
-            return Kind("decimal", scale=logical.scale)
+            return CodeKind("decimal", scale=logical.scale)
         case ("date", "INT32"):
-            return Kind("date")
+            return CodeKind("date")
         case ("time", "INT32" | "INT64") | ("timestamp", "INT64"):
-            return Kind(cast(KindName, logical.name), unit=logical.unit) if logical.unit else UNORDERED
+            return CodeKind(cast(KindName, logical.name), unit=logical.unit) if logical.unit else UNORDERED
         case ("integer", "INT32" | "INT64") if logical.bits in (8, 16, 32, 64):
-            return Kind("signed" if logical.signed else "unsigned", bits=logical.bits)
+            return CodeKind("signed" if logical.signed else "unsigned", bits=logical.bits)
     return UNORDERED
 
 
-_PHYSICAL: Mapping[str, Kind] = {
-    "BOOLEAN": Kind("boolean"),
-    "INT32": Kind("signed", bits=32),
-    "INT64": Kind("signed", bits=64),
-    "INT96": Kind("int96"),
-    "FLOAT": Kind("float32"),
-    "DOUBLE": Kind("float64"),
-    "BYTE_ARRAY": Kind("binary"),
+_PHYSICAL: Mapping[str, CodeKind] = {
+    "BOOLEAN": CodeKind("boolean"),
+    "INT32": CodeKind("signed", bits=32),
+    "INT64": CodeKind("signed", bits=64),
+    "INT96": CodeKind("int96"),
+    "FLOAT": CodeKind("float32"),
+    "DOUBLE": CodeKind("float64"),
+    "BYTE_ARRAY": CodeKind("binary"),
 }
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
-def bound_value(column: Column, kind: Kind, data: bytes) -> Value | None:
+def bound_value(column: Column, kind: CodeKind, data: bytes) -> Value | None:
     """A bound in Parquet's plain encoding as a value; None where it is none of its type (NaN included)."""
     width = column.length or _WIDTHS.get(column.physical)
     if width is not None and len(data) != width:
@@ -170,7 +170,7 @@ def _nanoseconds(data: bytes) -> int | None:
     return since if -_SIGN <= since < _SIGN else None
 
 
-def code(kind: Kind, value: Value) -> int:
+def code(kind: CodeKind, value: Value) -> int:
     """The code of a value that is no NaN; one outside the kind's range may get -1 or 2**64."""
     if isinstance(value, bytes):
         return int.from_bytes(value[:8].ljust(8, b"\0"), "big")
@@ -184,7 +184,7 @@ def code(kind: Kind, value: Value) -> int:
     return value + _SIGN
 
 
-def spelled_out(kind: Kind, value: Value) -> bool:
+def spelled_out(kind: CodeKind, value: Value) -> bool:
     """Whether no smaller value has the same code: of an upper bound, that its code tells it among all values up to it.
 
     Of texts it holds for those of at most 8 bytes that do not end in NUL.
@@ -194,7 +194,7 @@ def spelled_out(kind: Kind, value: Value) -> bool:
     return kind.name != "decimal" or LOWEST < code(kind, value) < HIGHEST
 
 
-def literal_codes(kind: Kind, literal: Literal) -> LiteralCodes | None:
+def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
     """Where a literal that is neither null nor NaN stands; None where its type is not one that the column reads as."""
     value = literal_value(kind, literal)
     if value is None:
@@ -214,7 +214,7 @@ def literal_codes(kind: Kind, literal: Literal) -> LiteralCodes | None:
     return LiteralCodes(below, low, high, above, above)
 
 
-def literal_value(kind: Kind, literal: Literal) -> Fraction | float | bytes | None:
+def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes | None:
     """A literal as a value of the column, numbers and times as fractions of the column's own unit.
 
     None where the literal's type is not one that pyarrow reads such a column as: nothing can be said then.

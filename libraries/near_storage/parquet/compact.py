@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.parquet.codes import Kind, kind_of
+from libraries.near_storage.parquet.codes import CodeKind, kind_of
 from libraries.near_storage.parquet.footer import Footer
 from libraries.near_storage.parquet.summaries import summarize
 
@@ -39,7 +39,7 @@ class CompactColumn(msgspec.Struct, frozen=True):
     """A leaf column: its path in the schema, what its values are, and whether each row has one (or null)."""
 
     path: tuple[str, ...]
-    kind: Kind
+    kind: CodeKind
     flat: bool
 
     @property

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, Kind, LiteralCodes, literal_codes
+from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, CodeKind, LiteralCodes, literal_codes
 from libraries.near_storage.parquet.compact import EXACT, HAS_NULLS, MAY_HOLD_NAN, CompactMetadata
 from libraries.near_storage.predicates.tree import (
     And,
@@ -45,7 +45,7 @@ Codes: TypeAlias = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GroupOutcomes:
     """Of each row group (bool[G] each), whether the filter may be true, false, null for one of its rows."""
 
     may_be_true: Bits
@@ -58,14 +58,14 @@ class Verdict:
         return self.may_be_true & ~self.may_be_false & ~self.may_be_null
 
 
-def prune(metadata: CompactMetadata, predicate: Predicate) -> Verdict:
+def prune(metadata: CompactMetadata, predicate: Predicate) -> GroupOutcomes:
     """The verdict on every row group. A group is to be read if the filter may be true there.
 
     Literals must be of their column's Arrow type (`binding.bind`); a leaf of which that is not so prunes nothing.
     """
     verdict = _Pruner(metadata).verdict(predicate)
     rows = metadata.rows > 0
-    return Verdict(verdict.may_be_true & rows, verdict.may_be_false & rows, verdict.may_be_null & rows)
+    return GroupOutcomes(verdict.may_be_true & rows, verdict.may_be_false & rows, verdict.may_be_null & rows)
 
 
 class _Chunks:
@@ -74,7 +74,7 @@ class _Chunks:
     def __init__(self, metadata: CompactMetadata, column: int) -> None:
         self.metadata = metadata
         self.column = column
-        self.kind: Kind = metadata.columns[column].kind
+        self.kind: CodeKind = metadata.columns[column].kind
         self.minimum: Codes = metadata.codes[0, column]
         self.maximum: Codes = metadata.codes[1, column]
         self.has_nulls = metadata.flag(HAS_NULLS, column)
@@ -97,10 +97,10 @@ class _Pruner:
         self.metadata = metadata
         self.all = np.ones(metadata.groups, np.bool_)
         self.none = np.zeros(metadata.groups, np.bool_)
-        self.unknown = Verdict(self.all, self.all, self.all)
+        self.unknown = GroupOutcomes(self.all, self.all, self.all)
         self.looked_up: dict[str, _Chunks | None] = {}
 
-    def verdict(self, predicate: Predicate) -> Verdict:
+    def verdict(self, predicate: Predicate) -> GroupOutcomes:
         match predicate:
             case And(parts):
                 return self.conjunction([self.verdict(part) for part in parts])
@@ -115,7 +115,7 @@ class _Pruner:
             return self.unknown
         match predicate:
             case IsNull():
-                return Verdict(chunks.has_nulls, chunks.has_values(), self.none)
+                return GroupOutcomes(chunks.has_nulls, chunks.has_values(), self.none)
             case Known(value=value):
                 return self.known(chunks, value)
             case Prefix(text=text):
@@ -138,24 +138,24 @@ class _Pruner:
             self.looked_up[name] = _Chunks(self.metadata, places[0]) if known else None
         return self.looked_up[name]
 
-    def conjunction(self, parts: list[Verdict]) -> Verdict:
+    def conjunction(self, parts: list[GroupOutcomes]) -> GroupOutcomes:
         """Kleene's and. It is null only where no part is false, hence each true or null, and one null."""
         if not parts:
             return self.decided(True)
-        return Verdict(
+        return GroupOutcomes(
             _every(part.may_be_true for part in parts),
             _some(part.may_be_false for part in parts),
             _some(part.may_be_null for part in parts) & _every(part.may_be_true | part.may_be_null for part in parts),
         )
 
-    def decided(self, value: bool | None) -> Verdict:
-        return Verdict(*(self.all if value is choice else self.none for choice in (True, False, None)))
+    def decided(self, value: bool | None) -> GroupOutcomes:
+        return GroupOutcomes(*(self.all if value is choice else self.none for choice in (True, False, None)))
 
-    def known(self, chunks: _Chunks, value: bool) -> Verdict:
-        one = Verdict(chunks.has_values(), self.none, chunks.has_nulls)
+    def known(self, chunks: _Chunks, value: bool) -> GroupOutcomes:
+        one = GroupOutcomes(chunks.has_values(), self.none, chunks.has_nulls)
         return one if value else _negated(one)
 
-    def comparison(self, chunks: _Chunks, operator: str, codes: LiteralCodes) -> Verdict:
+    def comparison(self, chunks: _Chunks, operator: str, codes: LiteralCodes) -> GroupOutcomes:
         low, high = chunks.minimum, chunks.maximum
         match operator:
             case "!=":
@@ -172,9 +172,9 @@ class _Pruner:
             case _:
                 true, false = _at_least(high, codes.low), _at_most(low, codes.below)
         some = chunks.has_ordinary
-        return Verdict(true & some, chunks.with_nan(false & some), chunks.has_nulls)
+        return GroupOutcomes(true & some, chunks.with_nan(false & some), chunks.has_nulls)
 
-    def prefix(self, chunks: _Chunks, text: str) -> Verdict:
+    def prefix(self, chunks: _Chunks, text: str) -> GroupOutcomes:
         if chunks.kind.name not in ("text", "binary", "fixed"):
             return self.unknown
         begin = text.encode()
@@ -184,11 +184,11 @@ class _Pruner:
         true = some & _at_most(chunks.minimum, high) & _at_least(chunks.maximum, low)
         # A code tells whether its value begins so, unless the prefix is longer, or ends in what fills codes up.
         if len(begin) > 8 or begin.endswith(b"\0"):
-            return Verdict(true, some, chunks.has_nulls)
+            return GroupOutcomes(true, some, chunks.has_nulls)
         false = some & (_at_most(chunks.minimum, low - 1) | _at_least(chunks.maximum, high + 1))
-        return Verdict(true, false, chunks.has_nulls)
+        return GroupOutcomes(true, false, chunks.has_nulls)
 
-    def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> Verdict:
+    def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> GroupOutcomes:
         """Where nothing is equal it is false, or null if one of the literals is."""
         given = [item for item in literals if item.value is not None and not _is_nan(item)]
         codes = []
@@ -205,10 +205,10 @@ class _Pruner:
         else:
             equal = self.equal_to_one(chunks, sorted(codes))
         if any(item.value is None for item in literals):
-            return Verdict(equal.may_be_true, self.none, equal.may_be_false | equal.may_be_null)
+            return GroupOutcomes(equal.may_be_true, self.none, equal.may_be_false | equal.may_be_null)
         return equal
 
-    def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> Verdict:
+    def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> GroupOutcomes:
         """Of all literals, which rise, the first whose code the minimum does not exceed decides.
 
         If the maximum does not reach that one, it reaches none; and none can differ if all values equal that one.
@@ -223,11 +223,11 @@ class _Pruner:
         greater &= np.array([code.above <= HIGHEST for code in codes])[first]
         some = chunks.has_ordinary
         true = some & ~beyond & (chunks.maximum >= low)
-        return Verdict(true, chunks.with_nan(some & (less | greater | beyond)), chunks.has_nulls)
+        return GroupOutcomes(true, chunks.with_nan(some & (less | greater | beyond)), chunks.has_nulls)
 
 
-def _negated(verdict: Verdict) -> Verdict:
-    return Verdict(verdict.may_be_false, verdict.may_be_true, verdict.may_be_null)
+def _negated(verdict: GroupOutcomes) -> GroupOutcomes:
+    return GroupOutcomes(verdict.may_be_false, verdict.may_be_true, verdict.may_be_null)
 
 
 def _every(bits: Iterable[Bits]) -> Bits:

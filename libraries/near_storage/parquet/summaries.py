@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, Kind, Value, bound_value, code, spelled_out
+from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, CodeKind, Value, bound_value, code, spelled_out
 from libraries.near_storage.parquet.footer import Chunk, Statistics
 from libraries.near_storage.parquet.schema import Column
 
@@ -26,7 +26,7 @@ class Summary(NamedTuple):
     exact: bool
 
 
-def summarize(chunk: Chunk, column: Column, kind: Kind) -> Summary:
+def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
     """The summary of a chunk of this column, whose kind is `kind_of(column)`; unknown where the column is not flat."""
     statistics = chunk.statistics
     nullable = column.nulls > 0
@@ -56,7 +56,7 @@ def summarize(chunk: Chunk, column: Column, kind: Kind) -> Summary:
     )
 
 
-def _bounds(statistics: Statistics, column: Column, kind: Kind) -> tuple[Value | None, Value | None, bool]:
+def _bounds(statistics: Statistics, column: Column, kind: CodeKind) -> tuple[Value | None, Value | None, bool]:
     """Both bounds, None where not known, and whether one of them is NaN: then NaN there is, whatever the count says."""
     low, high = (
         None if data is None else bound_value(column, kind, data) for data in (statistics.minimum, statistics.maximum)

@@ -11,7 +11,7 @@ import pyarrow.types as pat
 
 from libraries.near_storage.errors import PredicateError
 from libraries.near_storage.predicates import limits
-from libraries.near_storage.predicates.kinds import Kind, kind_of, value_type
+from libraries.near_storage.predicates.kinds import TypeFamily, kind_of, value_type
 from libraries.near_storage.predicates.literal_position import At, Between, Nowhere, place
 from libraries.near_storage.predicates.tree import (
     And,
@@ -92,7 +92,7 @@ def _ordered_type(schema: pa.Schema, column: str) -> pa.DataType:
 
 
 def _comparison(operator: Operator, column: str, literal: Literal, type: pa.DataType) -> Predicate:
-    if literal.value is None or kind_of(type) is Kind.NULL:
+    if literal.value is None or kind_of(type) is TypeFamily.NULL:
         return Constant(None)
     where = _place(column, literal, type)
     if isinstance(where, At):
@@ -114,7 +114,7 @@ def _one_sided(operator: Operator, column: str, bound: object, beyond: object, t
 def _in(column: str, literals: tuple[Literal, ...], type: pa.DataType) -> Predicate:
     if not literals:
         return Known(column, False)
-    if kind_of(type) is Kind.NULL:
+    if kind_of(type) is TypeFamily.NULL:
         return Constant(None)
     places = [_place(column, literal, type) for literal in literals if literal.value is not None]
     found = sorted({where.value for where in places if isinstance(where, At)})  # type: ignore[type-var]
@@ -126,9 +126,9 @@ def _in(column: str, literals: tuple[Literal, ...], type: pa.DataType) -> Predic
 
 
 def _prefix(column: str, text: str, type: pa.DataType) -> Predicate:
-    if kind_of(type) is Kind.NULL:
+    if kind_of(type) is TypeFamily.NULL:
         return Constant(None)
-    if kind_of(type) not in (Kind.TEXT, Kind.BINARY):
+    if kind_of(type) not in (TypeFamily.TEXT, TypeFamily.BINARY):
         raise PredicateError(f"the column {_shown(column)} is of type {type}: a prefix is asked of text only")
     if not is_utf8(text):
         raise PredicateError(f"the prefix for the column {_shown(column)} is no UTF-8: write other characters")

@@ -17,7 +17,7 @@ from libraries.near_storage.errors import RequestError
 from libraries.near_storage.predicates import limits, wire
 from libraries.near_storage.predicates.binding import bind, field_of
 from libraries.near_storage.predicates.expression_calls import Call, Field, Node, Value, read
-from libraries.near_storage.predicates.kinds import COUNTED, Kind, kind_of, value_type
+from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, value_type
 from libraries.near_storage.predicates.literal_position import NUMBERS, At, place
 from libraries.near_storage.predicates.tree import (
     And,
@@ -171,14 +171,14 @@ def _scalar(node: Node) -> pa.Scalar:
 
 def _is_null(name: str, call: Call, schema: pa.Schema) -> Predicate:
     nan_is_null = call.options is not None and call.options["nan_is_null"].as_py()
-    if nan_is_null and kind_of(field_of(schema, name).type) is Kind.FLOAT:
+    if nan_is_null and kind_of(field_of(schema, name).type) is TypeFamily.FLOAT:
         return Or((IsNull(name), _is_nan(name, schema)))
     return IsNull(name)
 
 
 def _is_nan(name: str, schema: pa.Schema) -> Predicate:
     """NaN is what is not at most infinity; null stays null."""
-    if kind_of(field_of(schema, name).type) is not Kind.FLOAT:
+    if kind_of(field_of(schema, name).type) is not TypeFamily.FLOAT:
         raise _Left
     return Not(Comparison("<=", name, literal(math.inf)))
 
@@ -214,7 +214,7 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
     """
     kind = kind_of(type)
     for each in given:
-        by_bits = kind is Kind.FLOAT and (is_nan(each) or each.value == 0)
+        by_bits = kind is TypeFamily.FLOAT and (is_nan(each) or each.value == 0)
         cut = kind_of(each.type) is not kind and not {kind, kind_of(each.type)} <= NUMBERS
         if by_bits or cut or _is_elsewhere(type, each) or not isinstance(place(each, type), At):
             raise _Left
@@ -224,7 +224,7 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
 def _is_elsewhere(type: pa.DataType, given: Literal) -> bool:
     """Whether Arrow compares the two otherwise than we do: it rounds decimals to floats, and reads no dates in text."""
     kind, other = kind_of(type), kind_of(given.type)
-    return {kind, other} == {Kind.DECIMAL, Kind.FLOAT} or (other is Kind.TEXT and kind in COUNTED)
+    return {kind, other} == {TypeFamily.DECIMAL, TypeFamily.FLOAT} or (other is TypeFamily.TEXT and kind in COUNTED)
 
 
 def _null_where_null(name: str, then: Predicate) -> Predicate:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from libraries.near_storage.predicates.comparable_types import comparable, is_null
-from libraries.near_storage.predicates.kinds import COUNTED, Kind, kind_of, value_type
+from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, value_type
 from libraries.near_storage.predicates.tree import (
     And,
     Comparison,
@@ -77,7 +77,7 @@ def _leaf(bound: Predicate, column: pa.Array) -> pa.BooleanArray:
         case In(_, literals):
             return _in(literals, column)
         case Prefix(_, text):
-            pattern = text if kind_of(column.type) is Kind.TEXT else text.encode()
+            pattern = text if kind_of(column.type) is TypeFamily.TEXT else text.encode()
             return pc.starts_with(comparable(column), pattern)
     raise TypeError(f"{type(bound).__name__} is no bound filter")
 
@@ -93,7 +93,7 @@ def _in(literals: tuple[Literal, ...], column: pa.Array) -> pa.BooleanArray:
 def _set(literals: list[Literal]) -> pa.Array:
     # Arrow's is_in takes 0.0 and -0.0 for two values: both are put in where one is meant.
     values = comparable(_array(literals))
-    if kind_of(values.type) is Kind.FLOAT and any(literal.value == 0 for literal in literals):
+    if kind_of(values.type) is TypeFamily.FLOAT and any(literal.value == 0 for literal in literals):
         return pa.concat_arrays([values, pa.array([-0.0, 0.0], values.type)])
     return values
 

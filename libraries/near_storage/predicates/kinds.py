@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 
-class Kind(Enum):
+class TypeFamily(Enum):
     """Families of types whose values are ordered among each other."""
 
     BOOL = "bool"
@@ -33,27 +33,27 @@ UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 SECONDS_PER_DAY = 86_400
 
 _CHECKS = (
-    (Kind.BOOL, (pat.is_boolean,)),
-    (Kind.INTEGER, (pat.is_integer,)),
-    (Kind.FLOAT, (pat.is_floating,)),
-    (Kind.DECIMAL, (pat.is_decimal,)),
-    (Kind.TEXT, (pat.is_string, pat.is_large_string, pat.is_string_view)),
+    (TypeFamily.BOOL, (pat.is_boolean,)),
+    (TypeFamily.INTEGER, (pat.is_integer,)),
+    (TypeFamily.FLOAT, (pat.is_floating,)),
+    (TypeFamily.DECIMAL, (pat.is_decimal,)),
+    (TypeFamily.TEXT, (pat.is_string, pat.is_large_string, pat.is_string_view)),
     (
-        Kind.BINARY,
+        TypeFamily.BINARY,
         (pat.is_binary, pat.is_large_binary, pat.is_binary_view, pat.is_fixed_size_binary),
     ),
-    (Kind.DATE, (pat.is_date,)),
-    (Kind.TIME, (pat.is_time,)),
-    (Kind.TIMESTAMP, (pat.is_timestamp,)),
-    (Kind.DURATION, (pat.is_duration,)),
-    (Kind.NULL, (pat.is_null,)),
+    (TypeFamily.DATE, (pat.is_date,)),
+    (TypeFamily.TIME, (pat.is_time,)),
+    (TypeFamily.TIMESTAMP, (pat.is_timestamp,)),
+    (TypeFamily.DURATION, (pat.is_duration,)),
+    (TypeFamily.NULL, (pat.is_null,)),
 )
 
-COUNTED = frozenset({Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.DURATION})
+COUNTED = frozenset({TypeFamily.DATE, TypeFamily.TIME, TypeFamily.TIMESTAMP, TypeFamily.DURATION})
 """Kinds whose values are counts of a unit: `Literal.value` holds the count, evaluation compares counts."""
 
 
-def kind_of(type: pa.DataType) -> Kind | None:
+def kind_of(type: pa.DataType) -> TypeFamily | None:
     """The kind of a type, of its values if it is a dictionary; None for types without an order, such as lists."""
     type = value_type(type)
     return next((kind for kind, checks in _CHECKS if any(check(type) for check in checks)), None)

@@ -20,7 +20,7 @@ from libraries.near_storage.errors import PredicateError
 from libraries.near_storage.predicates import datetime_text, values
 from libraries.near_storage.predicates.kinds import (
     COUNTED,
-    Kind,
+    TypeFamily,
     integer_range,
     kind_of,
     units_per_second,
@@ -49,7 +49,7 @@ class Nowhere:
     """The literal is NaN: unlike every value, in no order with any."""
 
 
-NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
+NUMBERS = frozenset({TypeFamily.INTEGER, TypeFamily.FLOAT, TypeFamily.DECIMAL})
 
 
 def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
@@ -58,15 +58,15 @@ def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
     Values are such as `values.py` says. Raises PredicateError where the two cannot be compared.
     """
     kind, given = kind_of(type), kind_of(literal.type)
-    if literal.type == type and kind is not Kind.FLOAT:
+    if literal.type == type and kind is not TypeFamily.FLOAT:
         return At(literal.value)
     if kind in NUMBERS and given in NUMBERS:
         return _number(literal, type)
-    if kind in (Kind.TEXT, Kind.BINARY) and given in (Kind.TEXT, Kind.BINARY):
+    if kind in (TypeFamily.TEXT, TypeFamily.BINARY) and given in (TypeFamily.TEXT, TypeFamily.BINARY):
         return _characters(literal, type)
     if kind in COUNTED:
         return _counted(_count_in_seconds(literal, type), type)
-    if kind is Kind.BOOL and given is Kind.BOOL:
+    if kind is TypeFamily.BOOL and given is TypeFamily.BOOL:
         return At(literal.value)
     raise _incomparable(literal, type)
 
@@ -83,9 +83,9 @@ def _number(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
     if isinstance(literal.value, float) and math.isinf(literal.value):
         return _infinite(literal.value, type)
     number = values.exact(literal)
-    if kind is Kind.FLOAT:
-        return _among_floats(number, type.bit_width, rounding=kind_of(literal.type) is Kind.DECIMAL)
-    if kind is Kind.INTEGER:
+    if kind is TypeFamily.FLOAT:
+        return _among_floats(number, type.bit_width, rounding=kind_of(literal.type) is TypeFamily.DECIMAL)
+    if kind is TypeFamily.INTEGER:
         return _among_integers(number, *integer_range(type))
     most = 10**type.precision - 1
     place = _among_integers(number * Fraction(10) ** type.scale, -most, most)
@@ -95,9 +95,9 @@ def _number(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
 
 
 def _infinite(value: float, type: pa.DataType) -> At | Between:
-    if kind_of(type) is Kind.FLOAT:
+    if kind_of(type) is TypeFamily.FLOAT:
         return At(value)
-    if kind_of(type) is Kind.INTEGER:
+    if kind_of(type) is TypeFamily.INTEGER:
         low, high = integer_range(type)
         return Between(high, None) if value > 0 else Between(None, low)
     most = _scaled(10**type.precision - 1, type.scale)
@@ -149,13 +149,13 @@ def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
     """The literal in seconds on the clock of the column's type; text is read as ISO 8601."""
     kind, given = kind_of(type), kind_of(literal.type)
     zone = zone_of(type)
-    if given is Kind.TEXT and kind is not Kind.DURATION:
+    if given is TypeFamily.TEXT and kind is not TypeFamily.DURATION:
         return _written(literal, type)
     if kind is given and (zone is None) == (zone_of(literal.type) is None):
         return values.exact(literal)
-    if zone is None and {kind, given} == {Kind.DATE, Kind.TIMESTAMP} and zone_of(literal.type) is None:
+    if zone is None and {kind, given} == {TypeFamily.DATE, TypeFamily.TIMESTAMP} and zone_of(literal.type) is None:
         return values.exact(literal)
-    if kind is Kind.TIMESTAMP and given in (Kind.DATE, Kind.TIMESTAMP):
+    if kind is TypeFamily.TIMESTAMP and given in (TypeFamily.DATE, TypeFamily.TIMESTAMP):
         with_zone = "the column has a time zone, say which moment is meant: TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
         without = "the column has no time zone: write TIMESTAMP '2020-12-31 00:00:00'"
         raise _incomparable(literal, type, without if zone is None else with_zone)
@@ -164,7 +164,7 @@ def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
 
 def _written(literal: Literal, type: pa.DataType) -> Fraction:
     text = str(literal.value)
-    if kind_of(type) is Kind.TIME:
+    if kind_of(type) is TypeFamily.TIME:
         return Fraction(datetime_text.nanoseconds_of_day(text), datetime_text.NANOSECONDS)
     count, has_offset = datetime_text.nanoseconds_since_1970(text)
     zone = zone_of(type)
@@ -183,7 +183,7 @@ def _counted(seconds: Fraction, type: pa.DataType) -> At | Between:
 
 def _characters(literal: Literal, type: pa.DataType) -> At | Between:
     value = literal.value
-    if kind_of(type) is Kind.TEXT:
+    if kind_of(type) is TypeFamily.TEXT:
         return At(value if isinstance(value, str) else _decoded(value))  # type: ignore[arg-type]
     raw = value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]
     if not pat.is_fixed_size_binary(type) or len(raw) == type.byte_width:

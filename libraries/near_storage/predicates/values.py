@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates.kinds import COUNTED, Kind, integer_range, kind_of, units_per_second
+from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, integer_range, kind_of, units_per_second
 from libraries.near_storage.predicates.tree import Literal
 
 MOST_DIGITS = 76
@@ -80,7 +80,7 @@ def from_scalar(scalar: pa.Scalar) -> Literal:
     if not scalar.is_valid:
         return Literal(None, scalar.type)
     value = scalar.value if kind in COUNTED else scalar.as_py()
-    return checked(Literal(float(value) if kind is Kind.FLOAT else value, scalar.type))
+    return checked(Literal(float(value) if kind is TypeFamily.FLOAT else value, scalar.type))
 
 
 def decimal_literal(value: Decimal) -> Literal:
@@ -164,17 +164,17 @@ def _digits_and_scale(value: Decimal) -> tuple[int, int]:
 def _fits(literal: Literal) -> bool:
     value, type = literal.value, literal.type
     match kind_of(type):
-        case Kind.BOOL:
+        case TypeFamily.BOOL:
             return isinstance(value, bool)
-        case Kind.INTEGER | Kind.DATE | Kind.TIME | Kind.TIMESTAMP | Kind.DURATION:
+        case TypeFamily.INTEGER | TypeFamily.DATE | TypeFamily.TIME | TypeFamily.TIMESTAMP | TypeFamily.DURATION:
             return _is_integer(value) and integer_range(type)[0] <= value <= integer_range(type)[1]  # type: ignore[operator]
-        case Kind.FLOAT:
+        case TypeFamily.FLOAT:
             return isinstance(value, float) and _is_float_of(value, type.bit_width)
-        case Kind.DECIMAL:
+        case TypeFamily.DECIMAL:
             return isinstance(value, Decimal) and _is_decimal_of(value, type)
-        case Kind.TEXT:
+        case TypeFamily.TEXT:
             return isinstance(value, str) and is_utf8(value)
-        case Kind.BINARY:
+        case TypeFamily.BINARY:
             right_length = not pat.is_fixed_size_binary(type) or (
                 isinstance(value, bytes) and len(value) == type.byte_width
             )

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates.kinds import COUNTED, Kind, kind_of, zone_of
+from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, zone_of
 from libraries.near_storage.predicates.limits import MOST_LITERAL_BYTES
 from libraries.near_storage.predicates.tree import Literal
 from libraries.near_storage.predicates.values import checked
@@ -113,18 +113,18 @@ def _value_to_json(literal: Literal) -> object:
 
 def _value_from_json(value: object, type: pa.DataType) -> object:
     kind = kind_of(type)
-    if kind is Kind.BOOL and isinstance(value, bool):
+    if kind is TypeFamily.BOOL and isinstance(value, bool):
         return value
     if isinstance(value, str):
-        if kind is Kind.TEXT:
+        if kind is TypeFamily.TEXT:
             return value
-        if kind is Kind.INTEGER or kind in COUNTED:
+        if kind is TypeFamily.INTEGER or kind in COUNTED:
             return int(_matched(_INTEGER, value, type))
-        if kind is Kind.FLOAT:
+        if kind is TypeFamily.FLOAT:
             return float(_matched(_FLOAT, value, type))
-        if kind is Kind.DECIMAL:
+        if kind is TypeFamily.DECIMAL:
             return Decimal(_matched(_DECIMAL_VALUE, value, type))
-        if kind is Kind.BINARY:
+        if kind is TypeFamily.BINARY:
             return _from_base64(value)
     raise RequestError(f"{repr(value)[:60]} is no value of {type} in a message")
 

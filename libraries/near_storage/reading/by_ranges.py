@@ -39,7 +39,7 @@ _DATA = PARTS.field("data")
 _NUMBERS = PARTS.remove(PARTS.get_field_index("data"))
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """One row of `PARTS`; `data` shares the batch's memory."""
 
     row_group: int
@@ -76,7 +76,7 @@ def parts(
         yield plan.batch(start, stop, data)
 
 
-def each(batch: pa.RecordBatch) -> Iterator[Part]:
+def each(batch: pa.RecordBatch) -> Iterator[FilePart]:
     """The rows of a batch of `PARTS` without nulls."""
     numbers = [batch.column(number).to_numpy().tolist() for number in range(4)]
     data = batch.column(4)
@@ -84,7 +84,7 @@ def each(batch: pa.RecordBatch) -> Iterator[Part]:
     view = memoryview(stored if stored is not None else b"").cast("B")
     ends = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1].tolist() if len(data) else []
     for row, (group, column, offset, digest) in enumerate(zip(*numbers, strict=True)):
-        yield Part(group, column, offset, digest, view[ends[row] : ends[row + 1]])
+        yield FilePart(group, column, offset, digest, view[ends[row] : ends[row + 1]])
 
 
 class _Plan:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from libraries.near_storage.errors import DamagedError
-from libraries.near_storage.reading.by_ranges import PARTS, Part, each
+from libraries.near_storage.reading.by_ranges import PARTS, FilePart, each
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Decoder, stretches
 from libraries.near_storage.reading.digests import ChunkHash, chunk_digest
 from libraries.near_storage.reading.footers import ParsedFooter, place_of
@@ -70,7 +70,7 @@ def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _where(part: Part) -> str:
+def _where(part: FilePart) -> str:
     return f"row group {part.row_group}, column {part.column}, byte {part.offset}"
 
 
@@ -114,7 +114,7 @@ class Received:
                 digest = None if digests is None else int(digests[group, leaf])
                 self._expected[group, leaf] = _Expected(*place_of(info.column(leaf)), digest)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: FilePart) -> None:
         """Take a part. DamagedError if it was not expected, or if its chunk is whole and has another digest."""
         key = part.row_group, part.column
         chunk = self._expected.get(key)

@@ -120,7 +120,7 @@ class Answering:
                 yield _Item(piece.position, group, done, None, finished)
 
     def _aggregated(
-        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.Plan, claim: Claim
+        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, claim: Claim
     ) -> Iterator[_Item]:
         """One part a partition, in as many batches as its groups need."""
         claims = _Claims(claim)

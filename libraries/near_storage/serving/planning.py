@@ -22,7 +22,7 @@ from libraries.near_storage.reading.columns import leaves_of
 from libraries.near_storage.reading.row_group_selection import Chosen, choose
 from libraries.near_storage.serving import estimates
 from libraries.near_storage.serving.node_streams import needed_columns
-from libraries.near_storage.serving.protocol import Ask, Piece, Plan, Share, Way, pack_schema, to_runs
+from libraries.near_storage.serving.protocol import Ask, Piece, QueryPlan, Share, Way, pack_schema, to_runs
 from libraries.near_storage.storing.catalog import Partition, TableVersion
 from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.uploads import Node
@@ -49,7 +49,7 @@ class Planned:
 
     query: Query
     table_schema: pa.Schema
-    plan: Plan
+    plan: QueryPlan
     endpoints: tuple[Endpoint, ...]
 
 
@@ -84,7 +84,7 @@ def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
     if way == "all" or (way == "v1" and ask.footers == "parsed"):
         chosen = _every_partition(table, chosen, ask)
     endpoints = _endpoints(table, chosen, way, leaves, ask)
-    told = Plan(
+    told = QueryPlan(
         table=table.version.table,
         version=table.version.number,
         way=way,

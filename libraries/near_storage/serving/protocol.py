@@ -60,7 +60,7 @@ class Ask(Message, frozen=True):
     avoid: tuple[str, ...] = ()
 
 
-class Plan(Message, frozen=True):
+class QueryPlan(Message, frozen=True):
     """`app_metadata` of a FlightInfo: what the catalog decided, and by which figures.
 
     Bytes are of this query: `table_bytes` what fetching all files takes, `v1_bytes` and `v2_bytes` what the two ways

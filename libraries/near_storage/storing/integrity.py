@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from libraries.near_storage.storing.partitions import NodeReport
 from libraries.near_storage.words import number_of
 
-Kind: TypeAlias = Literal["silent", "lost", "damaged", "unrecorded", "few", "gone", "orphan", "young"]
+ProblemKind: TypeAlias = Literal["silent", "lost", "damaged", "unrecorded", "few", "gone", "orphan", "young"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Finding:
     `mendable` says whether the steps, if all are done, leave nothing of it that harms.
     """
 
-    kind: Kind
+    kind: ProblemKind
     node: str | None
     digest: str | None
     text: str
@@ -132,7 +132,7 @@ class _Checking:
 
     def find(
         self,
-        kind: Kind,
+        kind: ProblemKind,
         node: str | None,
         digest: str | None,
         text: str,
@@ -146,7 +146,7 @@ class _Checking:
         good = {name for name in self.reports if self._is_good(digest, wanted, name)}
         broken = [name for name in sorted(wanted.nodes - good) if name in self.reports]
         for name in broken:
-            kind: Kind = "damaged" if digest in self.reports[name].held else "lost"
+            kind: ProblemKind = "damaged" if digest in self.reports[name].held else "lost"
             self.find(kind, name, digest, f"Partition {digest} is {kind} on node {name}.", wanted.tables)
         for name in sorted(good - wanted.nodes):
             text = f"Partition {digest} is on node {name}, unknown to the catalog."

@@ -19,7 +19,7 @@ QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellThroughput:
     """What one cell reached: GB/s at a share of row groups in percent, with the interval of its times."""
 
     percent: float
@@ -37,7 +37,7 @@ class Series:
     place: str
     """How matching groups lie: 'clustered' or 'scattered'."""
     stored_bytes: float
-    measured: tuple[Measured, ...]
+    measured: tuple[CellThroughput, ...]
 
     @property
     def suite(self) -> str:
@@ -49,7 +49,7 @@ class Series:
         """The medians, for a curve."""
         return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)
 
-    def at(self, percent: float) -> Measured | None:
+    def at(self, percent: float) -> CellThroughput | None:
         """What was measured at this selectivity."""
         return next((each for each in self.measured if each.percent == percent), None)
 
@@ -73,7 +73,7 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
     What was read whole for a part, came from a library's own memory or was wrong in a round is left out, as it is from
     every ranking, and raw I/O, which is no way of asking.
     """
-    found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[Measured]] = {}
+    found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[CellThroughput]] = {}
     sizes: dict[tuple[Variant, OperationName, Conditions, str, str, str], float] = {}
     for cell, summary in summaries.items():
         percent, place = _asked(cell.operation)
@@ -85,7 +85,7 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
         key = (cell.variant, cell.dataset, cell.conditions, place, cell.suite, cell.machine)
         sizes[key] = size_bytes
         rate = _rate(size_bytes, summary.figures["wall_ns"])
-        found.setdefault(key, []).append(Measured(percent, rate, cell))
+        found.setdefault(key, []).append(CellThroughput(percent, rate, cell))
     return tuple(
         Series(*key[:4], sizes[key], tuple(sorted(measured, key=lambda each: each.percent)))
         for key, measured in found.items()

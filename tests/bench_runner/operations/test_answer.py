@@ -14,7 +14,7 @@ from adapters.contract import Native
 from adapters.predicate import Kind, Predicate
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.tables import selection
 from bench_runner.operations.targets import Target
 from formats.registry import FORMATS
@@ -32,7 +32,7 @@ def test_what_the_engine_gave_is_gone_before_the_answer_is_touched(monkeypatch: 
     alive: list[bool] = []
     monkeypatch.setattr(targets, "touch", lambda result: alive.append(given[0]() is not None))
     adapter = FORMATS.build("parquet[engine=pyarrow,codec=none]")
-    stage = Stage(adapter, Target("pandas"), Path("nowhere"), digest="9f2c", rows=3)
+    stage = OperationContext(adapter, Target("pandas"), Path("nowhere"), digest="9f2c", rows=3)
     laps = Laps()
     laps.start()
     answer = stage.answer(call, laps)

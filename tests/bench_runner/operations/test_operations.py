@@ -15,7 +15,7 @@ import pytest
 
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
-from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, Stage, operation_of
+from bench_runner.operations import OPERATIONS, SAVE, VERIFYING, OperationContext, operation_of
 from bench_runner.operations.tables.append import as_stored
 from bench_runner.operations.tables.project import Project, chosen_columns
 
@@ -198,7 +198,7 @@ def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
 def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> None:
     """The first is the one of `project[columns=3]`, so that what is read once and again is the same."""
     schema = pa.schema([(f"c{number}", pa.float64() if number % 2 else pa.string()) for number in range(10)])
-    stage = cast(Stage, SimpleNamespace(schema=schema, digest="9f2c"))
+    stage = cast(OperationContext, SimpleNamespace(schema=schema, digest="9f2c"))
     operation = cast(Project, operation_of("project[columns=3,handle=kept]"))
     hands = operation.inputs(stage, 100, 5)
     assert list(hands[0]) == chosen_columns(schema, "9f2c", 3)

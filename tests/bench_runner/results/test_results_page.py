@@ -16,7 +16,7 @@ from bench_runner.operations.streams.tables import SAVE_ALL
 from bench_runner.operations.tables.append import REWRITE
 from bench_runner.plan.candidates import SPELLED
 from bench_runner.results.figures import FIGURES
-from bench_runner.results.information import Facts, RunInfo
+from bench_runner.results.information import RunInfo, StoredInfo
 from bench_runner.results.records import (
     Cell,
     Conditions,
@@ -33,7 +33,7 @@ from tests.bench_runner.results.invented import make_sample, make_save
 
 PAGE = (Path(__file__).parents[3] / "docs/results.md").read_text()
 
-PARTS = [kind for kind in Facts.__subclasses__() if kind is not RunInfo]
+PARTS = [kind for kind in StoredInfo.__subclasses__() if kind is not RunInfo]
 """The objects that run.json holds."""
 
 
@@ -60,9 +60,7 @@ def test_every_track_target_and_fallback_is_named() -> None:
     conditions = row_of("conditions")
     told_tracks = re.findall(r"\w+", conditions.partition("`track` (")[2].partition(")")[0])
     assert {track for suite in SUITES.values() for track in suite.tracks} | {SPELLED} <= set(told_tracks)
-    targets = {
-        suite.target if suite.kind.has_columns else next(iter(suite.kind.targets)) for suite in SUITES.values()
-    }
+    targets = {suite.target if suite.kind.has_columns else next(iter(suite.kind.targets)) for suite in SUITES.values()}
     assert targets <= set(re.findall(r"\w+", conditions.partition("`target` (")[2].partition(")")[0]))
     for fallback in (READ_ALL, REWRITE, SAVE_ALL):
         assert f"`{fallback}`" in row_of("fallback")

@@ -14,7 +14,7 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.relations import nulls, texts
 from bench_runner.operations.targets import Target, apply_strings
 from bench_runner.worker import fidelity
-from bench_runner.worker.fidelity import Verdict, probe
+from bench_runner.worker.fidelity import KindOutcome, probe
 from data_generator.generated.kinds import KINDS
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")
@@ -62,7 +62,7 @@ class Memory(TabularFormat):
         return Stored()
 
 
-def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple[str, bool], Verdict]:
+def found(adapter: TabularFormat, target: Target, folder: Path) -> Mapping[tuple[str, bool], KindOutcome]:
     apply_strings(target)
     return {(record.kind, record.nulls): record for record in probe(adapter, target, folder / "new")}
 

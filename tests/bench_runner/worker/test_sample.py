@@ -19,7 +19,7 @@ from adapters.offers import Offers
 from bench_runner.clock import Laps
 from bench_runner.data_kinds import TABLES
 from bench_runner.machine import linux
-from bench_runner.operations import OPERATIONS, READ_ALL, Operation, Stage, operation_of, targets
+from bench_runner.operations import OPERATIONS, READ_ALL, Operation, OperationContext, operation_of, targets
 from bench_runner.operations.tables.project import chosen_columns
 from bench_runner.operations.targets import Target
 from bench_runner.plan.planning import make_plan
@@ -32,7 +32,7 @@ from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_PREPARE
 from bench_runner.worker.prepared import Prepared
 from bench_runner.worker.sampling import block, joined
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
-from bench_runner.worker.verification import Part, Verified, verified
+from bench_runner.worker.verification import Pair, Verified, verified
 from data_generator.cache import StoredDataset, prepare, read_table
 from data_generator.catalogue import resolve
 
@@ -262,7 +262,7 @@ def test_without_a_call_of_its_own_columns_are_selected_from_everything(
     monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     results: list[Any] = []
 
-    def noted(ready: Prepared, parts: Sequence[Part], **given: Any) -> Verified:
+    def noted(ready: Prepared, parts: Sequence[Pair], **given: Any) -> Verified:
         results.extend(part.given for part in parts)
         return verified(ready, parts, **given)
 
@@ -287,15 +287,15 @@ class Count(Operation):
     meaning: ClassVar[str] = "count the rows"
     right: ClassVar[int] = 0
 
-    def run(self, stage: Stage, held: None, location: Path, laps: Laps) -> pa.Table:
+    def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> pa.Table:
         rows = stage.adapter.read(location).num_rows
         laps.lap("engine_ns")
         return pa.table({"rows": [rows]})
 
-    def expected_columns(self, stage: Stage, held: None = None) -> list[str]:
+    def expected_columns(self, stage: OperationContext, held: None = None) -> list[str]:
         return ["rows"]
 
-    def expected(self, stage: Stage, columns: Sequence[str]) -> pa.Table:
+    def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
         return pa.table({"rows": [stage.rows + self.right]})
 
 
@@ -335,12 +335,12 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     answers = [(), ("rounded",)]
     monkeypatch.setitem(verification.COMPARISONS, "tables", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
-    stage = Stage(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
+    stage = OperationContext(SpyAdapter(order), Target("arrow", "str", "masked"), dataset.path, "d", ROWS)  # type: ignore[arg-type]
     location = tmp_path / "table"
     location.touch()
     ready = Prepared(stage, operation_of("read"), None, location, REST, {}, True)
     with pytest.raises(verify.Mismatch, match="changed when its files were removed"):
-        verified(ready, [Part(None, pa.table({}), [])], last_reader=True)
+        verified(ready, [Pair(None, pa.table({}), [])], last_reader=True)
 
 
 @pytest.mark.parametrize("threads", [None, 1])
@@ -449,13 +449,13 @@ def test_nothing_of_the_data_set_is_read_inside_the_clock(
     """What is to be asked for, and the right answer, are read before the clock and after it."""
     list(worker.measure(task, phase))
     phases = []
-    whole = Stage.table
+    whole = OperationContext.table
 
-    def table(self: Stage, *given: Any) -> pa.Table:
+    def table(self: OperationContext, *given: Any) -> pa.Table:
         phases.append(phase[0])
         return whole(self, *given)
 
-    monkeypatch.setattr(Stage, "table", table)
+    monkeypatch.setattr(OperationContext, "table", table)
     list(worker.measure(replace(task, operation=operation), phase))
     assert PHASE_CLOCK not in phases
     assert PHASE_AFTER in phases
@@ -482,7 +482,7 @@ def test_of_large_answers_one_is_held_at_a_time(
     seen: list[tuple[str, int]] = []
     join, settle = joined.joined, Settler.settle
 
-    def joining(parts: Sequence[Part], rows: int) -> Sequence[Part]:
+    def joining(parts: Sequence[Pair], rows: int) -> Sequence[Pair]:
         seen.append(("verified in its phase", phase[0]))
         seen.append(("answers", len(parts)))
         return join(parts, rows)

@@ -7,25 +7,25 @@ import pyarrow as pa
 import pytest
 
 from bench_runner.worker.sampling.joined import joined
-from bench_runner.worker.verification import Part
+from bench_runner.worker.verification import Pair
 from bench_runner.worker.verify import Mismatch
 
 TABLE = pa.table({name: [position, position + 10, position + 20] for position, name in enumerate("abcdef")})
 
 
-def columns(asked: list[str], given: pa.Table) -> Part:
-    return Part(tuple(asked), given, asked)
+def columns(asked: list[str], given: pa.Table) -> Pair:
+    return Pair(tuple(asked), given, asked)
 
 
 def test_rows_stand_below_each_other() -> None:
     asked = [np.array([2, 0]), np.array([1, 1])]
-    parts = [Part(None, TABLE.take(pa.array(rows)), TABLE.column_names, rows) for rows in asked]
+    parts = [Pair(None, TABLE.take(pa.array(rows)), TABLE.column_names, rows) for rows in asked]
     (part,) = joined(parts, 3)
     assert part.rows is not None
     assert part.rows.tolist() == [2, 0, 1, 1]
     assert part.given.column("a").to_pylist() == [20, 0, 10, 10]
     with pytest.raises(Mismatch, match="call 2 gave 1 rows, 2 were asked for"):
-        joined([parts[0], Part(None, TABLE.slice(2), TABLE.column_names, asked[1])], 3)
+        joined([parts[0], Pair(None, TABLE.slice(2), TABLE.column_names, asked[1])], 3)
 
 
 def test_columns_stand_beside_each_other_until_one_comes_again() -> None:

@@ -16,7 +16,7 @@ from adapters.relations.lists import vectors_as_lists_of_float64
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
-from bench_runner.worker.verify import Comparison, compare
+from bench_runner.worker.verify import ColumnComparison, compare
 from formats.shared import pandas_losses
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")
@@ -53,12 +53,12 @@ def with_value(name: str, row: int, value: Any) -> pa.Table:
     return replaced(name, pa.array(values, STORED.column(name).type))
 
 
-def verdict(came_back: pa.Table, target: Target, losses: tuple[Loss, ...] = ()) -> Comparison:
+def verdict(came_back: pa.Table, target: Target, losses: tuple[Loss, ...] = ()) -> ColumnComparison:
     return compare(STORED, targets.make(came_back, target), target, losses)
 
 
 def test_what_was_stored_is_exact(target: Target) -> None:
-    assert verdict(STORED, target) == Comparison("exact")
+    assert verdict(STORED, target) == ColumnComparison("exact")
 
 
 def test_other_chunks_are_equal(target: Target) -> None:
@@ -395,7 +395,7 @@ def test_whether_a_categorical_is_ordered_counts(target: Target) -> None:
 def test_a_categorical_may_have_no_value_and_no_categories(ordered: bool) -> None:
     stored = pa.table({"c": pa.nulls(3, pa.dictionary(pa.int32(), pa.string(), ordered))})
     frame = targets.make(stored, PANDAS)
-    assert compare(stored, pa.Table.from_pandas(frame).to_pandas(), PANDAS) == Comparison("exact")
+    assert compare(stored, pa.Table.from_pandas(frame).to_pandas(), PANDAS) == ColumnComparison("exact")
     frame["c"] = frame["c"].cat.add_categories(["low"])
     frame.loc[1, "c"] = "low"
     assert compare(stored, frame, PANDAS).outcome == "different"
@@ -431,7 +431,7 @@ def rounded(decimals: int) -> pa.Table:
 
 
 def test_a_declared_loss_within_its_bound(target: Target) -> None:
-    assert verdict(rounded(10), target, (TEN_DECIMALS,)) == Comparison("declared loss", ("it changes",))
+    assert verdict(rounded(10), target, (TEN_DECIMALS,)) == ColumnComparison("declared loss", ("it changes",))
 
 
 def test_a_bound_stands_when_another_loss_has_none(target: Target) -> None:
@@ -458,7 +458,7 @@ def test_a_bound_holds_for_the_floats_of_vectors(target: Target, off: float, out
 
 
 def test_a_declared_loss_that_does_not_occur_is_exact(target: Target) -> None:
-    assert verdict(STORED, target, (TEN_DECIMALS,)) == Comparison("exact")
+    assert verdict(STORED, target, (TEN_DECIMALS,)) == ColumnComparison("exact")
 
 
 @pytest.mark.parametrize("wrong", [None, 1e300, float("inf"), 4.2])

@@ -15,7 +15,7 @@ from adapters.contract import Adapter, Native
 from adapters.registry import Registry
 from bench_runner import data_kinds, registries
 from bench_runner.data_kinds import DataKind
-from bench_runner.operations import Operation, Stage, targets
+from bench_runner.operations import Operation, OperationContext, targets
 from bench_runner.suites import Asked, Choice, Rule, Suite
 from bench_runner.worker import verification
 from bench_runner.worker.verify import Mismatch
@@ -89,7 +89,7 @@ def ring(name: str, rows: int, parameters: dict[str, str]) -> Dataset:
     return Dataset(name, rows, SCHEMA, 1, batches)
 
 
-def _compare(stage: Stage, operation: Operation, answer: verification.Part) -> tuple[str, ...]:
+def _compare(stage: OperationContext, operation: Operation, answer: verification.Pair) -> tuple[str, ...]:
     if not answer.given.equals(stage.table(stage.rows)):
         raise Mismatch("other edges came back")
     return ()

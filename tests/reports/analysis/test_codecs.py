@@ -17,7 +17,7 @@ from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
 from reports.analysis.tables import Table, tables
 from reports.pdf.pages import codecs_pages
 from reports.sources.findings import FORMATS
-from reports.sources.judgement import Verdict
+from reports.sources.judgement import FindingVerdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
 from reports.sources.rows import Subject
@@ -189,16 +189,16 @@ def thesis_run(rounds: int = 5) -> Run:
 def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
     found = reproduce(thesis_run())
     verdicts = {judgement.finding.statement: judgement.verdict for judgement in found.judgements}
-    assert set(verdicts.values()) == {Verdict.HOLDS}, verdicts
+    assert set(verdicts.values()) == {FindingVerdict.HOLDS}, verdicts
     assert len(verdicts) == 8
 
 
 def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
     found = reproduce(replace(thesis_run(), info=RunInfo())).judgements
     ratio = next(item for item in found if item.finding.statement.startswith("ZSTD makes Parquet's file"))
-    assert ratio.verdict is Verdict.NOT_TESTABLE
+    assert ratio.verdict is FindingVerdict.NOT_TESTABLE
     assert "generated" in ratio.reason
-    assert sum(item.verdict is Verdict.HOLDS for item in found) == 7
+    assert sum(item.verdict is FindingVerdict.HOLDS for item in found) == 7
 
 
 def test_the_multiples_stand_beside_the_thesiss() -> None:
@@ -210,11 +210,11 @@ def test_the_multiples_stand_beside_the_thesiss() -> None:
 
 def test_few_rounds_allow_no_verdict_on_times() -> None:
     verdicts = {item.finding.statement: item.verdict for item in reproduce(thesis_run(rounds=3)).judgements}
-    assert set(verdicts.values()) == {Verdict.OPEN}
+    assert set(verdicts.values()) == {FindingVerdict.OPEN}
 
 
 def test_a_run_without_webface_says_so(four: list[list[Sample]]) -> None:
     other = run_of(list(samples(NONE, 200, 100, 80, dataset="eq")), list(samples(ZSTD, 300, 140, 20, dataset="eq")))
     found = reproduce(other)
-    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert {item.verdict for item in found.judgements} == {FindingVerdict.NOT_TESTABLE}
     assert all("not in this run" in item.reason for item in found.judgements)

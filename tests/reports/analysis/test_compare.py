@@ -18,7 +18,7 @@ from rich.console import Console
 from bench_runner.results.records import Failure, Run, Sample, SampleWriter, changed, write_run_info
 from bench_runner.results.statistics import Shift, shift_ratio
 from format_bench import cli
-from reports.analysis.compare import CompareError, Verdict, _verdict, compare
+from reports.analysis.compare import ChangeVerdict, CompareError, _verdict, compare
 from reports.text import comparison as compare_text
 from tests.reports.factory import make_run, with_info
 
@@ -86,15 +86,17 @@ def test_memory_and_size_are_compared_too(figure: str) -> None:
 @pytest.mark.parametrize(
     ("shift", "ratio", "drift", "verdict"),
     [
-        (Shift(1.5, 1.3, 1.7), 1.25, 1.2, Verdict.WORSE),
+        (Shift(1.5, 1.3, 1.7), 1.25, 1.2, ChangeVerdict.WORSE),
         # Surely slower than before, and not surely by more than all others are.
-        (Shift(1.5, 1.1, 1.7), 1.25, 1.2, Verdict.SAME),
-        (Shift(0.6, 0.5, 0.7), 0.75, 0.8, Verdict.BETTER),
-        (Shift(0.6, 0.5, 0.9), 0.75, 0.8, Verdict.SAME),
-        (Shift(1.5, None, None), 1.5, 1.0, Verdict.UNJUDGED),
+        (Shift(1.5, 1.1, 1.7), 1.25, 1.2, ChangeVerdict.SAME),
+        (Shift(0.6, 0.5, 0.7), 0.75, 0.8, ChangeVerdict.BETTER),
+        (Shift(0.6, 0.5, 0.9), 0.75, 0.8, ChangeVerdict.SAME),
+        (Shift(1.5, None, None), 1.5, 1.0, ChangeVerdict.UNJUDGED),
     ],
 )
-def test_a_change_has_to_be_sure_without_the_drift(shift: Shift, ratio: float, drift: float, verdict: Verdict) -> None:
+def test_a_change_has_to_be_sure_without_the_drift(
+    shift: Shift, ratio: float, drift: float, verdict: ChangeVerdict
+) -> None:
     assert _verdict(shift, ratio, drift, 0.05) is verdict
 
 
@@ -228,7 +230,7 @@ def test_few_rounds_are_not_judged() -> None:
     found = compare(run(1, rounds=4), run(2, slower(3.0), rounds=4))
     assert found.regressions == ()
     times = [change for change in found.changes if change.figure == "wall_ns"]
-    assert {change.verdict for change in times} == {Verdict.UNJUDGED}
+    assert {change.verdict for change in times} == {ChangeVerdict.UNJUDGED}
 
 
 def test_a_cell_that_fails_now_is_a_failure() -> None:

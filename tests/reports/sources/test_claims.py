@@ -11,9 +11,9 @@ from rich.console import Console
 
 from bench_runner.results.records import Conditions, Failure, Run, Sample, changed
 from reports.analysis.near_storage.workloads import published_rows
-from reports.sources.claims import MOST_NAMED, SOURCES, Judged, Source, judged, needed_by, published
+from reports.sources.claims import MOST_NAMED, SOURCES, Judged, Publication, judged, needed_by, published
 from reports.sources.claims_shown import markdown, show
-from reports.sources.judgement import Verdict
+from reports.sources.judgement import FindingVerdict
 from tests.reports.factory import make_run, make_sample
 
 ARROW = Conditions(target="arrow", track="access")
@@ -41,7 +41,7 @@ def both(one: Run, other: Run) -> Run:
     return replace(one, samples=(*one.samples, *other.samples))
 
 
-def of(key: str, source: Source, *runs: Run) -> Judged:
+def of(key: str, source: Publication, *runs: Run) -> Judged:
     return next(each for each in judged(runs, source) if each.claim.key == key)
 
 
@@ -57,7 +57,7 @@ ROW = {
 def test_a_claim_holds_where_every_relation_does() -> None:
     for key in ("lance-first", "f3-second", "parquet-last"):
         found = of(key, F3, run_of(ROW))
-        assert found.verdict is Verdict.HOLDS, key
+        assert found.verdict is FindingVerdict.HOLDS, key
         assert found.ours
         assert "core, bi, classic, geo, log, ml, tpch-lineitem: not in this run" in found.reason
         assert f"{found.claim.command} measures take 1 row time" in found.reason
@@ -67,9 +67,9 @@ def test_a_claim_holds_where_every_relation_does() -> None:
 def test_a_claim_does_not_hold_where_one_relation_is_contradicted() -> None:
     other = {**ROW, (ONE, "f3[codec=none]", "events"): 3.0}
     found = of("f3-second", F3, run_of(other))
-    assert found.verdict is Verdict.DOES_NOT
+    assert found.verdict is FindingVerdict.DOES_NOT
     assert found.ours == ("events: f3[codec=none] 3.01 ms, vortex[engine=vortex-data,library_cache=off] 2.01 ms",)
-    assert of("lance-first", F3, run_of(other)).verdict is Verdict.HOLDS
+    assert of("lance-first", F3, run_of(other)).verdict is FindingVerdict.HOLDS
 
 
 def test_a_claim_of_how_many_times_is_held_to_that() -> None:
@@ -78,22 +78,22 @@ def test_a_claim_of_how_many_times_is_held_to_that() -> None:
         (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 99.0,
     }
     key = "far-faster-than-plain-parquet"
-    assert of(key, LANCE, run_of(cells)).verdict is Verdict.DOES_NOT
+    assert of(key, LANCE, run_of(cells)).verdict is FindingVerdict.DOES_NOT
     cells[ONE, "parquet[engine=pyarrow,codec=none]", "events"] = 101.0
-    assert of(key, LANCE, run_of(cells)).verdict is Verdict.HOLDS
+    assert of(key, LANCE, run_of(cells)).verdict is FindingVerdict.HOLDS
     alike = {(TEN, MINI_BLOCK, "values[bytes=64]"): 1.0, (TEN, FULL_ZIP, "values[bytes=64]"): 1.4}
-    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.HOLDS
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is FindingVerdict.HOLDS
     alike[TEN, FULL_ZIP, "values[bytes=64]"] = 1.6
-    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.DOES_NOT
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is FindingVerdict.DOES_NOT
     alike[TEN, FULL_ZIP, "values[bytes=64]"] = 0.6
-    assert of("alike-when-small", LANCE, run_of(alike)).verdict is Verdict.DOES_NOT
+    assert of("alike-when-small", LANCE, run_of(alike)).verdict is FindingVerdict.DOES_NOT
 
 
 def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     for source in SOURCES.values():
         for each in judged([nothing], source):
-            assert each.verdict is Verdict.NOT_TESTABLE
+            assert each.verdict is FindingVerdict.NOT_TESTABLE
             if each.claim.untestable:
                 assert each.reason == each.claim.untestable
             else:
@@ -107,17 +107,17 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
                     assert all(subject.dataset in each.reason for subject in needed_by(finding, dataset))
     lacking = {key: value for key, value in ROW.items() if "orc" not in key[1]}
     found = of("f3-second", F3, run_of(lacking))
-    assert (found.verdict, found.ours) == (Verdict.NOT_TESTABLE, ())
+    assert (found.verdict, found.ours) == (FindingVerdict.NOT_TESTABLE, ())
     assert "events: no figure of orc[engine=pyarrow,codec=none] (not in this run)" in found.reason
     assert found.claim.command in found.reason
     few = of("f3-second", F3, run_of(ROW, rounds=2))
-    assert few.verdict is Verdict.OPEN
+    assert few.verdict is FindingVerdict.OPEN
     assert "2 rounds" in few.reason
 
 
 def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
     found = of("f3-second", F3, run_of(ROW, fallback="read-all"))
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "vortex[engine=vortex-data,library_cache=off]" in found.reason
     assert "(no call of its own: read-all)" in found.reason
 
@@ -128,7 +128,7 @@ def test_a_wrong_answer_bears_nothing_out() -> None:
     wrong = Failure(kind="mismatch", reason="row 3")
     some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
     found = of("f3-second", F3, both(run_of(ROW), some))
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "no figure of f3[codec=none] (answered wrongly in a counted round)" in found.reason
 
 
@@ -140,7 +140,7 @@ def test_what_a_library_had_in_its_own_memory_is_told() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     for found in (of("f3-second", F3, run), of("f3-second", F3, nothing, run)):
         names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
-        assert found.verdict is Verdict.NOT_TESTABLE
+        assert found.verdict is FindingVerdict.NOT_TESTABLE
         assert f"events: no figure of {names} (answered from the library's own memory)" in found.reason
         told = f"{found.claim.command} measures take 1 row time of the others, where there may be no figure either"
         assert told in found.reason
@@ -153,7 +153,7 @@ def test_where_all_data_sets_are_left_out_for_another_reason_no_command_is_named
         for dataset in ("values[bytes=1024]", "values[bytes=4096]")
     }
     found = of("full-zip-for-large", LANCE, run_of(cells, cached=True))
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "own memory" in found.reason
     assert found.claim.command not in found.reason
 
@@ -183,7 +183,7 @@ def test_what_is_of_other_rows_or_machines_is_not_compared(told: dict[str, Any],
     whole = run_of(READ)
     few = run_of({("read", F3.variants["parquet"], "core"): 4.0}, **told)
     found = of("reads-faster", F3, both(few, whole) if first else both(whole, few))
-    assert found.verdict is Verdict.HOLDS
+    assert found.verdict is FindingVerdict.HOLDS
     assert found.ours == ("core: f3[codec=none] 50.2 ms, parquet[engine=pyarrow,codec=none] 100 ms",)
 
 
@@ -202,7 +202,7 @@ def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
         for sample in run_of({("save", variant, "core"): 1.0}).samples
     )
     found = of("larger-than-parquet", F3, replace(run_of({}), samples=samples))
-    assert found.verdict is Verdict.HOLDS, found.reason
+    assert found.verdict is FindingVerdict.HOLDS, found.reason
     assert found.ours == ("core: parquet[engine=pyarrow,codec=snappy] 15.0 MB, f3[codec=none] 19.0 MB",)
 
 
@@ -226,16 +226,16 @@ def test_the_figures_of_lances_authors_bear_their_claims_out(key: str) -> None:
         for dataset in claim.finding.datasets
     }
     found = of(key, LANCE, run_of(cells))
-    assert found.verdict is Verdict.HOLDS, found.reason
+    assert found.verdict is FindingVerdict.HOLDS, found.reason
 
 
 def test_of_several_runs_the_one_counts_that_has_it() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
-    assert of("f3-second", F3, nothing, run_of(ROW)).verdict is Verdict.HOLDS
+    assert of("f3-second", F3, nothing, run_of(ROW)).verdict is FindingVerdict.HOLDS
 
 
 @pytest.mark.parametrize(("name", "source"), SOURCES.items(), ids=SOURCES)
-def test_every_claim_has_published_figures_and_every_figure_a_claim(name: str, source: Source) -> None:
+def test_every_claim_has_published_figures_and_every_figure_a_claim(name: str, source: Publication) -> None:
     assert set(published(name)) == {claim.key for claim in source.claims}
     for row in published_rows(f"{name.replace('-', '_')}.csv"):
         assert all(row[name] for name in ("claim", "source", "what", "value")), row

@@ -11,7 +11,7 @@ from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
 from reports.sources.documents_tables import FIELDS, SELECTIVITIES, published, tables
-from reports.sources.judgement import Verdict
+from reports.sources.judgement import FindingVerdict
 from tests.reports.factory import make_run, make_sample
 
 SOURCE = SOURCES["documents"]
@@ -80,21 +80,21 @@ def scans(one: float, ten: float) -> Cells:
     ],
 )
 def test_a_finding_holds_or_does_not_by_our_figures(key: str, holding: Cells, not_holding: Cells) -> None:
-    assert of(key, run_of(holding)).verdict is Verdict.HOLDS, of(key, run_of(holding)).reason
-    assert of(key, run_of(not_holding)).verdict is Verdict.DOES_NOT
+    assert of(key, run_of(holding)).verdict is FindingVerdict.HOLDS, of(key, run_of(holding)).reason
+    assert of(key, run_of(not_holding)).verdict is FindingVerdict.DOES_NOT
     assert of(key, run_of(holding)).published
 
 
 def test_what_is_answered_by_reading_all_bears_nothing_out() -> None:
     cells = layouts("tweets", Q2, 3.1, 39.9, 48.5)
-    assert of("tweets-queries", run_of(cells, fallback="read-all")).verdict is Verdict.NOT_TESTABLE
+    assert of("tweets-queries", run_of(cells, fallback="read-all")).verdict is FindingVerdict.NOT_TESTABLE
 
 
 def test_ways_of_execution_are_apart() -> None:
     interpreted = {SOURCE.variants["amax-interpreted"]: 12.0, SOURCE.variants["vector-interpreted"]: 10.0}
     cells = {("sensors", stored, Q2): value for stored, value in interpreted.items()}
-    assert of("interpreted", run_of(cells)).verdict is Verdict.HOLDS
-    assert of("generated", run_of(cells)).verdict is Verdict.NOT_TESTABLE
+    assert of("interpreted", run_of(cells)).verdict is FindingVerdict.HOLDS
+    assert of("generated", run_of(cells)).verdict is FindingVerdict.NOT_TESTABLE
 
 
 def test_table_3_has_our_figures_in_their_places() -> None:

@@ -10,7 +10,7 @@ import pytest
 from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.claims_shown import markdown
-from reports.sources.judgement import Verdict
+from reports.sources.judgement import FindingVerdict
 from reports.sources.near_storage_tables import published, tables
 from tests.reports.factory import make_run, make_sample
 
@@ -67,7 +67,7 @@ TESTED = ("selective-v1", "selective-v2", "falls", "half-is-all", "v2-faster", "
 @pytest.mark.parametrize("key", TESTED)
 def test_the_thesiss_own_figures_bear_its_findings_out(key: str) -> None:
     found = of(key, run_of(theirs()))
-    assert found.verdict is Verdict.HOLDS, found.reason
+    assert found.verdict is FindingVerdict.HOLDS, found.reason
     assert found.published
 
 
@@ -84,10 +84,10 @@ def test_the_thesiss_own_figures_bear_its_findings_out(key: str) -> None:
 )
 def test_a_figure_that_contradicts_a_finding_is_seen(key: str, change: Callable[[str, float, float], float]) -> None:
     found = of(key, run_of(theirs(change)))
-    assert found.verdict is Verdict.DOES_NOT
+    assert found.verdict is FindingVerdict.DOES_NOT
     assert found.ours
     others = set(TESTED) - {key, "falls", "v2-faster", "nothing-matches"}
-    assert all(of(other, run_of(theirs(change))).verdict is Verdict.HOLDS for other in others - {key})
+    assert all(of(other, run_of(theirs(change))).verdict is FindingVerdict.HOLDS for other in others - {key})
 
 
 def test_techniques_are_told_apart() -> None:
@@ -100,14 +100,14 @@ def test_techniques_are_told_apart() -> None:
         (V1_KEPT, "aggregate[groups=0.01,values=100]"): 78.0,
     }
     for key in ("row-groups", "row-filter", "column-projection", "aggregation"):
-        assert of(key, run_of(rates)).verdict is Verdict.HOLDS, key
+        assert of(key, run_of(rates)).verdict is FindingVerdict.HOLDS, key
     costly = {**rates, (V1_KEPT, "query[groups=0.01,values=100]"): 30.0}
-    assert of("row-filter", run_of(costly)).verdict is Verdict.DOES_NOT
+    assert of("row-filter", run_of(costly)).verdict is FindingVerdict.DOES_NOT
     slow = {**rates, (V1_KEPT, "query[groups=0.01,values=100,columns=1]"): 50.0}
-    assert of("column-projection", run_of(slow)).verdict is Verdict.DOES_NOT
+    assert of("column-projection", run_of(slow)).verdict is FindingVerdict.DOES_NOT
     # Twice as long as reading the column is no small thing, although all 93 columns take longer still.
     dear = {**rates, (V1_KEPT, "aggregate[groups=0.01,values=100]"): 40.0}
-    assert of("aggregation", run_of(dear)).verdict is Verdict.DOES_NOT
+    assert of("aggregation", run_of(dear)).verdict is FindingVerdict.DOES_NOT
 
 
 def test_table_8_1_has_our_figures_in_their_places() -> None:
@@ -218,7 +218,7 @@ def test_the_cpu_time_of_the_client_alone_bears_nothing_out(key: str) -> None:
     operations = ("query[groups=0.1]", "query[groups=0.01,values=100]", "query[groups=0.01,values=100,columns=1]")
     cells = [*operations, "aggregate[groups=0.01,values=100]"]
     rates = {(way, operation): 1.0 for way in (V1, V2, V1_KEPT, PRUNED) for operation in cells}
-    assert of(key, run_of(rates)).verdict is not Verdict.NOT_TESTABLE
+    assert of(key, run_of(rates)).verdict is not FindingVerdict.NOT_TESTABLE
     served = of(key, run_of(rates, changed(LOCAL, network="loopback", service="warm")))
-    assert served.verdict is Verdict.NOT_TESTABLE
+    assert served.verdict is FindingVerdict.NOT_TESTABLE
     assert "of the client alone" in served.reason

@@ -13,7 +13,7 @@ from rich.console import Console
 from bench_runner.results.records import Conditions, Failure, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
 from reports.sources.findings import FORMATS, ROWS, TABLES
-from reports.sources.judgement import Judgement, Verdict, count_text
+from reports.sources.judgement import FindingVerdict, Judgement, count_text
 from reports.sources.reproduction import reproduce, reproduction_markdown, show_reproduction, thesis_figures
 from reports.sources.rows import Subject
 from tests.reports.factory import make_run, make_sample
@@ -77,15 +77,15 @@ def test_a_run_with_the_thesiss_figures_agrees_with_it() -> None:
     assert all(item.tau == pytest.approx(1) for item in found.agreements)
     assert len(found.agreements) == 6 * 5
     assert all(item.ours == pytest.approx(item.theirs) for item in found.comparisons)
-    assert judged(thesis_run(), "Feather has the shortest save").verdict is Verdict.HOLDS
-    assert judged(thesis_run(), "Pickle has the shortest read").verdict is Verdict.HOLDS
-    assert judged(thesis_run(), "Avro is smaller than Parquet on some").verdict is Verdict.HOLDS
-    assert judged(thesis_run(), "Pickle needs considerably more for strings").verdict is Verdict.HOLDS
+    assert judged(thesis_run(), "Feather has the shortest save").verdict is FindingVerdict.HOLDS
+    assert judged(thesis_run(), "Pickle has the shortest read").verdict is FindingVerdict.HOLDS
+    assert judged(thesis_run(), "Avro is smaller than Parquet on some").verdict is FindingVerdict.HOLDS
+    assert judged(thesis_run(), "Pickle needs considerably more for strings").verdict is FindingVerdict.HOLDS
 
 
 def test_findings_that_the_thesiss_own_tables_contradict_do_not_hold_and_say_so() -> None:
     found = judged(thesis_run(), "every text format is larger")
-    assert found.verdict is Verdict.DOES_NOT
+    assert found.verdict is FindingVerdict.DOES_NOT
     assert "own tables" in found.reason
     assert "int: H5 fixed 71.0 MB, CSV 49.0 MB" in found.figures
     assert "own tables" not in judged(thesis_run(), "Feather has the shortest save").reason
@@ -96,7 +96,7 @@ def test_a_contradiction_names_figures_and_the_thesiss_faults() -> None:
         return 0.05 if (subject.column, subject.format) == (SAVE_TIME, "Lance") else value
 
     found = judged(thesis_run(faster_lance), "Feather has the shortest save")
-    assert found.verdict is Verdict.DOES_NOT
+    assert found.verdict is FindingVerdict.DOES_NOT
     assert "eq: Feather 0.240 s, Lance 0.050 s" in found.figures
     assert "first writes a Parquet copy inside the clock" in found.reason
 
@@ -105,7 +105,7 @@ def test_one_contradicted_data_set_is_enough() -> None:
     def once(subject: Subject, value: float) -> float:
         return 0.01 if subject == Subject(READ_TIME, "CSV", "bool") else value
 
-    assert judged(thesis_run(once), "Pickle has the shortest read").verdict is Verdict.DOES_NOT
+    assert judged(thesis_run(once), "Pickle has the shortest read").verdict is FindingVerdict.DOES_NOT
 
 
 def test_a_tie_is_no_verdict() -> None:
@@ -117,13 +117,13 @@ def test_a_tie_is_no_verdict() -> None:
         )
 
     found = judged(thesis_run(alike), "Feather has the shortest save")
-    assert found.verdict is Verdict.OPEN
+    assert found.verdict is FindingVerdict.OPEN
     assert "eq: tied" in found.reason
 
 
 def test_under_five_rounds_nothing_is_judged() -> None:
     found = reproduce(thesis_run(rounds=4))
-    assert {item.verdict for item in found.judgements} == {Verdict.OPEN}
+    assert {item.verdict for item in found.judgements} == {FindingVerdict.OPEN}
     assert "Feather has 4 rounds, 5 are needed" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
 
 
@@ -137,9 +137,9 @@ def test_a_finding_does_not_hold_without_all_that_it_compares(factor: float) -> 
     run = thesis_run(other_xml)
     few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
     found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
-    assert found.verdict is Verdict.OPEN
+    assert found.verdict is FindingVerdict.OPEN
     assert "under 5 rounds of XML, so no verdict" in found.reason
-    assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is Verdict.HOLDS
+    assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is FindingVerdict.HOLDS
 
 
 def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
@@ -148,7 +148,7 @@ def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
         sample for sample in run.samples if (sample.variant, sample.dataset) != ("orc", "int") or sample.round < 5
     )
     found = judged(replace(run, samples=few), "ORC is smaller than Parquet")
-    assert found.verdict is Verdict.OPEN
+    assert found.verdict is FindingVerdict.OPEN
     assert found.reason == "int: ORC has 4 rounds, 5 are needed"
 
 
@@ -157,12 +157,12 @@ def test_what_has_nothing_beside_it_is_not_open() -> None:
     run = thesis_run()
     alone = tuple(sample for sample in run.samples if sample.variant.startswith("json"))
     found = judged(replace(run, samples=alone), "JSON is the fastest text format to save")
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "nothing of CSV, XML to compare with" in found.reason
 
 
 def test_what_became_of_findings_is_counted_in_words() -> None:
-    verdicts = [Verdict.HOLDS, Verdict.OPEN, Verdict.OPEN, Verdict.NOT_TESTABLE]
+    verdicts = [FindingVerdict.HOLDS, FindingVerdict.OPEN, FindingVerdict.OPEN, FindingVerdict.NOT_TESTABLE]
     assert count_text(verdicts) == "1 holds, 0 do not, 2 are open, 1 is not testable here"
 
 
@@ -173,14 +173,14 @@ def test_one_contradiction_needs_no_other_rounds() -> None:
     run = thesis_run(slow_json)
     few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
     found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
-    assert found.verdict is Verdict.DOES_NOT
+    assert found.verdict is FindingVerdict.DOES_NOT
     assert "XML" not in found.reason
 
 
 def test_other_row_counts_are_not_compared() -> None:
     found = reproduce(thesis_run(rows=10_000))
     assert not found.comparisons
-    assert {item.verdict for item in found.judgements} == {Verdict.NOT_TESTABLE}
+    assert {item.verdict for item in found.judgements} == {FindingVerdict.NOT_TESTABLE}
     assert "not compared, 10,000 rows here, 10,000,000 in the thesis: webface" in found.notes
 
 
@@ -210,10 +210,10 @@ def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
     run = thesis_run()
     without = replace(run, samples=tuple(sample for sample in run.samples if sample.variant != "xml"))
     found = judged(without, "XML and Excel are the slowest to save")
-    assert found.verdict is Verdict.NOT_TESTABLE
+    assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "no save time of XML" in found.reason
     others = judged(without, "Feather has the shortest save")
-    assert others.verdict is Verdict.HOLDS
+    assert others.verdict is FindingVerdict.HOLDS
     assert "nothing of XML to compare with" in others.reason
 
 

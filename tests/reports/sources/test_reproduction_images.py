@@ -9,7 +9,7 @@ import pytest
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
-from reports.sources.judgement import Verdict
+from reports.sources.judgement import FindingVerdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_images import DATASETS, STORAGES, thesis_figures
 from reports.sources.rows import Subject
@@ -52,7 +52,7 @@ def thesis_run(
     return replace(make_run(datasets=()), samples=tuple(samples), info=RunInfo(), fidelity=())
 
 
-def verdicts(run: Run) -> dict[str, Verdict]:
+def verdicts(run: Run) -> dict[str, FindingVerdict]:
     return {judgement.finding.statement: judgement.verdict for judgement in reproduce(run).judgements}
 
 
@@ -64,12 +64,12 @@ def test_the_figures_are_the_thesiss() -> None:
 
 def test_the_thesiss_own_figures_bear_out_what_its_tables_say() -> None:
     found = verdicts(thesis_run(datasets=REAL))
-    assert found["PNG is the smallest"] is Verdict.HOLDS
-    assert found["on CIFAR-10 SQLite reads the fastest"] is Verdict.HOLDS
-    assert found["on CIFAR-10 Parquet saves the fastest"] is Verdict.HOLDS
+    assert found["PNG is the smallest"] is FindingVerdict.HOLDS
+    assert found["on CIFAR-10 SQLite reads the fastest"] is FindingVerdict.HOLDS
+    assert found["on CIFAR-10 Parquet saves the fastest"] is FindingVerdict.HOLDS
     # Its summary tells each winner of one data set; on the other another one wins.
-    assert found["SQLite has the shortest save time"] is Verdict.DOES_NOT
-    assert found["LMDB has the shortest read time"] is Verdict.DOES_NOT
+    assert found["SQLite has the shortest save time"] is FindingVerdict.DOES_NOT
+    assert found["LMDB has the shortest read time"] is FindingVerdict.DOES_NOT
 
 
 def test_a_finding_that_the_samples_contradict_does_not_hold() -> None:
@@ -77,16 +77,16 @@ def test_a_finding_that_the_samples_contradict_does_not_hold() -> None:
         return value / 100 if subject.format == "PNG" and subject.column == SAVE_TIME else value
 
     found = verdicts(thesis_run(quick_png))
-    assert found["PNG saves the slowest, Base64 next"] is Verdict.DOES_NOT
+    assert found["PNG saves the slowest, Base64 next"] is FindingVerdict.DOES_NOT
 
 
 def test_what_was_measured_too_seldom_is_open() -> None:
-    assert set(verdicts(thesis_run(rounds=3)).values()) == {Verdict.OPEN}
+    assert set(verdicts(thesis_run(rounds=3)).values()) == {FindingVerdict.OPEN}
 
 
 @pytest.mark.parametrize("changed", [{"images": 1000}, {"suffix": "[engine=x,arrays=views]"}])
 def test_what_cannot_be_compared_gets_no_verdict(changed: dict[str, object]) -> None:
-    assert set(verdicts(thesis_run(**changed)).values()) == {Verdict.NOT_TESTABLE}  # type: ignore[arg-type]
+    assert set(verdicts(thesis_run(**changed)).values()) == {FindingVerdict.NOT_TESTABLE}  # type: ignore[arg-type]
 
 
 def test_the_page_says_that_the_images_are_generated() -> None:
@@ -99,9 +99,9 @@ def test_the_page_says_that_the_images_are_generated() -> None:
 def test_generated_images_bear_out_nothing_that_the_pixels_decide() -> None:
     only = {"CIFAR-10": IMAGES["CIFAR-10"]}
     real = {"CIFAR-10": REAL["CIFAR-10"]}
-    assert verdicts(thesis_run(datasets=real))["PNG is the smallest"] is Verdict.HOLDS
-    assert verdicts(thesis_run(datasets=only))["PNG is the smallest"] is Verdict.NOT_TESTABLE
-    assert verdicts(thesis_run(datasets=only))["on CIFAR-10 SQLite reads the fastest"] is Verdict.HOLDS
+    assert verdicts(thesis_run(datasets=real))["PNG is the smallest"] is FindingVerdict.HOLDS
+    assert verdicts(thesis_run(datasets=only))["PNG is the smallest"] is FindingVerdict.NOT_TESTABLE
+    assert verdicts(thesis_run(datasets=only))["on CIFAR-10 SQLite reads the fastest"] is FindingVerdict.HOLDS
     found = reproduce(thesis_run()).judgements
     reason = next(item.reason for item in found if item.finding.statement == "PNG is the smallest")
     assert "CIFAR-10: our data are generated" in reason

@@ -10,7 +10,7 @@ import python_calamine
 from python_calamine import CalamineWorkbook, SheetMetadata, SheetTypeEnum, SheetVisibleEnum
 
 from data_generator.imported.refusal import Refused, printable
-from data_generator.imported.tables.table_reading import Source
+from data_generator.imported.tables.table_reading import TableFile
 
 Cells = list[list[Any]]
 
@@ -56,7 +56,7 @@ class Sheet:
         ]
 
 
-def opened(source: Source) -> CalamineWorkbook:
+def opened(source: TableFile) -> CalamineWorkbook:
     """The workbook. Raises Refused for one that needs a password."""
     source.stream.seek(0)
     try:
@@ -68,7 +68,7 @@ def opened(source: Source) -> CalamineWorkbook:
         raise Refused("is protected by a password", step, source.path) from None
 
 
-def _is_encrypted(source: Source) -> bool:
+def _is_encrypted(source: TableFile) -> bool:
     """Whether the file is a compound file with the stream into which Excel encrypts a workbook."""
     source.stream.seek(0)
     rest = b""
@@ -79,7 +79,7 @@ def _is_encrypted(source: Source) -> bool:
     return False
 
 
-def chosen(workbook: CalamineWorkbook, source: Source) -> Generator[int, None, Sheet]:
+def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
     """Return the sheet to read; yields 0 for each sheet that is looked at. Raises Refused.
 
     It is the one that the user names, or the first visible work sheet with a header and a row, or the first hidden one.
@@ -115,7 +115,7 @@ def chosen(workbook: CalamineWorkbook, source: Source) -> Generator[int, None, S
     return Sheet(sheets[place].name, place + 1, len(sheets), tuple(others), area)
 
 
-def _named(sheets: Sequence[SheetMetadata], source: Source) -> int | None:
+def _named(sheets: Sequence[SheetMetadata], source: TableFile) -> int | None:
     wanted = source.options.sheet
     if wanted is None:
         return None

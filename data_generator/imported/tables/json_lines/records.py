@@ -16,7 +16,7 @@ from typing import NoReturn
 from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, Line, first_bytes
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables.json_lines import shapes
-from data_generator.imported.tables.table_reading import Source
+from data_generator.imported.tables.table_reading import TableFile
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
 MOST_BYTES = BLOCK_BYTES
@@ -39,7 +39,7 @@ class Layout(enum.Enum):
 class Records:
     """The records of one file."""
 
-    source: Source
+    source: TableFile
     layout: Layout
     encoding: str
     beginning: str
@@ -180,7 +180,7 @@ class _Scan:
         raise Refused(reason, step, f"{self._records.source.path}, line {self.line:,}") from None
 
 
-def found(source: Source) -> Records:
+def found(source: TableFile) -> Records:
     """The records of the file, by how it begins. Raises Refused for an array of something other than objects."""
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")

@@ -25,8 +25,8 @@ from libraries.document_queries.steps import (
 )
 from libraries.document_store.queries.branches import Branch, Places, uses_of
 from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
-from libraries.document_store.queries.generated.function_source import Cache, Source
-from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.generated.function_source import Cache, FunctionSource
+from libraries.document_store.queries.parts import QueryPart
 from libraries.document_store.queries.vectors import unnesting, vector
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.queries.vectors.vector import Index, Vector
@@ -49,7 +49,7 @@ class Receiver(Protocol):
 class Columns:
     """The columns of one part as they are read, and what was made of them."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: QueryPart) -> None:
         """Nothing is read yet."""
         self.count = part.count
         self._part = part
@@ -113,7 +113,7 @@ class _Nothing(Exception):
 
 
 def _generated(plan: Plan, places: Places) -> Function | None:
-    source = Source()
+    source = FunctionSource()
     try:
         _Writer(plan, ColumnSource(source, places)).write()
     except _Nothing:

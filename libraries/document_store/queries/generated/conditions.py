@@ -34,9 +34,9 @@ from libraries.document_queries.steps import (
 )
 from libraries.document_store.queries.branches import NESTED, Branch, Places
 from libraries.document_store.queries.comparing import for_doubles, for_integers
-from libraries.document_store.queries.generated.function_source import Source
+from libraries.document_store.queries.generated.function_source import FunctionSource
 from libraries.document_store.queries.vectors.vector import MISSING
-from libraries.document_store.values import Kind, kind_of
+from libraries.document_store.values import ValueKind, kind_of
 
 MOST_JOINED = 16
 """Masks that one expression joins: each lies within the next, and Python compiles only so many within each other."""
@@ -47,8 +47,8 @@ Mask = str | bool
 OPPOSITE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _NUMPY = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE)
-_TEXTS = (Kind.TEXT, Kind.BINARY)
+_NUMBERS = (ValueKind.INTEGER, ValueKind.DOUBLE)
+_TEXTS = (ValueKind.TEXT, ValueKind.BINARY)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Tuples:
 class ColumnSource:
     """Writes into a `Source` what is evaluated, and notes which leaves that reads."""
 
-    def __init__(self, source: Source, places: Places) -> None:
+    def __init__(self, source: FunctionSource, places: Places) -> None:
         """For one schema."""
         self.source, self.places = source, places
         self.leaves: set[int] = set()
@@ -142,7 +142,7 @@ class ColumnSource:
         )
 
     def _of_values(
-        self, read: Field, kinds: tuple[Kind, ...], tuples: Tuples, test: Callable[[str, Branch], str | None]
+        self, read: Field, kinds: tuple[ValueKind, ...], tuples: Tuples, test: Callable[[str, Branch], str | None]
     ) -> Mask:
         """The tuples whose value is of one of these kinds and passes the test, given as source over the values."""
         scope, _, branches = self.branches(read, tuples)
@@ -155,20 +155,20 @@ class ColumnSource:
                     masks.append(self.source.variable("m", f"spread({known}, {view}, {scope.index})"))
         return self._joined(masks, both=False)
 
-    def _test(self, values: str, kind: Kind, operator: str, value: Scalar) -> str | None:
+    def _test(self, values: str, kind: ValueKind, operator: str, value: Scalar) -> str | None:
         if kind in _TEXTS:
             return f"compare_texts({values}, {operator!r}, {self.source.value(value)})"
-        if kind is Kind.BOOLEAN:
+        if kind is ValueKind.BOOLEAN:
             return f"({values} {_NUMPY[operator]} {self.source.value(value)})"
         assert isinstance(value, int | float)
-        known = for_integers(operator, value) if kind is Kind.INTEGER else for_doubles(operator, value)
+        known = for_integers(operator, value) if kind is ValueKind.INTEGER else for_doubles(operator, value)
         if known is False:
             return None
         if known is True:
             return f"({values} == {values})"
         test = f"({values} {_NUMPY[known[0]]} {self.source.value(known[1])})"
         # NaN is unlike itself, but of what it is unlike nothing is known.
-        return f"({test} & ({values} == {values}))" if kind is Kind.DOUBLE and known[0] == "!=" else test
+        return f"({test} & ({values} == {values}))" if kind is ValueKind.DOUBLE and known[0] == "!=" else test
 
     def _among(self, condition: In, tuples: Tuples, negated: bool) -> Mask:
         texts = all(isinstance(value, str) for value in condition.values)
@@ -176,7 +176,10 @@ class ColumnSource:
             several = self.source.value(condition.values)
             sign = "~" if negated else ""
             return self._of_values(
-                condition.expression, (Kind.TEXT,), tuples, lambda values, _: f"({sign}is_among({values}, {several}))"
+                condition.expression,
+                (ValueKind.TEXT,),
+                tuples,
+                lambda values, _: f"({sign}is_among({values}, {several}))",
             )
         operator = "!=" if negated else "="
         each = [self._comparison(condition.expression, operator, Constant(v), tuples) for v in condition.values]
@@ -189,7 +192,7 @@ class ColumnSource:
         if not isinstance(expression, Field):
             return False
         text, sign = self.source.value(condition.text), "~" if negated else ""
-        return self._of_values(expression, (Kind.TEXT,), tuples, lambda v, _: f"({sign}is_prefix({v}, {text}))")
+        return self._of_values(expression, (ValueKind.TEXT,), tuples, lambda v, _: f"({sign}is_prefix({v}, {text}))")
 
     def _kind(self, condition: Exists | IsMissing | IsNull | IsType, tuples: Tuples) -> Mask:
         kinds = self.kinds(condition.expression, tuples)
@@ -197,7 +200,7 @@ class ColumnSource:
             return f"({kinds} != {MISSING})"
         if isinstance(condition, IsMissing):
             return f"({kinds} == {MISSING})"
-        kind = Kind.NULL if isinstance(condition, IsNull) else Kind[condition.kind.upper()]
+        kind = ValueKind.NULL if isinstance(condition, IsNull) else ValueKind[condition.kind.upper()]
         return f"({kinds} == {int(kind)})"
 
     def kinds(self, expression: Expression, tuples: Tuples) -> str:

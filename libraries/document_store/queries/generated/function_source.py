@@ -17,7 +17,7 @@ MOST_FUNCTIONS = 256
 """Compiled functions that are kept, the latest used ones."""
 
 
-class Source:
+class FunctionSource:
     """The lines of one function, and the values that it closes over."""
 
     def __init__(self) -> None:

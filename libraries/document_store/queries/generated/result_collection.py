@@ -18,7 +18,7 @@ from libraries.document_queries.results import Place, Row, finish, rows_of_group
 from libraries.document_queries.semantics import MISSING, identity, order_key
 from libraries.document_queries.steps import Call, Compute, Expression, Field, GroupBy, Project, TopK
 from libraries.document_store.messagepack import decode
-from libraries.document_store.queries.parts import Part
+from libraries.document_store.queries.parts import QueryPart
 from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
 from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, counted, grouped
 from libraries.document_store.queries.vectors.vector import (
@@ -40,7 +40,7 @@ class Collected:
     def __init__(self, plan: Plan) -> None:
         """With nothing."""
         self.plan = plan
-        self.part: Part | None = None
+        self.part: QueryPart | None = None
         self.interpretation = Interpretation(plan)
         """For the parts that no generated function takes."""
         self.groups: Groups = self.interpretation.groups

@@ -43,7 +43,7 @@ from libraries.document_queries.steps import (
 )
 from libraries.document_store.messagepack import decode as decode_whole
 from libraries.document_store.queries.generated.conditions import MIRRORED, OPPOSITE
-from libraries.document_store.queries.generated.function_source import Cache, Source
+from libraries.document_store.queries.generated.function_source import Cache, FunctionSource
 from libraries.document_store.queries.generated.row_types import Decode, Shape, decoder_of, shape_of
 
 Function = Callable[[Iterable[bytes], Iterable[Any], dict[Any, list[Any]], list[tuple[Place, Row]]], None]
@@ -90,7 +90,7 @@ class RowLoop:
 
 def _generated(plan: Plan) -> Function:
     shape = shape_of(plan)
-    source = Source()
+    source = FunctionSource()
     _Writer(plan, shape, source).write()
     decode: Decode = decoder_of(shape)
     return source.compiled("rows, keys, groups, placed", {**_GIVEN, "decode": decode})
@@ -99,7 +99,7 @@ def _generated(plan: Plan) -> Function:
 class _Writer:
     """Writes the steps of one plan, each within the loop of the last unnest."""
 
-    def __init__(self, plan: Plan, shape: Shape, source: Source) -> None:
+    def __init__(self, plan: Plan, shape: Shape, source: FunctionSource) -> None:
         self.plan, self.shape, self.source = plan, shape, source
         self.scopes: dict[str, str] = {"": "d"}
         """Name -> the variable that has its document or item."""

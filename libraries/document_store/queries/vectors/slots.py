@@ -17,7 +17,7 @@ from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded, coded
 from libraries.document_store.schema import Leaf
 from libraries.document_store.shredding import CodedColumn, Column, Texts
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 Values = Any
 """numpy: int64, float64 or bool; texts and binaries: Coded, or pyarrow's large_string and large_binary. One for each
@@ -94,7 +94,7 @@ def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _values(column: Column | CodedColumn) -> Values:
-    kind = pa.large_string() if column.leaf.kind is Kind.TEXT else pa.large_binary()
+    kind = pa.large_string() if column.leaf.kind is ValueKind.TEXT else pa.large_binary()
     if isinstance(column, CodedColumn):
         return Coded(column.codes, arrow.texts(column.different.offsets, column.different.data, kind))
     values = column.values

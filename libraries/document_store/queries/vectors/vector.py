@@ -17,12 +17,12 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded, joined, plain
 from libraries.document_store.queries.vectors.slots import Values, View
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 MISSING = 255
-NULL = int(Kind.NULL)
-BOOLEAN, INTEGER, DOUBLE = int(Kind.BOOLEAN), int(Kind.INTEGER), int(Kind.DOUBLE)
-TEXT, BINARY = int(Kind.TEXT), int(Kind.BINARY)
+NULL = int(ValueKind.NULL)
+BOOLEAN, INTEGER, DOUBLE = int(ValueKind.BOOLEAN), int(ValueKind.INTEGER), int(ValueKind.DOUBLE)
+TEXT, BINARY = int(ValueKind.TEXT), int(ValueKind.BINARY)
 NUMBERS = (INTEGER, DOUBLE)
 WITHOUT_VALUES = (NULL, MISSING)
 

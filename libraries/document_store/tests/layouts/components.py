@@ -12,7 +12,7 @@ import numpy as np
 
 from libraries.document_store.layouts import ComponentOptions, StoredComponent, open_component, write_component
 from libraries.document_store.schema import Schema
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 Versions = Mapping[int | str, dict[str, Any] | None]
 """Key to document, None for one that was deleted."""
@@ -40,7 +40,7 @@ class MemoryFile:
 
 
 def new_schema(text_keys: bool = False, limit: int = 4000) -> Schema:
-    return Schema.new("id", Kind.TEXT if text_keys else Kind.INTEGER, limit)
+    return Schema.new("id", ValueKind.TEXT if text_keys else ValueKind.INTEGER, limit)
 
 
 def write(

@@ -17,26 +17,26 @@ from libraries.document_store.layouts.prefixes import (
     may_hold,
 )
 from libraries.document_store.shredding import Texts
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 integers = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 doubles = st.floats(allow_nan=False)
 VALUES = {
-    Kind.INTEGER: integers,
-    Kind.DOUBLE: doubles,
-    Kind.TEXT: st.text(max_size=12),
-    Kind.BINARY: st.binary(max_size=12),
-    Kind.BOOLEAN: st.booleans(),
+    ValueKind.INTEGER: integers,
+    ValueKind.DOUBLE: doubles,
+    ValueKind.TEXT: st.text(max_size=12),
+    ValueKind.BINARY: st.binary(max_size=12),
+    ValueKind.BOOLEAN: st.booleans(),
 }
 
 
 def codes(kind, values):
-    if kind is Kind.TEXT:
+    if kind is ValueKind.TEXT:
         values = [value.encode() for value in values]
-    if kind in (Kind.TEXT, Kind.BINARY):
+    if kind in (ValueKind.TEXT, ValueKind.BINARY):
         texts = Texts.of(values)
         return codes_of_texts(texts.offsets, texts.data)
-    dtype = {Kind.INTEGER: np.int64, Kind.DOUBLE: np.float64, Kind.BOOLEAN: np.bool_}[kind]
+    dtype = {ValueKind.INTEGER: np.int64, ValueKind.DOUBLE: np.float64, ValueKind.BOOLEAN: np.bool_}[kind]
     return codes_of_numbers(kind, np.array(values, dtype))
 
 
@@ -60,9 +60,9 @@ def test_codes_never_prune_what_matches(kind):
 @example(0.0, -0.0)
 @example(-math.inf, -1.7976931348623157e308)
 def test_doubles_prune_whatever_they_can(first, second):
-    column = codes(Kind.DOUBLE, [first])
-    assert may_hold(column, Kind.DOUBLE, second, None) == (first >= second)
-    assert may_hold(column, Kind.DOUBLE, None, second) == (first <= second)
+    column = codes(ValueKind.DOUBLE, [first])
+    assert may_hold(column, ValueKind.DOUBLE, second, None) == (first >= second)
+    assert may_hold(column, ValueKind.DOUBLE, None, second) == (first <= second)
 
 
 @given(integers, doubles)
@@ -70,40 +70,40 @@ def test_doubles_prune_whatever_they_can(first, second):
 @example(2**63 - 1, float(2**63))
 @example(-5, -5.5)
 def test_integers_and_doubles_bound_each_other(integer, double):
-    assert may_hold(codes(Kind.INTEGER, [integer]), Kind.INTEGER, double, None) or not integer >= double
-    assert may_hold(codes(Kind.INTEGER, [integer]), Kind.INTEGER, None, double) or not integer <= double
-    assert may_hold(codes(Kind.DOUBLE, [double]), Kind.DOUBLE, integer, None) or not double >= integer
-    assert may_hold(codes(Kind.DOUBLE, [double]), Kind.DOUBLE, None, integer) or not double <= integer
+    assert may_hold(codes(ValueKind.INTEGER, [integer]), ValueKind.INTEGER, double, None) or not integer >= double
+    assert may_hold(codes(ValueKind.INTEGER, [integer]), ValueKind.INTEGER, None, double) or not integer <= double
+    assert may_hold(codes(ValueKind.DOUBLE, [double]), ValueKind.DOUBLE, integer, None) or not double >= integer
+    assert may_hold(codes(ValueKind.DOUBLE, [double]), ValueKind.DOUBLE, None, integer) or not double <= integer
 
 
 def test_integers_and_doubles_prune_each_other():
-    assert not may_hold(codes(Kind.INTEGER, [3, 5]), Kind.INTEGER, 5.5, None)
-    assert not may_hold(codes(Kind.DOUBLE, [3.5]), Kind.DOUBLE, 4, None)
+    assert not may_hold(codes(ValueKind.INTEGER, [3, 5]), ValueKind.INTEGER, 5.5, None)
+    assert not may_hold(codes(ValueKind.DOUBLE, [3.5]), ValueKind.DOUBLE, 4, None)
 
 
 def test_a_nan_is_no_bound_and_hides_none():
     nan = math.nan
-    assert codes(Kind.DOUBLE, [nan, 1.0, 2.0, -nan]) == codes(Kind.DOUBLE, [1.0, 2.0])
-    assert codes(Kind.DOUBLE, [nan]) == NO_VALUES
-    assert may_hold(codes(Kind.DOUBLE, [1.0]), Kind.DOUBLE, nan, 0.5)
-    assert may_hold(codes(Kind.DOUBLE, [1.0]), Kind.DOUBLE, 5.0, nan)
+    assert codes(ValueKind.DOUBLE, [nan, 1.0, 2.0, -nan]) == codes(ValueKind.DOUBLE, [1.0, 2.0])
+    assert codes(ValueKind.DOUBLE, [nan]) == NO_VALUES
+    assert may_hold(codes(ValueKind.DOUBLE, [1.0]), ValueKind.DOUBLE, nan, 0.5)
+    assert may_hold(codes(ValueKind.DOUBLE, [1.0]), ValueKind.DOUBLE, 5.0, nan)
 
 
 def test_texts_of_one_prefix_are_not_told_apart():
-    column = codes(Kind.TEXT, ["abcdefgh-m"])
-    assert may_hold(column, Kind.TEXT, "abcdefgh-z", None)
-    assert may_hold(column, Kind.TEXT, None, "abcdefgh-a")
-    assert not may_hold(column, Kind.TEXT, "abcdefgi", None)
-    assert not may_hold(column, Kind.TEXT, None, "abcdefg")
+    column = codes(ValueKind.TEXT, ["abcdefgh-m"])
+    assert may_hold(column, ValueKind.TEXT, "abcdefgh-z", None)
+    assert may_hold(column, ValueKind.TEXT, None, "abcdefgh-a")
+    assert not may_hold(column, ValueKind.TEXT, "abcdefgi", None)
+    assert not may_hold(column, ValueKind.TEXT, None, "abcdefg")
 
 
 def test_bounds_of_another_kind_prove_nothing():
     for kind, bound in (
-        (Kind.INTEGER, "5"),
-        (Kind.INTEGER, True),
-        (Kind.TEXT, b"a"),
-        (Kind.BOOLEAN, 7),
-        (Kind.NULL, 0),
+        (ValueKind.INTEGER, "5"),
+        (ValueKind.INTEGER, True),
+        (ValueKind.TEXT, b"a"),
+        (ValueKind.BOOLEAN, 7),
+        (ValueKind.NULL, 0),
     ):
         assert may_hold((LOWEST, LOWEST), kind, bound, bound)
         assert may_hold((HIGHEST, HIGHEST), kind, bound, bound)

@@ -7,7 +7,7 @@ import numpy as np
 from libraries.document_store.messagepack import encode_all
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import shred
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 
 class MemoryPart:
@@ -43,7 +43,7 @@ class MemorySnapshot:
     """Parts of given sizes, every third of them rows."""
 
     def __init__(
-        self, documents, sizes=(3, 2, 5), columnar=(True, True, False), kind=Kind.INTEGER, limit=4000, key="id"
+        self, documents, sizes=(3, 2, 5), columnar=(True, True, False), kind=ValueKind.INTEGER, limit=4000, key="id"
     ):
         schema = Schema.new(key, kind, limit)
         self.found: list[MemoryPart] = []

@@ -44,7 +44,7 @@ from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.shredding import Column, Texts
 from libraries.document_store.tests.queries.fuzz import check, runs
 from libraries.document_store.tests.queries.memory import MemorySnapshot
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 A, B = field("a"), field("b")
 N = Aggregate("n", "count")
@@ -330,7 +330,7 @@ def test_text_keys_order_rows_of_all_parts():
     documents = [{"id": key, "a": i} for i, key in enumerate(["", "a", "b", "é", "\U0001f600"])]
     plan = Plan((Project((Named("a", A),)),))
     for way in WAYS:
-        snapshot = MemorySnapshot(documents, sizes=(2,), kind=Kind.TEXT)
+        snapshot = MemorySnapshot(documents, sizes=(2,), kind=ValueKind.TEXT)
         assert [row["a"] for row in execute(snapshot, plan, way)] == [0, 1, 2, 3, 4]
 
 
@@ -348,7 +348,7 @@ def test_columns_of_hostile_bytes_end_in_an_error():
         return plans
 
     def not_text(column):
-        if column.leaf.kind is Kind.TEXT:
+        if column.leaf.kind is ValueKind.TEXT:
             data = column.values.data.copy()
             data[0] = 0xFF
             return Column(column.leaf, column.levels, Texts(column.values.offsets, data))

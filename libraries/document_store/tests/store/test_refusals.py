@@ -18,7 +18,7 @@ from libraries.document_store.messagepack import encode
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding.shredder import shred
 from libraries.document_store.store import MOST_ROW_BYTES, DocumentStore
-from libraries.document_store.values import Kind
+from libraries.document_store.values import ValueKind
 
 INTEGERS = list(range(1_000))
 TEXTS = [f"key {number}" for number in range(1_000)]
@@ -97,7 +97,7 @@ def test_the_limit_of_a_document_keeps_a_leaf_within_those_of_a_chunk():
     assert 2 * (MOST_ROW_BYTES + LEAF_BYTES) <= chunk.MOST_TOKENS
     for dense in ([[]] * 1_000, [[[]]] * 1_000, [[[], []]] * 1_000, [0] * 1_000, [[0], []] * 1_000, [{}, []] * 1_000):
         row = encode({"id": 1, "a": dense})
-        columns = shred([row], Schema.new("id", Kind.INTEGER)).columns
+        columns = shred([row], Schema.new("id", ValueKind.INTEGER)).columns
         assert max(len(column.levels) for column in columns) <= 2 * len(row)
 
 

@@ -15,7 +15,7 @@ import pytest
 from libraries.near_storage.parquet.codes import (
     HIGHEST,
     UNORDERED,
-    Kind,
+    CodeKind,
     bound_value,
     code,
     kind_of,
@@ -111,12 +111,12 @@ def test_which_kinds_have_one_code_a_value(universe):
 
 
 KINDS = {
-    ("INT32", None): Kind("signed", bits=32),
-    ("FLOAT", None): Kind("float32"),
-    ("BYTE_ARRAY", None): Kind("binary"),
-    ("BYTE_ARRAY", "json"): Kind("text"),
-    ("BYTE_ARRAY", "enum"): Kind("text"),
-    ("BYTE_ARRAY", "bson"): Kind("binary"),
+    ("INT32", None): CodeKind("signed", bits=32),
+    ("FLOAT", None): CodeKind("float32"),
+    ("BYTE_ARRAY", None): CodeKind("binary"),
+    ("BYTE_ARRAY", "json"): CodeKind("text"),
+    ("BYTE_ARRAY", "enum"): CodeKind("text"),
+    ("BYTE_ARRAY", "bson"): CodeKind("binary"),
     ("INT64", "null"): UNORDERED,
     ("BYTE_ARRAY", "geometry"): UNORDERED,
     ("BYTE_ARRAY", "geography"): UNORDERED,
@@ -141,8 +141,8 @@ def test_kinds(case):
 
 def test_kinds_of_bytes_of_fixed_length():
     fixed = "FIXED_LEN_BYTE_ARRAY"
-    assert kind_of(column(fixed, length=7)) == Kind("fixed", bytes=7)
-    assert kind_of(column(fixed, Logical("uuid"), 16)) == Kind("fixed", bytes=16)
+    assert kind_of(column(fixed, length=7)) == CodeKind("fixed", bytes=7)
+    assert kind_of(column(fixed, Logical("uuid"), 16)) == CodeKind("fixed", bytes=16)
     assert kind_of(column(fixed, Logical("uuid"), 15)) == UNORDERED
     assert kind_of(column(fixed, Logical("interval"), 12)) == UNORDERED
     assert kind_of(column(fixed, Logical("float16"), 3)) == UNORDERED
@@ -181,26 +181,26 @@ def test_unsigned_numbers_are_not_read_as_signed():
 
 
 AS_VALUES = {
-    "days": (Kind("date"), pa.date32(), date(1970, 1, 3), 2),
-    "days as a number": (Kind("date"), pa.date32(), 2, 2),
-    "milliseconds to days": (Kind("date"), pa.date64(), 86_400_000, 1),
-    "half a day": (Kind("date"), pa.date64(), 43_200_000, Fraction(1, 2)),
-    "seconds to milliseconds": (Kind("timestamp", unit="ms"), pa.timestamp("s"), 7, 7000),
-    "nanoseconds to microseconds": (Kind("timestamp", unit="us"), pa.timestamp("ns"), 1500, Fraction(3, 2)),
-    "a moment": (Kind("timestamp", unit="us"), pa.timestamp("us"), datetime(1970, 1, 1, 0, 0, 1), 10**6),
+    "days": (CodeKind("date"), pa.date32(), date(1970, 1, 3), 2),
+    "days as a number": (CodeKind("date"), pa.date32(), 2, 2),
+    "milliseconds to days": (CodeKind("date"), pa.date64(), 86_400_000, 1),
+    "half a day": (CodeKind("date"), pa.date64(), 43_200_000, Fraction(1, 2)),
+    "seconds to milliseconds": (CodeKind("timestamp", unit="ms"), pa.timestamp("s"), 7, 7000),
+    "nanoseconds to microseconds": (CodeKind("timestamp", unit="us"), pa.timestamp("ns"), 1500, Fraction(3, 2)),
+    "a moment": (CodeKind("timestamp", unit="us"), pa.timestamp("us"), datetime(1970, 1, 1, 0, 0, 1), 10**6),
     "a moment in a zone": (
-        Kind("timestamp", unit="ms"),
+        CodeKind("timestamp", unit="ms"),
         pa.timestamp("ms", "UTC"),
         datetime(1970, 1, 2, tzinfo=UTC),
         86_400_000,
     ),
-    "INT96": (Kind("int96"), pa.timestamp("us"), -1, -1000),
-    "a time": (Kind("time", unit="us"), pa.time64("us"), time(0, 0, 2), 2 * 10**6),
-    "a duration": (Kind("signed", bits=64), pa.duration("ms"), timedelta(seconds=1), 1000),
-    "a decimal": (Kind("decimal", scale=2), pa.decimal128(9, 2), Decimal("-1.25"), -125),
-    "a float32": (Kind("float32"), pa.float32(), 0.1, 0.10000000149011612),
-    "text": (Kind("text"), pa.large_string(), "ü", b"\xc3\xbc"),
-    "an enum": (Kind("text"), pa.binary(), b"A", b"A"),
+    "INT96": (CodeKind("int96"), pa.timestamp("us"), -1, -1000),
+    "a time": (CodeKind("time", unit="us"), pa.time64("us"), time(0, 0, 2), 2 * 10**6),
+    "a duration": (CodeKind("signed", bits=64), pa.duration("ms"), timedelta(seconds=1), 1000),
+    "a decimal": (CodeKind("decimal", scale=2), pa.decimal128(9, 2), Decimal("-1.25"), -125),
+    "a float32": (CodeKind("float32"), pa.float32(), 0.1, 0.10000000149011612),
+    "text": (CodeKind("text"), pa.large_string(), "ü", b"\xc3\xbc"),
+    "an enum": (CodeKind("text"), pa.binary(), b"A", b"A"),
 }
 
 
@@ -211,16 +211,16 @@ def test_literals_as_values_of_their_column(case):
 
 
 OTHER_TYPES = {
-    "int for unsigned": (Kind("unsigned", bits=64), pa.int64(), 1),
-    "unsigned for int": (Kind("signed", bits=64), pa.uint64(), 1),
-    "int for float": (Kind("float64"), pa.int64(), 1),
-    "double for float": (Kind("float32"), pa.float64(), 0.1),
-    "another scale": (Kind("decimal", scale=2), pa.decimal128(9, 3), Decimal(1)),
-    "text for bytes of fixed length": (Kind("fixed", bytes=3), pa.string(), "abc"),
-    "another length": (Kind("fixed", bytes=3), pa.binary(4), b"abcd"),
-    "bytes of fixed length for bytes": (Kind("binary"), pa.binary(3), b"abc"),
-    "a time for a date": (Kind("date"), pa.time32("s"), 1),
-    "a date for a timestamp": (Kind("timestamp", unit="us"), pa.date32(), 1),
+    "int for unsigned": (CodeKind("unsigned", bits=64), pa.int64(), 1),
+    "unsigned for int": (CodeKind("signed", bits=64), pa.uint64(), 1),
+    "int for float": (CodeKind("float64"), pa.int64(), 1),
+    "double for float": (CodeKind("float32"), pa.float64(), 0.1),
+    "another scale": (CodeKind("decimal", scale=2), pa.decimal128(9, 3), Decimal(1)),
+    "text for bytes of fixed length": (CodeKind("fixed", bytes=3), pa.string(), "abc"),
+    "another length": (CodeKind("fixed", bytes=3), pa.binary(4), b"abcd"),
+    "bytes of fixed length for bytes": (CodeKind("binary"), pa.binary(3), b"abc"),
+    "a time for a date": (CodeKind("date"), pa.time32("s"), 1),
+    "a date for a timestamp": (CodeKind("timestamp", unit="us"), pa.date32(), 1),
     "anything for what has no order": (UNORDERED, pa.int64(), 1),
 }
 
@@ -232,8 +232,8 @@ def test_literals_of_another_type_are_not_known(case):
 
 
 def test_what_no_value_can_be_below_or_above():
-    lowest = literal_codes(Kind("unsigned", bits=64), Literal(0, pa.uint64()))
-    highest = literal_codes(Kind("unsigned", bits=64), Literal(2**64 - 1, pa.uint64()))
+    lowest = literal_codes(CodeKind("unsigned", bits=64), Literal(0, pa.uint64()))
+    highest = literal_codes(CodeKind("unsigned", bits=64), Literal(2**64 - 1, pa.uint64()))
     assert lowest is not None
     assert highest is not None
     assert (lowest.below, highest.above) == (-1, HIGHEST + 1)
@@ -241,6 +241,6 @@ def test_what_no_value_can_be_below_or_above():
 
 def test_both_zeros_are_one_literal():
     for zero in (0.0, -0.0):
-        codes = literal_codes(Kind("float64"), Literal(zero, pa.float64()))
+        codes = literal_codes(CodeKind("float64"), Literal(zero, pa.float64()))
         assert codes is not None
-        assert (codes.low, codes.high) == (code(Kind("float64"), -0.0), code(Kind("float64"), 0.0))
+        assert (codes.low, codes.high) == (code(CodeKind("float64"), -0.0), code(CodeKind("float64"), 0.0))

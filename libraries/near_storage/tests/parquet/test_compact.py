@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.parquet.codes import Kind, code
+from libraries.near_storage.parquet.codes import CodeKind, code
 from libraries.near_storage.parquet.compact import (
     EXACT,
     HAS_NULLS,
@@ -70,7 +70,7 @@ def test_all_that_it_holds():
     ]
     assert [column.name for column in found.columns] == ["number", "text", "float", "list.list.element"]
     assert [column.flat for column in found.columns] == [True, True, True, False]
-    assert found.columns[0] == CompactColumn(("number",), Kind("signed", bits=64), True)
+    assert found.columns[0] == CompactColumn(("number",), CodeKind("signed", bits=64), True)
     assert found.rows.tolist() == [10] * 9 + [5]
     for group in range(10):
         for number in range(4):
@@ -80,7 +80,7 @@ def test_all_that_it_holds():
             assert int(found.base[group]) + int(place["offset"]) == start
             assert place["length"] == theirs.total_compressed_size
         assert found.codes[:, 0, group].tolist() == [
-            code(Kind("signed", bits=64), bound)
+            code(CodeKind("signed", bits=64), bound)
             for bound in (
                 metadata.row_group(group).column(0).statistics.min,
                 metadata.row_group(group).column(0).statistics.max,

@@ -11,7 +11,7 @@ import pytest
 
 from libraries.near_storage.parquet.compact import CompactMetadata, from_footer, load, together
 from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
-from libraries.near_storage.parquet.pruning import Verdict, prune
+from libraries.near_storage.parquet.pruning import GroupOutcomes, prune
 from libraries.near_storage.parquet.schema import Column
 from libraries.near_storage.predicates.tree import (
     And,
@@ -54,7 +54,7 @@ def compared(operator: str, value: int | None, column: str = "x") -> Comparison:
     return Comparison(operator, column, Literal(value, pa.int64()))  # type: ignore[arg-type]
 
 
-def told(verdict: Verdict) -> list[str]:
+def told(verdict: GroupOutcomes) -> list[str]:
     """Of each group, which of true, false and null may be: 't', 'f', 'n' or several."""
     rows = zip(verdict.may_be_true, verdict.may_be_false, verdict.may_be_null, strict=True)
     return ["".join(name for name, may in zip("tfn", row, strict=True) if may) for row in rows]

@@ -232,7 +232,7 @@ def test_a_chunk_begins_at_its_dictionary_only_if_that_comes_first(dictionary, s
     group = SimpleNamespace(column=lambda leaf: column)
     received = byte_range_access.Received()
     received.expect(SimpleNamespace(metadata=SimpleNamespace(row_group=lambda number: group)), [0], [0])
-    received.add(by_ranges.Part(0, 0, start, xxhash.xxh3_64_intdigest(b"data"), memoryview(b"data")))
+    received.add(by_ranges.FilePart(0, 0, start, xxhash.xxh3_64_intdigest(b"data"), memoryview(b"data")))
     assert received.missing == 0
 
 

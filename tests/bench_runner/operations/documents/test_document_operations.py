@@ -28,7 +28,7 @@ from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
-from bench_runner.operations.operation import REPETITIONS, Stage
+from bench_runner.operations.operation import REPETITIONS, OperationContext
 from bench_runner.operations.targets import Documents, Target
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling.block import open_copy
@@ -44,18 +44,18 @@ from libraries.document_queries import from_json, run_over_documents
 SUITE = SUITES["documents"]
 
 
-def stage_of(dataset: Dataset, folder: Path) -> Stage:
+def stage_of(dataset: Dataset, folder: Path) -> OperationContext:
     stored = prepare(dataset, folder)
     adapter = cast(TabularFormat, None)
-    return Stage(adapter, Target("documents"), stored.path, stored.digest, stored.rows, dataset.name)
+    return OperationContext(adapter, Target("documents"), stored.path, stored.digest, stored.rows, dataset.name)
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def stage(tmp_path_factory: pytest.TempPathFactory) -> OperationContext:
     return stage_of(resolve("tweets-2016", {}, rows=1_100), tmp_path_factory.mktemp("cache"))
 
 
-def own(lines: list[dict[str, object]], folder: Path) -> Stage:
+def own(lines: list[dict[str, object]], folder: Path) -> OperationContext:
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     batch = documents.batch(text, "id")
     return stage_of(Dataset("own", len(lines), documents.schema("id"), 1, lambda: iter([batch])), folder)
@@ -91,7 +91,7 @@ class Serving:
     ],
 )
 def test_a_server_runs_before_what_would_start_it_inside_the_clock(
-    spelled: str, place: str | None, stage: Stage, tmp_path: Path
+    spelled: str, place: str | None, stage: OperationContext, tmp_path: Path
 ) -> None:
     """What is asked of an open store has it from opening on, which is before the clock."""
     served, operation = Serving(), operation_of(spelled)
@@ -102,7 +102,7 @@ def test_a_server_runs_before_what_would_start_it_inside_the_clock(
     assert served.seen == around
 
 
-def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: Stage) -> None:
+def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: OperationContext) -> None:
     asked = Get(documents=50).inputs(stage, stage.rows, 3)
     known = source.lines_by_key(stage).keys()
     for keys in asked:
@@ -134,14 +134,14 @@ def test_keys_without_gaps_have_missing_ones_beyond_the_last(tmp_path: Path) -> 
 
 
 @pytest.mark.rule(19)
-def test_no_part_that_is_asked_for_meets_another(stage: Stage) -> None:
+def test_no_part_that_is_asked_for_meets_another(stage: OperationContext) -> None:
     plans = Range(selectivity=0.03).inputs(stage, stage.rows, 1 + REPETITIONS)
     conditions = [json.loads(plan)[0]["condition"]["conditions"] for plan in plans]
     bounds = sorted((low["right"]["value"], high["right"]["value"]) for low, high in conditions)
     assert all(high < low for (_, high), (low, _) in itertools.pairwise(bounds))
 
 
-def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: Stage) -> None:
+def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: OperationContext) -> None:
     operation = Range(selectivity=0.1, paths=3)
     for plan in operation.inputs(stage, stage.rows, 4):
         condition, counting = json.loads(plan)
@@ -152,7 +152,7 @@ def test_ranges_are_of_the_time_and_hold_the_share_that_was_asked_for(stage: Sta
         assert len(counting["aggregates"]) == 3
 
 
-def test_an_index_and_a_scan_are_asked_the_same(stage: Stage) -> None:
+def test_an_index_and_a_scan_are_asked_the_same(stage: OperationContext) -> None:
     scan, index = (Range(selectivity=0.01, paths=2, by=way).inputs(stage, stage.rows, 3) for way in ("scan", "index"))
     assert scan == index
 
@@ -169,7 +169,7 @@ def test_an_index_and_a_scan_are_asked_the_same(stage: Stage) -> None:
 )
 @pytest.mark.rule(19)
 def test_the_data_set_is_not_decoded_while_a_clock_runs(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
+    stage: OperationContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
 ) -> None:
     """Neither while it is primed, nor while the copy is opened: inputs are made before (rule 19)."""
     engine, settings = DOCUMENT_STORES.engine("sqlite-json")
@@ -199,7 +199,7 @@ def test_the_data_set_is_not_decoded_while_a_clock_runs(
     opened.handles[0].close()
 
 
-def test_two_ways_of_counting_a_range_agree(stage: Stage) -> None:
+def test_two_ways_of_counting_a_range_agree(stage: OperationContext) -> None:
     operation = Range(selectivity=0.3, paths=10)
     (plan,) = operation.inputs(stage, stage.rows, 1)
     right = operation.right(stage, plan)
@@ -207,7 +207,7 @@ def test_two_ways_of_counting_a_range_agree(stage: Stage) -> None:
     assert len(set(right[0].values())) > 1
 
 
-def test_fields_that_are_chosen_have_values_and_are_never_the_key(stage: Stage) -> None:
+def test_fields_that_are_chosen_have_values_and_are_never_the_key(stage: OperationContext) -> None:
     chosen = source.chosen_paths(stage, 10_000, "any")
     assert len(chosen) > 50
     assert ("id",) not in chosen
@@ -221,7 +221,7 @@ def test_documents_without_integers_have_no_ranges_and_no_indexes(tmp_path: Path
         Range().inputs(made, made.rows, 1)
 
 
-def test_what_is_there_after_updates_is_what_the_calls_left(stage: Stage) -> None:
+def test_what_is_there_after_updates_is_what_the_calls_left(stage: OperationContext) -> None:
     calls = Ingest(updates=0.5).take_input(stage, stage.rows)
     there = after(calls, "id")
     deleted = {key for each in calls for key in each.deletes}

@@ -15,7 +15,7 @@ from adapters.document_store import DocumentStoreAdapter
 from bench_runner.clock import Laps
 from bench_runner.operations import operation_of
 from bench_runner.operations.documents.ask import Ask
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.targets import Target
 from bench_runner.suites.document_questions import CELL, EVENTS, questions_of
 from bench_runner.variants import is_raw_io
@@ -73,7 +73,7 @@ def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tm
     stored = prepare(resolve(dataset, {}, rows=300), tmp_path / "cache")
     store: Any = DOCUMENT_STORES.build(variant)
     store.load_library()
-    asked = Stage(store, Target("documents"), stored.path, stored.digest, stored.rows, dataset)
+    asked = OperationContext(store, Target("documents"), stored.path, stored.digest, stored.rows, dataset)
     location = tmp_path / f"stored{store.suffix}"
     store.begin(location)
     store.ingest([json_lines(asked.table(asked.rows))], location)

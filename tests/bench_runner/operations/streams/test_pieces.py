@@ -13,7 +13,7 @@ import pytest
 from bench_runner import clock
 from bench_runner.clock import Laps
 from bench_runner.operations import targets
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.pages import touching
 from bench_runner.operations.streams import pieces
 from bench_runner.operations.streams.tables import StreamSave
@@ -156,21 +156,21 @@ def test_batches_of_guessed_types_are_joined_by_the_type_that_holds_all() -> Non
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> OperationContext:
     """A cached data set of two batches."""
     table = pa.table({"i": np.arange(40_000), "s": [f"text {row}" for row in range(40_000)]})
     path = tmp_path / "data.arrow"
     with pa.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table, max_chunksize=25_000)
     adapter: Any = None
-    return Stage(adapter, Target("arrow"), path, "digest", table.num_rows)
+    return OperationContext(adapter, Target("arrow"), path, "digest", table.num_rows)
 
 
 OF_OTHERS_BYTES = 10_000
 """What else takes of the same pool: once, within the whole suite, it was 256 bytes. The least batch has 110,000."""
 
 
-def test_batches_come_in_order_and_fresh(stage: Stage) -> None:
+def test_batches_come_in_order_and_fresh(stage: OperationContext) -> None:
     """Memory that was there before would not count where a writer keeps it."""
     before = pa.total_allocated_bytes()
     held = []
@@ -188,7 +188,7 @@ def test_batches_come_in_order_and_fresh(stage: Stage) -> None:
         del batch
 
 
-def test_a_stream_that_is_saved_counts_what_has_come(stage: Stage, tmp_path: Path) -> None:
+def test_a_stream_that_is_saved_counts_what_has_come(stage: OperationContext, tmp_path: Path) -> None:
     class Writer(ParquetPyarrow):
         def save_stream(self, schema: pa.Schema, batches: Any, location: Path) -> None:
             assert schema == stage.schema

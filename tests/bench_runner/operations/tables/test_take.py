@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from adapters.offers import Offers, Reach
-from bench_runner.operations import Stage, operation_of
+from bench_runner.operations import OperationContext, operation_of
 from bench_runner.operations.tables.take import RUN_ROWS, Take
 from formats.registry import FORMATS
 
@@ -19,7 +19,7 @@ ROWS = 10_000
 
 def hands(spelled: str, *, rows: int = ROWS, repetitions: int = 31, digest: str = "9f2c") -> list[np.ndarray]:
     operation = cast(Take, operation_of(spelled))
-    return operation.inputs(cast(Stage, SimpleNamespace(digest=digest)), rows, repetitions)
+    return operation.inputs(cast(OperationContext, SimpleNamespace(digest=digest)), rows, repetitions)
 
 
 @pytest.mark.parametrize("pattern", ["uniform", "clustered", "zipf"])
@@ -81,7 +81,7 @@ def test_zipf_asks_for_few_rows_often() -> None:
 
 def test_a_primer_with_fewer_rows_takes_them_all() -> None:
     operation = cast(Take, operation_of("take[rows=100]"))
-    stage = cast(Stage, SimpleNamespace(digest="9f2c"))
+    stage = cast(OperationContext, SimpleNamespace(digest="9f2c"))
     assert sorted(operation.take_input(stage, 7).tolist()) == list(range(7))
 
 

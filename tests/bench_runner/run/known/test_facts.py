@@ -19,7 +19,7 @@ from bench_runner.run.known.facts_store import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.options import Options
 from bench_runner.run.session import Session
-from bench_runner.worker.fidelity import Verdict
+from bench_runner.worker.fidelity import KindOutcome
 from bench_runner.worker.messages import FidelityFound, Imported
 from tests.bench_runner.run import invented
 from tests.bench_runner.run.invented import SECOND, chain
@@ -27,7 +27,7 @@ from tests.bench_runner.run.invented import SECOND, chain
 CHAINS = [chain("csv[engine=pandas]"), chain("pickle[engine=pandas]")]
 
 
-VERDICT = Verdict(kind="int8", nulls=False, outcome="exact", how="", bound="", cause="", target_alone="")
+VERDICT = KindOutcome(kind="int8", nulls=False, outcome="exact", how="", bound="", cause="", target_alone="")
 
 
 class Clock:
@@ -79,7 +79,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     WRITTEN.clear()
 
 
-def taken(session: Session) -> facts.Facts:
+def taken(session: Session) -> facts.MachineFacts:
     preparation.describe_variants(session)
     return facts.taken(session)
 

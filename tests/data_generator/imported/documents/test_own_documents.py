@@ -191,7 +191,7 @@ def test_a_worker_that_says_what_makes_no_sense_is_not_believed(write: Write, mo
 
     def lying(self: document_worker.Import, *arguments: Any) -> None:
         honest(self, *arguments)
-        self.facts = document_worker.Facts(3, 3, 1, "id", False)
+        self.facts = document_worker.DocumentFacts(3, 3, 1, "id", False)
 
     monkeypatch.setattr(document_worker.Import, "__init__", lying)
     with pytest.raises(DataError, match="2 documents could be read, and it has to be one of 3"):
