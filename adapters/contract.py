@@ -1,9 +1,9 @@
 """The contracts that every tabular format and every image storage keeps.
 
-An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing
-but store and return: it reads no clock, invents no path, removes no file but what it has begun of a stream that broke,
-and loads its libraries in `load_library` alone, so that import time is never save time. It knows nothing of how it is
-measured. What an engine offers beside save and read is said in `adapters.offers`.
+An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing but store and
+return: it reads no clock, invents no path, removes no file but what it has begun of a stream that broke, and loads its
+libraries in `load_library` alone, so that import time is never save time. What an engine offers beside save and read is
+said in `adapters.offers`.
 """
 
 from __future__ import annotations

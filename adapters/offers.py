@@ -1,7 +1,4 @@
-"""What an engine has calls of its own for, beside save and read, and the open copy that has those calls.
-
-It knows no format, and nothing of how a call is measured.
-"""
+"""What an engine has calls of its own for, beside save and read, and the open copy that has those calls."""
 
 from __future__ import annotations
 

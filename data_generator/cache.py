@@ -1,9 +1,9 @@
 """The cache of made data sets: one Arrow IPC file each, with its digest beside it, in the user's cache
 folder.
 
-A file is written under a temporary name in the same folder, synced and moved into place, so that no run
-ever sees half of one; its digest is computed again on every use, so that a damaged one is noticed and made
-anew. At most one batch is in memory. This module does not know how data sets are made or named.
+A file is written under a temporary name in the same folder, synced and moved into place, so that no run ever sees half
+of one; its digest is computed again on every use, so that a damaged one is noticed and made anew. At most one batch is
+in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a data set is: a name, a schema, and batches that every machine makes with the same bytes.
-
-This module knows neither how values are drawn nor where tables are kept.
-"""
+"""What a data set is: a name, a schema, and batches that every machine makes with the same bytes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A stream of changes made of documents: the documents themselves, and among them upserts and deletes of earlier ones.
 
 As in Alkowaileet and Carey (VLDB 2022, section 6.3): updates choose uniformly among the keys that were there before.
-The stream is the same on every machine. This module knows neither where documents come from nor what takes the changes.
+The stream is the same on every machine.
 """
 
 from __future__ import annotations

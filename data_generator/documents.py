@@ -1,8 +1,7 @@
 """Documents as a data set: one row a document, as a line of JSON text, in a schema that the cache keeps like any other.
 
 The lines of a batch lie one after the other in one buffer, each with its line end, so that buffer is JSON Lines. Which
-field is the key stands in the schema's metadata. This module knows neither where documents come from nor how they are
-stored.
+field is the key stands in the schema's metadata.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Images as a data set: one row an image, in a schema that the cache keeps like any other table.
 
-The pixels of a batch lie one after the other in one buffer, so a batch is a block of pixels with an index. This module
-knows neither where images come from nor how they are stored.
+The pixels of a batch lie one after the other in one buffer, so a batch is a block of pixels with an index.
 """
 
 from __future__ import annotations

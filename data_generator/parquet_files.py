@@ -1,7 +1,7 @@
 """A data set as many Parquet files, for programs that measure files and not tables: so many rows a file and a group.
 
 They lie in a folder of their own in the cache, made once: a list beside them tells the size and the SHA-256 of each,
-and is written last. At most the rows of a file are in memory. It knows no data set, and decides nothing about columns.
+and is written last. At most the rows of a file are in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays and the memory that they lie in: what storages share to pack images and to hand them back.
 
-It knows numpy alone, neither a storage nor a library. Images are arrays of uint8, (height, width) for grey or
-(height, width, channels); a table of their shapes has 0 channels for grey.
+Images are arrays of uint8, (height, width) for grey or (height, width, channels); a table of their shapes has 0
+channels for grey.
 """
 
 from __future__ import annotations

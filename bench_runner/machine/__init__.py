@@ -1,3 +1,3 @@
 """The machine that is measured on: what /proc and system calls tell, the environment that a run records, and whether it
-is fit to measure. It knows neither formats nor results.
+is fit to measure.
 """

@@ -1,8 +1,7 @@
 """How a user names variants and operations: spelled in full, by a known name, or by a regular expression.
 
 `parquet[codec=zstd]` is a spelling and means itself alone; `parquet` is that format and no other; anything else is
-searched for, in names with their settings and without, and each of its alternatives has to find something. This module
-knows names, and not what takes part.
+searched for, in names with their settings and without, and each of its alternatives has to find something.
 """
 
 from __future__ import annotations

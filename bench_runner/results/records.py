@@ -1,9 +1,8 @@
 """The result files: `run.json` (what is needed to believe and repeat a run), `samples.jsonl` (one line for
 each execution) and `fidelity.jsonl` (what each variant does to each kind of column).
 
-Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by
-golden records in tests/bench_runner/results/golden/ and described in docs/results.md. This module must not know how
-samples are measured, nor how they are shown.
+Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by golden
+records in tests/bench_runner/results/golden/ and described in docs/results.md.
 """
 
 from __future__ import annotations

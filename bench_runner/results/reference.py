@@ -3,7 +3,7 @@
 One folder for each suite below reference_runs, and more where a suite is measured in another way too, such as with a
 cold page cache. They are made by `python -m tests.selfbench.reference`. What it took to measure each cell lies beside
 them, for telling how long runs take elsewhere. All bear the same name of a machine, and not all the same processor: one
-folder is of one machine, two may be of two. This module knows no suite and draws no conclusion.
+folder is of one machine, two may be of two.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One cell in this very process, for a clock that is not ours: asv's, which brings its processes and its history.
 
 Cells, data, priming, settling and verification are the runner's. Each process makes one sample, as each of our workers
-does. This module must not know asv, nor what it makes of a time. Nothing is made or downloaded when it is imported.
+does. Nothing is made or downloaded when it is imported.
 
 A cell that is refused, or whose library is not installed, raises NotImplementedError. What would make a figure wrong
 (another result, a machine not at rest) raises another error, in this round and in all later ones.

@@ -1,7 +1,4 @@
-"""Rule 3: what was freed before the clock goes back to the system, and garbage is not collected inside it.
-
-It knows collectors and pools of memory, and no operation.
-"""
+"""Rule 3: what was freed before the clock goes back to the system, and garbage is not collected inside it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a variant does to each kind of column: a small round trip for each, compared as every sample is.
 
-Nothing is timed here. A change that nobody declared is an error, and so is a declared one that does not occur, or
-lies outside its bound. This module knows the contract and the kinds, no format.
+Nothing is timed here. A change that nobody declared is an error, and so is a declared one that does not occur, or lies
+outside its bound.
 """
 
 from __future__ import annotations

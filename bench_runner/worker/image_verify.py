@@ -1,7 +1,7 @@
 """Whether the images that came back are those that were stored: number, order, shapes, pixels, labels, ownership.
 
 Exactly, or, where a storage declares a loss, within its bound of the peak signal-to-noise ratio. The reference is read
-from the cached data set batch by batch. This module must not know any storage.
+from the cached data set batch by batch.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ in small pages leaves it as it was, so it is touched as huge pages. Where the ho
 gains nothing: `examine` finds that out, and the control still tells when it was wrong.
 
 The control (a 64 MB write, a 64 MB allocation) tells what a storage benchmark cannot see from inside: write-back of
-earlier samples, and memory that the host has not backed. This module knows nothing of samples but the control's
-figures, which are stored with each.
+earlier samples, and memory that the host has not backed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Arrow arrays straight from numpy memory and bytes: no Python object for a value, no copy of a buffer.
-
-This module knows no data set and draws nothing.
-"""
+"""Arrow arrays straight from numpy memory and bytes: no Python object for a value, no copy of a buffer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """`kinds`: one small table for each kind of column that a user meets, once without and once with nulls.
 
-They are not timed: what a format does to each kind of column is found on them. A kind holds one difficulty, so that
-a loss has a name. A column may also hold no value at all: such a kind has one table, with nulls. This module knows
-Arrow values only, neither formats nor targets.
+They are not timed: what a format does to each kind of column is found on them. A kind holds one difficulty, so that a
+loss has a name. A column may also hold no value at all: such a kind has one table, with nulls.
 """
 
 from __future__ import annotations

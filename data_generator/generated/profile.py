@@ -1,7 +1,6 @@
 """The statistics of a column, as the profiles of real columns (profiles.py) have them, measured on any table.
 
-All are taken over the values that are not missing, except the share of those that are. This module knows nothing of
-how tables are made.
+All are taken over the values that are not missing, except the share of those that are.
 """
 
 from __future__ import annotations

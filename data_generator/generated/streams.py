@@ -1,8 +1,7 @@
 """Random values that are the same on every machine and under every version of numpy.
 
-numpy keeps the raw words of a named bit generator stable for ever, but not the distributions of its
-Generator. So only raw 64-bit words are taken from it, and the arithmetic is done here. This module knows no
-data set.
+numpy keeps the raw words of a named bit generator stable for ever, but not the distributions of its Generator. So only
+raw 64-bit words are taken from it, and the arithmetic is done here.
 """
 
 from __future__ import annotations

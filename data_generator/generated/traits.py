@@ -1,7 +1,7 @@
 """A table of which each trait is what its name says: distinct values, length of runs, missing values, width, size.
 
 One trait is varied and all others stay, so that what changes in a figure has one cause. Numbers and texts alternate;
-each column has a stream of its own, so no two are equal. It knows no other data set.
+each column has a stream of its own, so no two are equal.
 """
 
 from __future__ import annotations

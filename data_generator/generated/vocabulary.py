@@ -1,7 +1,6 @@
 """Sets of distinct values that look like those of real columns: codes, amounts, measures, names.
 
-A set is in ascending order, so that a place in it can stand for its value when values are put in order. This module
-knows nothing of how often a value occurs.
+A set is in ascending order, so that a place in it can stand for its value when values are put in order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A list of English words from which names and texts are made. It knows no data set."""
+"""A list of English words from which names and texts are made."""
 
 _TEXT = """
     able account acid across action active actor address adult advice affair afternoon agency agent

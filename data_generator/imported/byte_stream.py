@@ -1,6 +1,6 @@
 """The bytes of a user's text file as UTF-8: unpacked where it is compressed, transcoded where its encoding is another.
 
-Nothing is written to disk and no more than one block is held. This module knows neither tables nor documents.
+Nothing is written to disk and no more than one block is held.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What keeps a process that opens strangers' files from harming the machine, or from outliving who started it.
-
-This module knows nothing of what the process does.
-"""
+"""What keeps a process that opens strangers' files from harming the machine, or from outliving who started it."""
 
 from __future__ import annotations
 

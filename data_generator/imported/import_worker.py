@@ -1,7 +1,7 @@
 """Starts a process that opens the user's files, takes its answers, and tells what became of it.
 
 Whatever the files do to that process (data_generator.imported.import_process), here it is a DataError of two lines. It
-never outlives the `with` block that started it. This module does not know what the files hold.
+never outlives the `with` block that started it.
 """
 
 from __future__ import annotations

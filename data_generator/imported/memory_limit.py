@@ -1,7 +1,4 @@
-"""How much memory this machine, or the container in which we run, has.
-
-This module opens nothing of the user's.
-"""
+"""How much memory this machine, or the container in which we run, has."""
 
 from __future__ import annotations
 

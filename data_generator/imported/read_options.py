@@ -1,6 +1,6 @@
 """How the user wants a file to be read, where its content alone does not settle it.
 
-Readers ask for these options and never guess against them. This module opens nothing.
+Readers ask for these options and never guess against them.
 """
 
 from __future__ import annotations

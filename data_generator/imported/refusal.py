@@ -1,7 +1,4 @@
-"""Why a user's file is not taken; and how names from outside are shown.
-
-This module knows neither who finds the reason nor how it is told.
-"""
+"""Why a user's file is not taken; and how names from outside are shown."""
 
 from __future__ import annotations
 

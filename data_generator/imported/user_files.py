@@ -1,7 +1,6 @@
 """Files of the user's, by names, sizes and times alone: no file is opened here.
 
-What they hold is looked at by the processes of data_generator.imported.import_process. This module knows neither images
-nor tables.
+What they hold is looked at by the processes of data_generator.imported.import_process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Documents on their way out of a store whose rows are JSON texts: of whole documents, or of parts, a column each.
-
-It knows no store.
-"""
+"""Documents on their way out of a store whose rows are JSON texts: of whole documents, or of parts, a column each."""
 
 from __future__ import annotations
 

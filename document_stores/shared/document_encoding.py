@@ -1,6 +1,6 @@
 """Documents on their way into a store: from what a user has (JSON Lines or dicts) to what a library's call takes.
 
-It knows JSON and Arrow, and no store. What is wrong with a document is said as RefusedData with its number.
+What is wrong with a document is said as RefusedData with its number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """What all stores of DuckDB have in common: a connection, documents on their way in as Arrow lines, and rows on their
 way out as JSON text.
-
-It knows DuckDB's calls, and no store's tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What stores lose whose documents travel as JSON text, and what those lose that give all documents one schema.
 
-Each loss is a view of a document: what is left to compare. It knows no store.
+Each loss is a view of a document: what is left to compare.
 """
 
 from __future__ import annotations

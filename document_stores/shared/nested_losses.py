@@ -1,4 +1,4 @@
-"""What is lost where all documents get the columns of one schema. It knows no store."""
+"""What is lost where all documents get the columns of one schema."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A PostgreSQL server of one's own for one folder: it is made, started, reached and stopped here.
 
 The folder is the server's data directory and holds all of it: files, socket, and what it says. It listens to nothing
-but that socket, which its account and root alone can reach. It knows no documents.
+but that socket, which its account and root alone can reach.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What lies in a document, in DuckDB's SQL: in a JSON text, in a VARIANT, and in columns of their own types.
-
-It knows DuckDB's functions, and neither plans nor tables.
-"""
+"""What lies in a document, in DuckDB's SQL: in a JSON text, in a VARIANT, and in columns of their own types."""
 
 from __future__ import annotations
 

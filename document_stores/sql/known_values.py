@@ -1,6 +1,6 @@
 """A value whose kinds are known beforehand, as a user knows their data: then no test of each value's kind is needed.
 
-What is known was found by a query of its own and holds until the next write. It knows no engine.
+What is known was found by a query of its own and holds until the next write.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What lies in a document, in PostgreSQL's SQL: in a JSONB, whose numbers are decimal and not of 64 bits.
-
-It knows PostgreSQL's functions, and neither plans nor tables.
-"""
+"""What lies in a document, in PostgreSQL's SQL: in a JSONB, whose numbers are decimal and not of 64 bits."""
 
 from __future__ import annotations
 

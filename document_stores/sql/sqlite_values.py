@@ -1,7 +1,7 @@
 """What lies in a document, in SQLite's SQL: in a JSON text whose names are written as msgspec writes them.
 
 SQLite's paths compare names as they stand in the text, without reading escapes, and end at a quotation mark: names that
-need either cannot be named. It knows SQLite's functions, and neither plans nor tables.
+need either cannot be named.
 """
 
 from __future__ import annotations

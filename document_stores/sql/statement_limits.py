@@ -1,6 +1,4 @@
 """How long SQL may become, and how long lists of conditions are written: what a plan says once may stand there often.
-
-It knows no plan, and no engine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values within documents, as SQL expressions: what a translator asks of an engine.
 
 A value is reached from another by a field's name. What it gives are expressions of the engine's SQL: its kind, or what
-it is if it is of one kind and NULL otherwise. It knows no engine, and no plan.
+it is if it is of one kind and NULL otherwise.
 """
 
 from __future__ import annotations

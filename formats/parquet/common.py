@@ -1,4 +1,4 @@
-"""What all calls for Parquet files have in common. It knows no library that writes them."""
+"""What all calls for Parquet files have in common."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the engines of all formats that DuckDB writes and reads have in common: one connection for each call.
 
-DuckDB takes and returns Arrow tables. It knows formats only as options of its own COPY.
+DuckDB takes and returns Arrow tables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Codecs around a whole file, as pandas' text and pickle calls offer them: CSV, JSON Lines and Pickle share this.
-
-It knows the argument `compression` of those calls, and no format.
-"""
+"""Codecs around a whole file, as pandas' text and pickle calls offer them: CSV, JSON Lines and Pickle share this."""
 
 from __future__ import annotations
 

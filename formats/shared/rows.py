@@ -1,7 +1,4 @@
-"""Rows by their numbers, for engines that know groups of rows, or ascending numbers alone. Inside the clock.
-
-It knows numbers, and neither files nor libraries that store tables.
-"""
+"""Rows by their numbers, for engines that know groups of rows, or ascending numbers alone. Inside the clock."""
 
 from __future__ import annotations
 

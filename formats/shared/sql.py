@@ -1,4 +1,4 @@
-"""Names of columns in SQL, whichever library speaks it. It knows names alone."""
+"""Names of columns in SQL, whichever library speaks it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tables in pieces, for engines that write and read them so. Inside the clock.
-
-It knows rows, and neither files nor libraries that store them.
-"""
+"""Tables in pieces, for engines that write and read them so. Inside the clock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Columns to documents again (paper, 3.4): all of a record, or only the parts under some paths.
 
-Columns may come from hostile bytes: tokens that no shredder writes end in CorruptError. It knows no encoding.
+Columns may come from hostile bytes: tokens that no shredder writes end in CorruptError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The files of a store: written once from front to back, durable before they get their name, then only read.
-
-It knows the shim of file calls and what a failed call is called here, and nothing of what the files hold.
-"""
+"""The files of a store: written once from front to back, durable before they get their name, then only read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which keys a component may hold: a Bloom filter in blocks of 512 bits, asked for many keys at once.
 
 It stands for the key index of the paper (section 4.6): whoever upserts asks it before looking for an older version. It
-never says no to a key that is there. It knows neither components nor rows.
+never says no to a key that is there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rows: whole documents as MessagePack, and the check that one holds nothing but the model.
 
 Rows may be hostile: whoever takes one in checks it here, so that errors name the document and the path. C checks where
-it was built, and the walk in Python below says what is wrong. It knows no schema.
+it was built, and the walk in Python below says what is wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parts of documents: what lies at some paths, read from columns where there are columns.
 
-A path here is made of fields alone: arrays are not entered. It knows neither stores nor queries.
+A path here is made of fields alone: arrays are not entered.
 """
 
 from __future__ import annotations

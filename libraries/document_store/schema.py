@@ -2,7 +2,7 @@
 
 A position at which several types were seen has one branch for each (a union); a union has no level of its own (paper,
 3.2). Nodes are numbered in the order in which they were first seen, and so are the leaves among them: a newer schema of
-a store begins with the nodes of the older one. It knows nothing of columns or files.
+a store begins with the nodes of the older one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store as it was at one moment: what scans, look-ups and queries read, whatever is written and merged meanwhile.
 
-It holds its files until it is closed. It knows neither how batches get into the store nor what queries do.
+It holds its files until it is closed.
 """
 
 from __future__ import annotations

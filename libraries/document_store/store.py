@@ -1,7 +1,6 @@
 """`DocumentStore`: what users call. Documents go in as dicts or JSON Lines, and come out as dicts, answers and tables.
 
-It turns documents into batches of the tree and parts of snapshots into documents. It knows neither files nor how
-components lie.
+It turns documents into batches of the tree and parts of snapshots into documents.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """Documents as an Arrow table: a column for each path, and for values of several kinds a struct with a field for each.
-
-It knows documents as dicts, nothing of how they are stored.
 """
 
 from __future__ import annotations

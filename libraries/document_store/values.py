@@ -1,7 +1,6 @@
 """The model of values: what a document may hold, and when two values are the same.
 
-A document is a dict of text to values; a value is None, bool, int of 64 bits, float, str, bytes, list or dict. It knows
-neither how values are stored nor how queries compare them.
+A document is a dict of text to values; a value is None, bool, int of 64 bits, float, str, bytes, list or dict.
 """
 
 from __future__ import annotations

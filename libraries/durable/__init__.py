@@ -1,4 +1,1 @@
-"""One way of surviving power cuts, for every library here that keeps files: calls.py.
-
-It knows none of the libraries that use it, and nothing of what their files mean.
-"""
+"""One way of surviving power cuts, for every library here that keeps files: calls.py."""

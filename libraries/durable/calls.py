@@ -2,8 +2,6 @@
 
 Such things go through `FileCalls`, so that a test can put a disk in its place that loses and tears what was not synced.
 The order that counts is: data, fsync, rename, fsync of the folder, register.
-
-It knows neither what the files mean nor what its callers tell their users of an error.
 """
 
 from __future__ import annotations

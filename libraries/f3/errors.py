@@ -1,4 +1,4 @@
-"""The one error that F3 files and calls end in, and how it learns its place. It knows nothing of the format."""
+"""The one error that F3 files and calls end in, and how it learns its place."""
 
 from __future__ import annotations
 

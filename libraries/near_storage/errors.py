@@ -1,7 +1,4 @@
-"""What near storage ends in when it does not end in an answer. Messages are for users: where, what, and what next.
-
-It knows neither files nor the network.
-"""
+"""What near storage ends in when it does not end in an answer. Messages are for users: where, what, and what next."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The two ways of reading on files of one folder, in one process and without a network: what a benchmark compares.
 
 Client and node are one here, so that what the ways cost is seen apart from what a network costs. Preparing is a step of
-its own, as storing is for a node. It knows no service, no versions and no replicas.
+its own, as storing is for a node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers of things as errors and commands name them. It knows nothing else."""
+"""Numbers of things as errors and commands name them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The columns of a table: the figures that people compare, each found by its operation and its role.
 
-Which columns there are follows from the operations that were measured: nobody looks one up by its place. This module
-knows neither samples nor where a column is shown.
+Which columns there are follows from the operations that were measured: nobody looks one up by its place.
 """
 
 from __future__ import annotations

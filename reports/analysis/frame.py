@@ -1,6 +1,6 @@
 """The figures of a run as a DataFrame: one row for each cell, for notebooks and programs.
 
-Units stay those of the store, with the unit in the name of the column. It knows nothing of how anything was measured.
+Units stay those of the store, with the unit in the name of the column.
 """
 
 from __future__ import annotations

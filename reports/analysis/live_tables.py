@@ -1,7 +1,7 @@
 """A run that still goes on: its tables as far as they are measured, brought up to date with every execution.
 
 The figures are those of the finished run's tables, by the same statistics; only what a new sample can change is
-computed again, so that a long run costs no more at its end than at its beginning. It knows nothing of who looks at it.
+computed again, so that a long run costs no more at its end than at its beginning.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Over several data sets: geometric means of the ratios to the best, column by column.
 
-They name no winner, because a user's data are one data set. It knows nothing of where they are shown.
+They name no winner, because a user's data are one data set.
 """
 
 from __future__ import annotations

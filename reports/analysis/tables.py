@@ -1,7 +1,6 @@
 """What every report shows: a run's samples as tables, one for each data set and set of conditions.
 
-A table has the columns of the operations that were measured on it. It knows nothing of where it is shown (terminal,
-CSV, PDF, site).
+A table has the columns of the operations that were measured on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Numbers for people: units, significant digits, spreads.
 
-Figures are stored as integers with their unit in the name; here they become what a person reads. It knows neither
-tables nor where a number is shown.
+Figures are stored as integers with their unit in the name; here they become what a person reads.
 """
 
 from __future__ import annotations

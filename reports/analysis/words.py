@@ -1,6 +1,6 @@
 """What every report says of a row, in words: rounds, cores, multiples of raw I/O, fidelity, and notes below a table.
 
-Terminal, PDF and site take them from here, so that they never say it differently. It knows nothing of where they stand.
+Terminal, PDF and site take them from here, so that they never say it differently.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A page of the PDF: A4, with a title, a foot that says what was measured on what, and tables of text.
 
-It knows nothing of what is drawn on it. No pyplot: nothing stays open behind.
+No pyplot: nothing stays open behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Parts of addresses: what any file system and any browser takes, and none twice.
-
-It knows nothing of what lies at an address.
-"""
+"""Parts of addresses: what any file system and any browser takes, and none twice."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Every execution behind a figure, as it was stored, with what became of it.
-
-It knows nothing of how the pages show them.
-"""
+"""Every execution behind a figure, as it was stored, with what became of it."""
 
 from __future__ import annotations
 

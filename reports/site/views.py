@@ -1,7 +1,6 @@
 """What the pages of the site say of runs and tables, as plain values: every figure with its words, mark and address.
 
-All statistics are those of reports.analysis, in their words; this module adds addresses and places. It knows neither
-HTML nor how charts are drawn, and computes nothing that another report does not.
+All statistics are those of reports.analysis, in their words; this module adds addresses and places.
 """
 
 from __future__ import annotations

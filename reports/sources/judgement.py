@@ -1,7 +1,4 @@
-"""Judging a source's findings by our samples: pairs of figures, weighed by round, combined to a verdict.
-
-It knows neither where figures come from (tables, codecs, images) nor how a verdict is shown.
-"""
+"""Judging a source's findings by our samples: pairs of figures, weighed by round, combined to a verdict."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The figures of a table's operations as grids of text: save and read first, further operations in grids below.
 
-Every operation has a group of columns; as many groups stand beside each other as the page has room for. It knows
-nothing of what stands around the grids.
+Every operation has a group of columns; as many groups stand beside each other as the page has room for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Interpreters that have imported no more than they were told to: forked from one that was started for that alone.
 
 What a library loads inside the clock is seen only by a process in which nobody has loaded it before. Starting one takes
-most of a second, nearly all of it for what every adapter shares. It knows no adapter.
+most of a second, nearly all of it for what every adapter shares.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The roofline of a device: the most reads and bytes a second that it gives of one file, whatever lies in it.
 
 Measured on a stored copy itself, past the page cache; and then from it, which is the most that a warm read can have. On
-a virtual machine the host's cache and limits lie below: figures are of what the guest is given. It knows no format.
+a virtual machine the host's cache and limits lie below: figures are of what the guest is given.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What was stored, taken from the cached data set: documents, keys, places that have values, and values to choose from.
 
 What an operation asks for is chosen before its clock by what is read here of a field alone; what is right is computed
-after it, from the documents themselves. This module knows no store.
+after it, from the documents themselves.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One byte of each page that the rows of an Arrow table lie on, read by one compiled call (method, rule 7).
 
-A call of the shortest operations takes less than walking through 30 columns in Python does. It knows Arrow's types and
-their memory, and nothing of what is measured.
+A call of the shortest operations takes less than walking through 30 columns in Python does.
 """
 
 from __future__ import annotations

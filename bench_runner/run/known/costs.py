@@ -1,7 +1,7 @@
 """How long things take, as earlier runs have seen it: for what comes last, and for saying how long a run will take.
 
 The costs of a machine lie in the user's cache folder, and every run adds its own. A cost is no figure: it is scaled by
-rows, over libraries of all versions, and decides nothing but order and words. This module knows no rounds.
+rows, over libraries of all versions, and decides nothing but order and words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What does not change from one run to the next: measured once for a machine, its libraries and our adapters, and kept.
 
 What libraries lose, what their imports cost and how well the memory probe sees hold for as long as machine, Python,
-versions and the sources that find them out are the same. They lie in the user's cache folder, one small file each,
-with the day on which they were measured. This module knows neither how they are found nor who wants to know.
+versions and the sources that find them out are the same. They lie in the user's cache folder, one small file each, with
+the day on which they were measured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much may pass, and when: a token bucket over bytes. It knows no socket."""
+"""How much may pass, and when: a token bucket over bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Starts the services of a stored copy, each in a process of its own, with a line between where the network is narrow.
 
-They die with the run, also when it is killed. It knows what an adapter says of them, and nothing of what they do.
+They die with the run, also when it is killed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What all generated documents draw from: random integers, prose, and the codes and times that documents are full of.
 
-Documents are made in blocks of BLOCK, each with random streams of its own that its number names: the first documents
-of a large data set are those of a small one. This module knows no data set.
+Documents are made in blocks of BLOCK, each with random streams of its own that its number names: the first documents of
+a large data set are those of a small one.
 """
 
 from __future__ import annotations

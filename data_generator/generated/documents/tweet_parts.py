@@ -1,7 +1,7 @@
 """The parts of which a tweet's document is made, named and nested as Twitter's API (version 1.1) gave them.
 
 Most parts are there in some tweets only, and each may occur in a tweet, in the one that it repeats and in the one that
-it quotes: that makes hundreds of columns, few of which have a value. This module does not know which tweet has what.
+it quotes: that makes hundreds of columns, few of which have a value.
 """
 
 from __future__ import annotations

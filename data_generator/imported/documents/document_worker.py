@@ -1,7 +1,6 @@
 """The sample that the process of data_generator.imported.documents.document_import takes of the user's documents.
 
-What becomes of that process is told by data_generator.imported.import_worker. This module knows neither caches nor what
-is done with the documents.
+What becomes of that process is told by data_generator.imported.import_worker.
 """
 
 from __future__ import annotations

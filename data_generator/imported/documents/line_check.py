@@ -1,7 +1,7 @@
 """Whether a line is a document as every store can be asked to hold it, and what its key is.
 
 A document is a JSON object, in valid UTF-8, with each name once, integers within 64 bits, finite numbers, and at most
-MAX_DEPTH objects and arrays within each other. This module opens nothing, and knows one line at a time.
+MAX_DEPTH objects and arrays within each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The images that the process of data_generator.imported.images.image_import makes of the user's files, checked.
 
-What becomes of that process is told by data_generator.imported.import_worker. This module knows neither caches nor what
-is done with the images.
+What becomes of that process is told by data_generator.imported.import_worker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Avro: blocks of records are counted, and only those are decoded that hold the sample.
 
 The types come from the file's own schema. Values are decoded as the plain types in which Avro stores them, and become
-dates and points in time in Arrow: Python's own end with the year 9999, and know no nanoseconds. This module knows no
-other kind of file.
+dates and points in time in Arrow: Python's own end with the year 9999, and know no nanoseconds.
 """
 
 from __future__ import annotations

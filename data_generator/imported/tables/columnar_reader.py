@@ -1,6 +1,6 @@
 """Parquet, Arrow and ORC: their metadata say how many rows there are, and only the parts are read that hold the sample.
 
-Batches come one after the other: no more than a part of the table is in memory. This module knows no text.
+Batches come one after the other: no more than a part of the table is in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The Parquet files of a folder as one table: one schema for all, and columns whose values stand in names of folders.
 
-Types agree where one of them holds the values of all, and a column without any value agrees with every type. This
-module opens nothing.
+Types agree where one of them holds the values of all, and a column without any value agrees with every type.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a Parquet file says of its columns and pyarrow does not: INT96, ENUM, and annotations that become plain bytes.
 
 INT96 holds any day with nanoseconds. pyarrow reads it as 64-bit nanoseconds, and values beyond the years 1677 to 2262
-wrap around without a word: so the unit is chosen by the values. This module opens nothing.
+wrap around without a word: so the unit is chosen by the values.
 """
 
 from __future__ import annotations

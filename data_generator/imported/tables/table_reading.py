@@ -1,7 +1,7 @@
 """What the readers of the user's tables have in common: what they are given, and what they give back.
 
 A reader is a generator: while it counts it yields the rows that it has seen, and what it returns is the sample. Readers
-run in the process of data_generator.imported.tables.table_import alone. This module opens nothing.
+run in the process of data_generator.imported.tables.table_import alone.
 """
 
 from __future__ import annotations

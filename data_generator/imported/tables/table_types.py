@@ -2,7 +2,7 @@
 
 Others that hold the same values become one of these (views and large types, extensions, and inside of nested columns
 dictionaries and half floats); what has no such type is refused by column and type. Metadata is dropped: pandas' own is
-not to be trusted. This module does not know from what file a table comes.
+not to be trusted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The sample that the process of data_generator.imported.tables.table_import takes of the user's table, checked.
 
-What becomes of that process is told by data_generator.imported.import_worker. This module knows neither caches nor what
-is done with the table.
+What becomes of that process is told by data_generator.imported.import_worker.
 """
 
 from __future__ import annotations

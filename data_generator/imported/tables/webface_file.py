@@ -1,6 +1,6 @@
 """The user's own WebFace file: HDF5, with one compound data set somewhere among its keys.
 
-It is read batch by batch; columns of bytes become strings. This module knows nothing of the generated table.
+It is read batch by batch; columns of bytes become strings.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Levels are RLE and bit-packed, integers and texts delta encoded, keys plain, booleans RLE. Doubles are plain unless all
 of a column are decimals, which the paper does not have (`decimals.py`). C does it where it was built, and numpy gives
-the same bytes elsewhere. It knows neither pages nor checksums.
+the same bytes elsewhere.
 """
 
 from __future__ import annotations

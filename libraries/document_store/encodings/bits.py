@@ -1,6 +1,6 @@
 """Bytes read from front to back without trust, variable-length integers, and values of a few bits each.
 
-Reading beyond the end is a CorruptError, whatever the bytes say. It knows no encoding of columns.
+Reading beyond the end is a CorruptError, whatever the bytes say.
 """
 
 from __future__ import annotations

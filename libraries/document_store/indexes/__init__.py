@@ -1,4 +1,1 @@
-"""Secondary indexes: (value, key) in order, kept right by whoever upserts and deletes (paper, section 4.6).
-
-They know paths and values, and nothing of how documents lie.
-"""
+"""Secondary indexes: (value, key) in order, kept right by whoever upserts and deletes (paper, section 4.6)."""

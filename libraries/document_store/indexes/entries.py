@@ -2,7 +2,7 @@
 
 Values of one kind lie together. Null, missing, NaN, arrays and objects have no entry, as no range holds them. Long
 texts and binaries are cut: a look-up by range gives every key whose value is in it, and perhaps a few more, so its
-caller applies the filter again. It knows neither files nor documents.
+caller applies the filter again.
 """
 
 from __future__ import annotations

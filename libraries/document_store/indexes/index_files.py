@@ -1,6 +1,6 @@
 """A component of a secondary index: sorted entries in compressed, checked blocks, then a footer that tells where.
 
-An entry that was removed is kept as such until a merge includes the oldest component. It knows entries as bytes.
+An entry that was removed is kept as such until a merge includes the oldest component.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The values at one path of many documents, without making the documents where that can be avoided.
-
-It knows MessagePack rows and paths, nothing of indexes.
-"""
+"""The values at one path of many documents, without making the documents where that can be avoided."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Components: immutable files of sorted documents in three layouts behind one protocol, written, read and merged.
 
-Here are only the names that the store uses; `layout.py` says what they promise. This package knows no folder, no log,
-no memtable and no query.
+Here are only the names that the store uses; `layout.py` says what they promise.
 """
 
 from __future__ import annotations

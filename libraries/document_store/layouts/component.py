@@ -1,5 +1,4 @@
-"""Opening a component: its footer is read and checked, its leaves wait until somebody asks. It knows no bytes of
-leaves."""
+"""Opening a component: its footer is read and checked, its leaves wait until somebody asks."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Leaves that no other component overlaps are copied as they lie; the rest is merged.
 
 In memory are the keys of some leaves, one column of each component, and one encoded output leaf; rows are copied as
-they lie. It knows neither when to merge nor what becomes of the old files.
+they lie.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Writing a component from front to back: leaves are packed and added, the footer ends it.
-
-It knows how entries become leaves of each layout, and neither where entries come from nor how they were merged.
-"""
+"""Writing a component from front to back: leaves are packed and added, the footer ends it."""
 
 from __future__ import annotations
 

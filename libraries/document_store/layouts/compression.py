@@ -1,5 +1,4 @@
-"""The codecs of pages, alike for all layouts. It knows nothing of what a page holds, and trusts no length that it
-reads."""
+"""The codecs of pages, alike for all layouts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The end of a component's file: where its pages and leaves are, what was inferred, how much there is.
 
 Behind the pages lie the footer, as MessagePack, and 24 bytes: its length, its xxh3, and the mark of the format. A
-footer is believed only when its parts agree with one another and with the file's length. The module knows no layout.
+footer is believed only when its parts agree with one another and with the file's length.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Sorted keys as bytes: plain, so that a search needs no decoding.
 
-Integers take 8 bytes each; texts are their lengths (4 bytes each), then their UTF-8. Little endian. It knows nothing of
-leaves, and does not trust what it reads.
+Integers take 8 bytes each; texts are their lengths (4 bytes each), then their UTF-8. Little endian.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the three layouts promise: the one protocol of components and of their leaves, and the limits of a leaf.
 
 A component is one immutable file, written front to back: leaves of sorted keys, then a footer. A leaf is read in two
-steps, its keys first and then what is asked for of its records. This module knows neither bytes nor trees of
-components.
+steps, its keys first and then what is asked for of its records.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     4 bytes  length before compression, with the highest bit set if the page is stored as it is
              the page, compressed unless that made it longer
 
-All little endian. The directory is kept by the footer. This module knows nothing of what pages hold.
+All little endian. The directory is kept by the footer.
 """
 
 from __future__ import annotations

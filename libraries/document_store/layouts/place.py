@@ -1,5 +1,4 @@
-"""Where an error lies: a `with` block whose CorruptErrors begin with the file, the leaf and the column. It knows no
-bytes."""
+"""Where an error lies: a `with` block whose CorruptErrors begin with the file, the leaf and the column."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Eight bytes that keep the order of values: the smallest and largest of each column, for skipping what cannot match.
 
 A code never rises where the value falls, so `code(a) > code(b)` proves a > b; equal codes prove nothing, for texts
-share their first eight bytes. The codes are unsigned, so that numbers, texts and bytes compare in one way. It knows
-nothing of leaves and of queries.
+share their first eight bytes. The codes are unsigned, so that numbers, texts and bytes compare in one way.
 """
 
 from __future__ import annotations

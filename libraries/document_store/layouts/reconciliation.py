@@ -1,6 +1,6 @@
 """Which entries live on: the keys of several components merged, the newest of each key first (paper, 4.4 and 4.5).
 
-Keys alone are read, a leaf of each component at a time, and whole arrays are merged at once. It knows no layout.
+Keys alone are read, a leaf of each component at a time, and whole arrays are merged at once.
 """
 
 from __future__ import annotations

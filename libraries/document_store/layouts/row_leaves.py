@@ -5,7 +5,7 @@
               4 bytes for each row: where it ends, counted from the first row's beginning
               the rows, as the layout has them
 
-All little endian. The module knows neither how a row is encoded nor which file the pages are in.
+All little endian.
 """
 
 from __future__ import annotations

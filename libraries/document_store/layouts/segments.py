@@ -1,7 +1,6 @@
 """What a merge can copy: leaves whose keys no other component overlaps, and between them those that have to be merged.
 
-Keys that only rise, as many stores get them, make components that do not overlap at all; their merge is a copy. It
-knows the bounds of leaves and nothing of what is in them.
+Keys that only rise, as many stores get them, make components that do not overlap at all; their merge is a copy.
 """
 
 from __future__ import annotations

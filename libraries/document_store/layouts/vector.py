@@ -10,8 +10,7 @@ lies apart from its values, and field names are numbers that the schema gives. O
     lengths      a varint for each text, bytes and name without a number
     variable     their bytes, to the row's end
 
-This module is the specification, and what runs where the kernels are not built; `vector_rows.py` chooses. It knows
-nothing of pages and leaves.
+This module is the specification, and what runs where the kernels are not built; `vector_rows.py` chooses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a plan's fields lie in one schema: the branches of each position, and the leaves that tell what is there.
 
 A position may hold values of several kinds, each a branch with leaves of its own. To know that an object or array is
-there, one leaf below it is enough. This module must not know values, columns or ways of execution.
+there, one leaf below it is enough.
 """
 
 from __future__ import annotations

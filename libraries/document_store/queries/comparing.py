@@ -1,7 +1,6 @@
 """A column of numbers against a constant: the comparison of their own kind that says the same, exactly.
 
-So that generated code compares integers with integers and doubles with doubles, and rounds neither. This module must
-not know plans, columns or source.
+So that generated code compares integers with integers and doubles with doubles, and rounds neither.
 """
 
 from __future__ import annotations

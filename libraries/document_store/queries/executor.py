@@ -1,7 +1,6 @@
 """Which way a plan goes over a snapshot, part by part, and what no way has to read.
 
-Ways give equal answers; 'auto' takes generated code over whatever is stored, columns or rows. This module must not
-know how any way works.
+Ways give equal answers; 'auto' takes generated code over whatever is stored, columns or rows.
 """
 
 from __future__ import annotations

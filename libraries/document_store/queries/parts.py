@@ -1,7 +1,5 @@
 """What queries need of a store: a snapshot and its parts, as protocols, so that tests and other stores can give
 them too.
-
-This module must not know who keeps documents, or how.
 """
 
 from __future__ import annotations

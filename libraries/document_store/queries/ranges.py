@@ -1,7 +1,7 @@
 """Ranges that a plan's filters demand of single fields: what spares reading columns, and what an index can answer.
 
 Only what must be true of every tuple counts: the parts of top-level `And`s. A range may be wider than the condition,
-never narrower. This module must not know ways of execution.
+never narrower.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Columns in memory: the levels of one leaf and its values, before they are encoded and after they were decoded.
-
-It knows a leaf and nothing of documents or bytes on the disk.
-"""
+"""Columns in memory: the levels of one leaf and its values, before they are encoded and after they were decoded."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 A scan goes through the leaves of all components by their first key, so that a leaf's keys are kept only as long as an
 older leaf may need them. The leaves of the row layouts are taken together until they hold as much as a mega leaf.
-It knows neither values nor where files lie.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ A log is never written again after a call on it failed: a new one follows, whose
 is valid. So a bad frame within that length is damage and refused; behind it, and at the end of the last log, it is what
 a power cut leaves and ignored. Headers and frames are bound to their log by a random number, so that neither what lay
 on the disk before nor a user's own bytes pass for a frame.
-
-It knows neither documents nor what a batch means.
 """
 
 from __future__ import annotations

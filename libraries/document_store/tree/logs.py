@@ -1,7 +1,6 @@
 """The logs of one store while it is open: which one grows, and when the next one begins.
 
 A new one begins with each flush, after a call on the last one failed, and with the first batch after the store opened.
-It knows batches as bytes.
 """
 
 from __future__ import annotations

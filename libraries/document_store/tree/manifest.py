@@ -1,6 +1,6 @@
 """The mark that makes components valid: one small file that names them, replaced as a whole after they are durable.
 
-What it does not name was never finished, or is replaced, and goes when the store opens. It knows names, not contents.
+What it does not name was never finished, or is replaced, and goes when the store opens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What was stored since the last flush: the latest row of each key, and the latest entries of the secondary indexes.
 
-A batch is what one upsert or delete changes, and what one frame of the log holds. It knows neither files nor schemas.
+A batch is what one upsert or delete changes, and what one frame of the log holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From a memtable to durable files that nothing names yet: one component, and one of each secondary index.
-
-It knows neither which files the tree has nor when they become valid.
-"""
+"""From a memtable to durable files that nothing names yet: one component, and one of each secondary index."""
 
 from __future__ import annotations
 

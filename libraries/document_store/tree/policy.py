@@ -1,7 +1,4 @@
-"""Which components are merged: tiering as in the paper's section 6.
-
-It knows sizes only.
-"""
+"""Which components are merged: tiering as in the paper's section 6."""
 
 from __future__ import annotations
 

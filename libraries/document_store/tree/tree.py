@@ -1,7 +1,7 @@
 """The tree itself: batches go in, versions come out; what is acknowledged survives, and what is half done is not seen.
 
 Batches and flushes happen one at a time under `writing`; installs of files one at a time; a reader takes the newest
-version under `state`, which is held for moments only. It knows keys and rows, and no documents.
+version under `state`, which is held for moments only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the tree consists of at one moment, and who still reads which file.
 
 A file goes after its last reader: the tree itself holds the files of its newest version, each snapshot those of the one
-that it began with. This module knows neither locks of the tree nor how files come to be.
+that it began with.
 """
 
 from __future__ import annotations

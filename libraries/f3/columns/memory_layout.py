@@ -1,7 +1,4 @@
-"""How flat Arrow types lie in memory, as the decoding kernels see them: three kinds, and the width of a value.
-
-It knows no encoding and no file.
-"""
+"""How flat Arrow types lie in memory, as the decoding kernels see them: three kinds, and the width of a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are asked for, and in which units they lie. It knows numbers alone."""
+"""Which rows are asked for, and in which units they lie."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Nested columns as flat ones, and back (specification section 3): which physical columns an Arrow schema has, what
-each of them holds of an array, and how arrays are put together again. It knows nothing of units, encodings and files.
+each of them holds of an array, and how arrays are put together again.
 
 Physical columns are numbered by a walk over the fields, parents before children. A list takes a column of its own
 (which lists are there, and their offsets, beginning at 0) before those of its items; a struct takes one (which structs

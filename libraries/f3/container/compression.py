@@ -1,7 +1,6 @@
 """Codecs over whole EncUnits (specification 5.4): a zstd frame, or an LZ4 block behind its length.
 
 The uncompressed size is not in the metadata, so that a small unit could ask for any amount of memory: there is a limit.
-It knows nothing of what the bytes mean.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ where a blob tells its length. Here a frame names all lengths in front:
              the payloads, one after the other
 
 A blob of the built-in encoding begins with a length that is a multiple of 64, which `F` (70) is not: what a unit is can
-be told by its first byte. This module knows lengths, and nothing of what payloads mean.
+be told by its first byte.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a file's bytes come from and go to: local paths, URLs that fsspec knows, and open files.
 
-It knows offsets and sizes, and nothing of what lies there. Faults of the device are OSErrors, as everywhere in Python.
+Faults of the device are OSErrors, as everywhere in Python.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The ends of a file: the 32 bytes of the postscript, and the checksums (specification sections 1.1 and 1.2).
-
-It knows bytes and nothing of what they hold.
-"""
+"""The ends of a file: the 32 bytes of the postscript, and the checksums (specification sections 1.1 and 1.2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The file's metadata as FlatBuffers: what is read of them, and how they are written (specification section 2).
 
-Reading looks up what is asked for and walks over nothing else; every count and offset is checked where it is used. This
-module knows tables and slots, and nothing of how values are encoded.
+Reading looks up what is asked for and walks over nothing else; every count and offset is checked where it is used.
 """
 
 from __future__ import annotations

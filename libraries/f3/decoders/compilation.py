@@ -1,7 +1,7 @@
 """Compile a Wasm module in a process of its own, with limits on time and memory: a few hundred kilobytes that are made
 for it keep a compiler busy for minutes, and nothing stops it within this process.
 
-It knows the runtime and nothing of F3. `libraries.f3.decoders.wasm` calls it, and it runs itself by its path.
+`libraries.f3.decoders.wasm` calls it, and it runs itself by its path.
 """
 
 from __future__ import annotations

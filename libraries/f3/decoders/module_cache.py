@@ -2,7 +2,7 @@
 
 Loading a compiled module runs what the file holds, so a file that anybody else could have written is not loaded, and a
 folder that others can enter is not used. The key is the module's hash with the runtime's version and the processor:
-another of any of them is another file. This module knows nothing of F3.
+another of any of them is another file.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Linux can move pages from one place of a process to another and leave the old place empty, to be written anew. The
 sandbox keeps nothing of what it gave away, so the buffer is as private as a copy. Pages are moved as large ones, those
 that Arrow's own allocations get; small ones would cost more than a copy. Where that is not possible, and for what is
-small, the bytes are copied. This module knows no sandbox.
+small, the bytes are copied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The heavy work of encoding, twice: by the native library, or by numpy where that was not built. Both give the same.
 
 Symbol tables are the exception: training one takes a loop over every byte, which numpy has no words for; without the
-library strings are stored without them. This module knows arrays of integers, not nodes or choices.
+library strings are stored without them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which nodes to store values as: candidates are estimated from statistics and from a sample, the smallest is built.
 
 Size comes first; what is slower to decode has to be smaller by its factor to be chosen. Encoders call each other for
-what nodes hold (the lengths of runs, the codes of a dictionary), so that a payload becomes a cascade of nodes. This
-module knows arrays and nodes, not Arrow types or files.
+what nodes hold (the lengths of runs, the codes of a dictionary), so that a payload becomes a cascade of nodes.
 """
 
 from __future__ import annotations

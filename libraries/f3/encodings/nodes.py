@@ -1,7 +1,4 @@
-"""The bytes of a payload: its header, and nodes that hold each other. docs/f3-encodings.md describes both.
-
-It knows how nodes are laid out, not which to choose.
-"""
+"""The bytes of a payload: its header, and nodes that hold each other. docs/f3-encodings.md describes both."""
 
 from __future__ import annotations
 

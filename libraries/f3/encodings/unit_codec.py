@@ -2,7 +2,7 @@
 
 `encode` makes one EncUnit of a flat array; `Decoder` turns the EncUnits of a module back into arrays, by the native
 twin of the module where there is one, else by the module itself. `register` adds an encoding of the user's own, whose
-decoder is any Wasm module with F3's guest interface. This module knows no file.
+decoder is any Wasm module with F3's guest interface.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From checked batches of a stream to rows of the answer, for each way: V1's rows and parts, V2's chunks, whole files.
 
-It knows no network and no replicas. Beside each batch of rows it says where a stream that breaks is to go on.
+Beside each batch of rows it says where a stream that breaks is to go on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a user of near storage holds: a connection to a catalog, by which tables are put, asked for and looked after.
 
-Rows come from the nodes, whose addresses and tickets the catalog gives. It knows no Parquet.
+Rows come from the nodes, whose addresses and tickets the catalog gives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push columns and filters into it by themselves.
 
 A filter is translated and sent to the nodes as far as it can be. What cannot be is applied here to what comes, exactly
-as pyarrow means it: engines that read a Dataset rely on exact filters. It knows no Flight.
+as pyarrow means it: engines that read a Dataset rely on exact filters.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
 """From a query to its answer: the plan of the catalog, the streams of the nodes, and what is left to do at the client.
-
-It knows no SQL text and no upload.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What can be put as a table, as Parquet files of its partitions: files as they are, or rows written anew.
-
-It knows no network.
-"""
+"""What can be put as a table, as Parquet files of its partitions: files as they are, or rows written anew."""
 
 from __future__ import annotations
 

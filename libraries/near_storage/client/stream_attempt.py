@@ -1,7 +1,4 @@
-"""One attempt to read one stream: what arrives, checked against its notes and its totals.
-
-It knows neither replicas nor how an attempt is followed by the next one.
-"""
+"""One attempt to read one stream: what arrives, checked against its notes and its totals."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """One stream of a node, read by a thread of its own into a queue of bounded bytes.
 
-Flight blocks without a limit on a node that hangs; here whoever waits does so for a limited time. It knows nothing of
-what the batches hold.
+Flight blocks without a limit on a node that hangs; here whoever waits does so for a limited time.
 """
 
 from __future__ import annotations

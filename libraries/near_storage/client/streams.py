@@ -1,7 +1,7 @@
 """All streams of a query: read at once, given in stored order, each going on at a replica where it broke.
 
 A row is given once and only after it was checked. An answer ends when every stream has told its totals, else in an
-error. It knows the protocol and the ways of reading, and nothing of SQL.
+error.
 """
 
 from __future__ import annotations

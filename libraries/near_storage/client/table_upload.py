@@ -1,7 +1,6 @@
 """Putting a table: each partition's file to its nodes, then one switch of the version.
 
-The catalog says where a partition goes, nodes sign that they hold it, and the catalog counts their signatures. It knows
-no query.
+The catalog says where a partition goes, nodes sign that they hold it, and the catalog counts their signatures.
 """
 
 from __future__ import annotations

@@ -13,8 +13,6 @@ compared non-strictly only.
 | fixed (FIXED_LEN_BYTE_ARRAY) | the first 8 bytes, big endian | yes up to 8 bytes, else a prefix |
 | text, binary | the first 8 bytes, big endian, filled up with NUL | a prefix; see `spelled_out` |
 | unordered | none | |
-
-It knows neither row groups nor arrays.
 """
 
 from __future__ import annotations

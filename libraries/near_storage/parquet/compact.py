@@ -8,7 +8,7 @@
 Besides these: three bits a chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT); base, rows and file of each row group; path and kind
 of each column. One CompactMetadata may hold the row groups of many files with the same columns. Codes lie in memory
 column by column, minima apart from maxima, because a filter looks at few columns of all row groups: that is 2.5 times
-as fast as whole records of 24 bytes. It knows no filter and opens no file.
+as fast as whole records of 24 bytes.
 """
 
 from __future__ import annotations

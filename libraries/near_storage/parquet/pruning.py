@@ -10,7 +10,6 @@ OR and NOT combine them by Kleene's rules, where NOT swaps true and false. What 
 - A group without rows has no row that is true, false or null.
 
 A column that is missing, nested, named twice or compared with a literal of another type is not known: all three may be.
-It knows predicates and compact metadata, neither files nor rows.
 """
 
 from __future__ import annotations

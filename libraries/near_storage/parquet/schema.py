@@ -1,7 +1,6 @@
 """The schema in a Parquet footer: from the flattened tree of SchemaElements to its leaf columns.
 
-Ids and names are those of parquet.thrift (apache/parquet-format 24102ed, August 2026). It knows neither row groups nor
-what a statistic means for a filter.
+Ids and names are those of parquet.thrift (apache/parquet-format 24102ed, August 2026).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a chunk's statistics say for sure, as two codes and three bits (near storage's rules for Parquet statistics).
 
-Whatever contradicts itself says nothing. It knows one chunk at a time, and no array.
+Whatever contradicts itself says nothing.
 """
 
 from __future__ import annotations

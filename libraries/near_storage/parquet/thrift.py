@@ -2,7 +2,7 @@
 
 A caller says which fields of which structs it wants (`Struct`, `ListOf`, or a scalar); everything else is stepped over
 without being kept. Each byte is looked at once, no length is believed before the bytes for it are there, nesting is
-bounded, and whatever is wrong is a `FooterError`. It does not know what the fields mean.
+bounded, and whatever is wrong is a `FooterError`.
 
 Protocol: thrift-compact-protocol.md of Apache Thrift.
 """

@@ -1,7 +1,7 @@
 """A filter bound to a schema: every literal is exactly a value of its column's type, so that nothing later converts.
 
 Comparisons across types are decided here on exact numbers (`i < 2.5` on integers becomes `i <= 2`), because Arrow's own
-implicit casts raise or round in some of them. It knows schemas, no rows.
+implicit casts raise or round in some of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arrow's arrays in types that all of its kernels know, and back: for filters and for aggregates alike.
 
-Order, equality and nulls stay what they are. It knows no filters.
+Order, equality and nulls stay what they are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dates and times written as text (ISO 8601, as SQL has them), to exact counts of nanoseconds and days.
 
-Strict: what is not written in full is refused, nothing is guessed. It knows no types and no columns.
+Strict: what is not written in full is refused, nothing is guessed.
 """
 
 from __future__ import annotations

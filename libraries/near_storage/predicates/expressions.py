@@ -2,7 +2,7 @@
 
 What has no exact counterpart is left to the client, conjunct by conjunct: then the tree keeps too many rows, never too
 few. Where Arrow rounds there is no counterpart: a decimal compared with a float is left to it. Where Arrow raises
-instead of comparing (an int64 beyond 2**53 with a fraction), the tree answers exactly. It knows a schema, no rows.
+instead of comparing (an int64 beyond 2**53 with a fraction), the tree answers exactly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How large a filter may be, so that nothing after this check recurses deeply or holds much.
-
-It knows the tree alone.
-"""
+"""How large a filter may be, so that nothing after this check recurses deeply or holds much."""
 
 from __future__ import annotations
 

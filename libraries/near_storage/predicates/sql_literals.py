@@ -1,7 +1,6 @@
 """The constants that SQL text may hold, as typed literals: numbers, text, booleans, NULL, dates and times.
 
-A number with a point or an exponent is a decimal, as in DuckDB; on columns of floats it means the nearest float. It
-knows sqlglot's tree of one expression, no columns.
+A number with a point or an exponent is a decimal, as in DuckDB; on columns of floats it means the nearest float.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@
     decimals -> decimal.Decimal, exactly a value of that precision and scale
     dates, times, timestamps, durations -> int, the count in the type's own unit, from 1970 (in UTC if there is a zone)
     null, and every null -> None
-
-It knows no columns, no rows and no wire.
 """
 
 from __future__ import annotations

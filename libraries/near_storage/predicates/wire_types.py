@@ -1,4 +1,4 @@
-"""Types and literals as JSON: names of Arrow types, values as text that is exact for each. It knows no tree.
+"""Types and literals as JSON: names of Arrow types, values as text that is exact for each.
 
     {"type": "timestamp[us, UTC]", "value": "1600000000000000"}
 

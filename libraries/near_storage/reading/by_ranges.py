@@ -2,7 +2,7 @@
 
 Nothing is decoded and nothing is hashed here: digests were made when the file was stored. Chunks that touch in the file
 are read by one call, and one buffer of the answer holds many of them, because a Python object a chunk would cost more
-than its reading. It knows no predicate, no network and no Arrow schema of the table.
+than its reading.
 """
 
 from __future__ import annotations

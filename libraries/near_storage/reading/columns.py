@@ -1,7 +1,7 @@
 """Which leaf columns of a Parquet file hold which columns of the table, by number.
 
 Numbers, not dotted names: a column called `a.b` and a field b of a struct a have one dotted name, and pyarrow's own
-choice by names gives both. It knows Arrow schemas and no file.
+choice by names gives both.
 """
 
 from __future__ import annotations

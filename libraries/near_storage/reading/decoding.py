@@ -2,7 +2,7 @@
 
 pyarrow sees a file object that answers for exactly the chunks it is given; whatever else pyarrow asks for is
 DamagedError, never zeros. A buffer of the file's size with holes decodes as fast, but takes a copy of every chunk and
-would give zeros for what is missing. It knows neither predicates nor where chunks come from.
+would give zeros for what is missing.
 """
 
 from __future__ import annotations

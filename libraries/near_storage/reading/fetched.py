@@ -1,7 +1,7 @@
 """Chunks of a whole file that came in pieces, for the Parquet reader of a client that fetches everything.
 
 Pieces are not put together: only a chunk that lies in two of them is copied. A chunk is checked by its digest when it
-is read, as a node does with those of its disk. It knows no network and no predicate.
+is read, as a node does with those of its disk.
 """
 
 from __future__ import annotations

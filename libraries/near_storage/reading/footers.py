@@ -1,7 +1,7 @@
 """Original footers of Parquet files, parsed by pyarrow: to decode what ranges or parts hold.
 
 Only footers come here that passed our own reader when their file was stored, told by their digest: pyarrow is not the
-judge of hostile ones. It knows no data pages and no network.
+judge of hostile ones.
 """
 
 from __future__ import annotations

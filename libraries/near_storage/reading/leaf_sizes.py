@@ -1,4 +1,4 @@
-"""What a value of each leaf column takes when it is decoded, from the schema alone. It knows no rows and no pages."""
+"""What a value of each leaf column takes when it is decoded, from the schema alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One Parquet file of a folder with what is known of it, and whether it is still that file when it is opened.
 
-It knows nothing of queries. Files of nodes are partitions (see `storing`), which nobody replaces.
+Files of nodes are partitions (see `storing`), which nobody replaces.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pages of a column chunk: how many values each has, how many bytes, and how its values are encoded.
 
 Headers alone are read, and of a dictionary the lengths of its values: what a chunk decodes to is known before it is
-decoded. It knows neither rows of other columns nor Arrow types.
+decoded.
 """
 
 from __future__ import annotations

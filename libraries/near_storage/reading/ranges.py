@@ -1,6 +1,6 @@
 """Exact byte ranges of one file, read by `preadv` into memory that the caller gives.
 
-Ranges that touch are one call to the kernel (thesis, 7.3). It knows neither Parquet nor what the bytes mean.
+Ranges that touch are one call to the kernel (thesis, 7.3).
 """
 
 from __future__ import annotations

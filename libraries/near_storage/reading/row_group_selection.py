@@ -1,7 +1,7 @@
 """From a filter to the row groups that are read, for all files at once.
 
 One vectorised pruning over the compact metadata of all of them: a query that no file can answer touches none, and costs
-the same for one file as for hundreds. It knows no bytes of data.
+the same for one file as for hundreds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of a batch by a mask, for every type that Parquet holds. It knows neither filters nor files."""
+"""Rows of a batch by a mask, for every type that Parquet holds."""
 
 from __future__ import annotations
 

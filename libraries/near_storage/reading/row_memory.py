@@ -2,7 +2,6 @@
 
 Few bytes of a file may decode to many: a dictionary is stored once, and each of its values in every row. So a batch has
 as many rows as fit, by the widths of the columns' types, the longest value of each dictionary, and the sizes of pages.
-It knows no filter and no limit.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Views of text, bytes and lists point into buffers that every slice and every message carries whole, and Arrow does not
 filter them (pyarrow 26). They are cast once after decoding to types whose slices are small, and back where rows leave.
-It knows no files and no filters.
 """
 
 from __future__ import annotations

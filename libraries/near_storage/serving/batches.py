@@ -1,7 +1,6 @@
 """How decoded rows (V1) travel: types that a stream of Flight can carry, memory as it arrives, digests over it.
 
-Flight's streams of batches beside notes carry no dictionaries, so that values go in their place. It knows no Parquet
-and no request.
+Flight's streams of batches beside notes carry no dictionaries, so that values go in their place.
 """
 
 from __future__ import annotations

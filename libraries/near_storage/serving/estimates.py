@@ -1,7 +1,7 @@
 """How many bytes each way would send, before anything is read: what the catalog chooses by.
 
 Selectivities are the constants of System R (Selinger et al., Access Path Selection, SIGMOD 1979, table 1), for row
-groups of which some rows may match; groups that match as a whole, or not at all, are known. It knows no tables by name.
+groups of which some rows may match; groups that match as a whole, or not at all, are known.
 """
 
 from __future__ import annotations

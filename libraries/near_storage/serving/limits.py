@@ -1,7 +1,6 @@
 """How much a server does at once: requests that compute, requests that wait, bytes of all of them together.
 
-Flight has no limits of its own: every call gets a thread, and all of them would be answered together. It knows neither
-Flight nor what a request does.
+Flight has no limits of its own: every call gets a thread, and all of them would be answered together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalog's work on the nodes: what they hold against what it knows, replicas that are missing, bytes not needed.
 
-Decisions are made in `storing`; here they are carried out, each by a call to a node. It knows no client.
+Decisions are made in `storing`; here they are carried out, each by a call to a node.
 """
 
 from __future__ import annotations

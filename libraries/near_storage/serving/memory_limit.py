@@ -1,4 +1,4 @@
-"""How much memory this process may have, as its control group or the machine limits it. It knows no request."""
+"""How much memory this process may have, as its control group or the machine limits it."""
 
 from __future__ import annotations
 

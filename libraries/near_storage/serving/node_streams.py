@@ -1,7 +1,6 @@
 """What a storage node sends for a ticket: rows (V1), parts of aggregates (V1), chunks (V2), or whole files.
 
 Every stream ends in totals, says beside each batch where it belongs, and can begin behind what a client already has.
-It knows the node's folder, and nothing of sockets, tokens and signatures.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The catalog's compact metadata of all partitions is pruned at once. Between the ways the rule is: aggregates are made at
 the node; otherwise the way that is estimated to send fewer bytes (`estimating`), V1 for an answer of few bytes, because
-V2 needs footers first. It knows no Flight, no signature and no SQLite.
+V2 needs footers first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What catalog, nodes and clients say to each other: JSON messages, and the notes beside each batch of a stream.
 
 A request of any of them is a frozen struct here; whatever does not decode to exactly that is refused with what and
-where. Filters and queries travel inside as the JSON of `predicates.wire`, which has limits of its own. It knows no
-socket, no ticket's signature and no disk.
+where. Filters and queries travel inside as the JSON of `predicates.wire`, which has limits of its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Memory that allocators keep of what was freed, given back to the system before it comes to much.
 
 Every thread of Flight's has memory of its own, in Arrow's pool and in the C library's: without this a node that held
-150 MB at a time had grown by 520 MB after 200 requests (pyarrow 26, glibc). It knows no request.
+150 MB at a time had grown by 520 MB after 200 requests (pyarrow 26, glibc).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls to catalog and nodes, by clients and by servers of one another: connections that are kept, tokens, time limits.
 
-Errors come out as ours. It knows no request's meaning.
+Errors come out as ours.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A ticket is HMAC-SHA256 (RFC 2104) over a JSON grant, so that nodes need no list of users: who shows a ticket was let in
 by the catalog a minute ago. Behind the signed part a client may add, unsigned, from where on it wants the rest: that
-only makes the answer shorter. It knows no socket and no disk.
+only makes the answer shorter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What this process used since it started, as Linux counts it: for measurements of a node from outside.
-
-It knows no request.
-"""
+"""What this process used since it started, as Linux counts it: for measurements of a node from outside."""
 
 from __future__ import annotations
 

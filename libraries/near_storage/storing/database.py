@@ -1,8 +1,7 @@
 """The catalog's SQLite file: its tables, its settings, and transactions that tell their errors.
 
-`synchronous=EXTRA` with a rollback journal is the setting under which a commit that returned survives a power cut:
-with FULL, the deletion of the journal may be lost, and the commit with it (sqlite.org/pragma.html#pragma_synchronous).
-It knows nothing of what the rows mean.
+`synchronous=EXTRA` with a rollback journal is the setting under which a commit that returned survives a power cut: with
+FULL, the deletion of the journal may be lost, and the commit with it (sqlite.org/pragma.html#pragma_synchronous).
 """
 
 from __future__ import annotations

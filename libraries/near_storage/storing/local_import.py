@@ -1,6 +1,6 @@
 """A catalog's and its nodes' folders filled without a service, for who has the files and the disks at hand.
 
-The services open these folders afterwards, and each node registers its own address. It knows no network.
+The services open these folders afterwards, and each node registers its own address.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Names that come from outside, checked before they touch a path or the catalog.
-
-It knows neither files nor SQLite.
-"""
+"""Names that come from outside, checked before they touch a path or the catalog."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """What is known of one partition without reading it: schema, compact metadata, the digests of its column chunks.
 
-Made once when a partition is stored, kept beside it and in the catalog, and rebuilt from the partition's bytes. It
-knows the Parquet file by a descriptor and the footer that was read of it, and neither folders nor the network.
+Made once when a partition is stored, kept beside it and in the catalog, and rebuilt from the partition's bytes.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
     <digest>.info         its description (`describing.PartitionInfo`), which can be rebuilt
     <random>.part         what is being written; removed when the folder is opened
 
-A name that ends in `.parquet` stands for bytes that were checked and synced before they got it. It knows no tables, no
-other nodes and no network. A reader works on a descriptor, so that nothing waits for it when a partition is removed.
+A name that ends in `.parquet` stands for bytes that were checked and synced before they got it. A reader works on a
+descriptor, so that nothing waits for it when a partition is removed.
 """
 
 from __future__ import annotations

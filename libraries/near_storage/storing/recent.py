@@ -1,4 +1,4 @@
-"""A bounded memory of what was loaded last. It knows nothing of what it holds but the size in bytes."""
+"""A bounded memory of what was loaded last."""
 
 from __future__ import annotations
 

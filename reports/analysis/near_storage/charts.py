@@ -1,7 +1,6 @@
 """Throughput over the share of row groups as charts: a line for each way of reading, a chart for each network.
 
-They are charts like those over any parameter, and are drawn as such; higher is better here. It knows series of
-throughput and the times behind them, and nothing of where lines are drawn.
+They are charts like those over any parameter, and are drawn as such; higher is better here.
 """
 
 from __future__ import annotations

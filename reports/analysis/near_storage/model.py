@@ -2,7 +2,7 @@
 
 The form and the way of fitting are those of Weigand, Enhancing Distributed Low-Cost Object Storage with Near Storage
 Computation (TU Munich 2025), section 8.2. x is in percent: the share of row groups that a query has to read. T is in
-GB/s: bytes of the whole data set over the time of the query. It knows numbers alone, and neither runs nor reports.
+GB/s: bytes of the whole data set over the time of the query.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Throughput of a stored table by how many of its row groups a query has to read: its bytes over the query's time.
 
 The definition is that of Weigand, TU Munich 2025, chapter 8: the bytes of the whole data set, whatever is read of it.
-So a query that reads a hundredth of it may reach many times what a disk gives. It knows summaries, and nothing of how
-they are shown.
+So a query that reads a hundredth of it may reach many times what a disk gives.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A winner changes where it was surely ahead of another at one value and is surely behind it at a later one: each ratio
 paired by round, with the interval of rule 17. Where the two lines cross is told for each round by itself, by straight
-lines between the measured values, and the interval is that of the median over rounds. It knows values by round alone.
+lines between the measured values, and the interval is that of the median over rounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where labels of several lines stand so that none touches another. It knows neither charts nor pixels."""
+"""Where labels of several lines stand so that none touches another."""
 
 from __future__ import annotations
 

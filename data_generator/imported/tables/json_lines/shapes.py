@@ -1,6 +1,6 @@
 """JSON that is not a table of records: what it is called, and the command that makes records of it.
 
-Recognized by the beginning of the file alone, which may end anywhere. This module opens nothing.
+Recognized by the beginning of the file alone, which may end anywhere.
 """
 
 from __future__ import annotations

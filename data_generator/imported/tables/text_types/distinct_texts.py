@@ -1,7 +1,4 @@
-"""A column of text by its distinct values: what is asked of each is asked once, however often it occurs.
-
-This module does not know what the text means.
-"""
+"""A column of text by its distinct values: what is asked of each is asked once, however often it occurs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From columns of text to columns of the type that all of their values have.
 
 What pandas.read_csv takes for a number, a boolean or a missing value is taken for one here; dates, times and points in
-time are found too. This module knows neither files nor lines.
+time are found too.
 """
 
 from __future__ import annotations

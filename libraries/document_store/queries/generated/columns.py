@@ -2,7 +2,7 @@
 has.
 
 Scan, filters, unnests and projections are fused into straight lines over whole columns; no array is assembled. Groups
-are made outside, of what the function gives, as in the paper (section 5). This module must not know what stores parts.
+are made outside, of what the function gives, as in the paper (section 5).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Source of conditions and expressions over columns: masks and vectors, for the branches that one schema has.
 
 A condition becomes the source of a mask of the tuples for which it is true; `Not` is moved inwards until comparisons
-and tests say the opposite. What the schema alone decides is decided now. This module must not know steps of plans.
+and tests say the opposite. What the schema alone decides is decided now.
 """
 
 from __future__ import annotations

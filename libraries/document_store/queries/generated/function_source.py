@@ -2,7 +2,7 @@
 kept.
 
 Whatever comes from a plan or a document enters as a parameter named by a number, never as text of the source: no name
-and no constant can become code. This module must not know plans.
+and no constant can become code.
 """
 
 from __future__ import annotations

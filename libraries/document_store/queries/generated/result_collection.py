@@ -1,7 +1,7 @@
 """What generated functions give, until it is the answer: tuples into groups, projections into rows.
 
 Vectors are gathered over parts and grouped together; when they are many, their groups become states in Python, so that
-memory stays flat. This module must not know schemas, columns or source.
+memory stays flat.
 """
 
 from __future__ import annotations

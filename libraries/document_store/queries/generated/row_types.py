@@ -1,6 +1,6 @@
 """Types that decode of a row only what a plan reads, and step over the rest: msgspec structs made for one plan.
 
-Fields are attributes by number, so no name becomes code. This module must not know source or groups.
+Fields are attributes by number, so no name becomes code.
 """
 
 from __future__ import annotations

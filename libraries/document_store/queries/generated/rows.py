@@ -1,6 +1,6 @@
 """Generated code over rows: each plan becomes one loop in Python that decodes of a row only what it reads.
 
-Filters, unnests, projections and groups are fused into it. This module must not know schemas or columns.
+Filters, unnests, projections and groups are fused into it.
 """
 
 from __future__ import annotations

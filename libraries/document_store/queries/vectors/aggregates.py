@@ -1,7 +1,7 @@
 """Aggregates of all groups at once, over vectors: the same figures as aggregates.py, which says what they are.
 
-Each has one entry for each group, gives a column of results, and can hand single groups over to states in Python,
-where the tuples do not all come at once. This module must not know plans.
+Each has one entry for each group, gives a column of results, and can hand single groups over to states in Python, where
+the tuples do not all come at once.
 """
 
 from __future__ import annotations

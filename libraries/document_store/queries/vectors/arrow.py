@@ -1,7 +1,4 @@
-"""To pyarrow and back without copies, and without pyarrow's own converters: those import pandas when first called.
-
-This module must not know vectors.
-"""
+"""To pyarrow and back without copies, and without pyarrow's own converters: those import pandas when first called."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Texts of few different values as codes: what is asked of a text is asked of each different one, once.
 
 Columns are coded in C, while they are decoded or taken in; without C, or with many different texts, they stay as they
-are. This module must not know vectors.
+are.
 """
 
 from __future__ import annotations

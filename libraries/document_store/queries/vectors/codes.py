@@ -1,7 +1,5 @@
 """Values as small numbers, equal exactly where values are of the same kind and bits: what groups and distinct are
 made of.
-
-This module must not know plans or aggregates.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 numpy.
 
 A slot of depth k is one item of the k-th array around a leaf, or the one token of an array that is empty or absent; a
-slot of depth 0 is a document. All leaves within the same arrays have the same slots. This module must not know plans.
+slot of depth 0 is a document. All leaves within the same arrays have the same slots.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tuples and the items of their arrays, all at once: what generated code over columns calls to unnest.
 
-Tuples are kept as positions: for each name the slot of that depth. This module must not know plans, schemas or values.
+Tuples are kept as positions: for each name the slot of that depth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values of many tuples at once: what generated code over columns calls, in numpy and pyarrow.
 
 A vector has one value for each tuple: its kind, and the values of each kind close together. Arrays and objects have no
-vectors. What the functions mean is said in semantics.py. This module must not know plans or schemas.
+vectors. What the functions mean is said in semantics.py.
 """
 
 from __future__ import annotations
