@@ -75,7 +75,7 @@ importlib.reload(suites)
 
 from bench_runner.clock import Laps
 from bench_runner.operations import operation_of
-from bench_runner.operations.operation import Stage
+from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.targets import Target
 from data_generator.cache import prepare
 from data_generator.catalogue import resolve
@@ -89,7 +89,7 @@ stored = prepare(resolve("cell", {}, rows=300), Path("cache"))
 engine, settings = DOCUMENT_STORES.engine("sqlite-json")
 store = engine(settings)
 store.load_library()
-stage = Stage(store, Target("documents"), stored.path, stored.digest, stored.rows, "cell")
+stage = OperationContext(store, Target("documents"), stored.path, stored.digest, stored.rows, "cell")
 store.ingest([json_lines(stage.table(stage.rows))], Path("stored.sqlite"))
 (plan,) = operation.inputs(stage, stage.rows, 1)
 result = operation.run(stage, plan, Path("stored.sqlite"), Laps())

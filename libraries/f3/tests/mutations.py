@@ -34,17 +34,17 @@ NUMBERS = (0, 1, 2, 7, 64, 255, 256, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2*
 class Way:
     """Who decodes: a coding, natively or by the file's own code."""
 
-    unit_codec: Any
+    coding: Any
     prefer: str = "native"
 
 
-def wholes(unit_codec: Any) -> list[bytes]:
+def wholes(coding: Any) -> list[bytes]:
     """Files of all kinds, small, so that changes hit what matters."""
     table = varied(150)
     # A shared dictionary of two parts: one that two columns have in common, and one of each.
     names = [f"{number}" for number in range(1100)]
     related = pa.table({"from": names, "to": [*names[50:], *(f"to {number}" for number in range(50))]})
-    small = {"rows_per_unit": 40, "unit_bytes": 400, "coding": unit_codec}
+    small = {"rows_per_unit": 40, "unit_bytes": 400, "coding": coding}
     parameters: list[dict[str, Any]] = [
         {},
         {"checksums": True, "row_group_rows": 70},
@@ -53,7 +53,7 @@ def wholes(unit_codec: Any) -> list[bytes]:
         {"dictionary": "shared", "scope_rows": 80, "checksums": True},
     ]
     files = [stored(table, **small | each).getvalue() for each in parameters]
-    return [*files, stored(related, dictionary="shared", rows_per_unit=400, unit_codec=unit_codec).getvalue()]
+    return [*files, stored(related, dictionary="shared", rows_per_unit=400, coding=coding).getvalue()]
 
 
 def mutated(whole: bytes, dice: random.Random) -> bytes:
@@ -112,7 +112,7 @@ def outcome(data: bytes, way: Way, verify: Any) -> str:
     """'table' or 'F3Error' for a file that all is read of; anything else is raised."""
     with in_time():
         try:
-            file = originals.opened(data, verify=verify, unit_codec=way.coding, prefer=way.prefer)
+            file = originals.opened(data, verify=verify, coding=way.coding, prefer=way.prefer)
             table = file.read()
             file.read(rows=[file.num_rows - 1] if file.num_rows else None)
             for batch in file.batches():

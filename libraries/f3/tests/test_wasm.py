@@ -382,9 +382,9 @@ def test_a_decoder_works_on_in_a_forked_process():
 
 def test_a_process_that_holds_a_decoder_ends_without_a_word():
     program = (
-        "from libraries.f3.encodings import coding\nimport pyarrow as pa\n"
-        "decoder = coding.Decoder(coding.modules()['core'], prefer='wasm')\n"
-        "payload = coding.encode(pa.array([1, 2])).payload\n"
+        "from libraries.f3.encodings import unit_codec\nimport pyarrow as pa\n"
+        "decoder = unit_codec.Decoder(unit_codec.modules()['core'], prefer='wasm')\n"
+        "payload = unit_codec.encode(pa.array([1, 2])).payload\n"
         "assert decoder.decode(payload, pa.int64(), 2)[1].as_py() == 2"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=15)
