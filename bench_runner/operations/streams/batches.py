@@ -40,7 +40,7 @@ STORED, SHUFFLED, BLOCKS, BUFFER = "stored", "shuffled", "blocks", "buffer"
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingCopy:
     """A stored copy that is open for training."""
 
     pieces: Callable[[np.ndarray], Iterator[Any]]
@@ -148,11 +148,11 @@ class Batches(Operation):
         most = max(MOST_KEPT_BYTES // row_bytes, 2 * self.rows)
         return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
 
-    def open(self, stage: OperationContext, location: Path) -> Source:
+    def open(self, stage: OperationContext, location: Path) -> TrainingCopy:
         """Open the stored copy for the order that is asked for; where there is no call for it, read everything."""
         return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
 
-    def _in_others(self, stage: OperationContext, location: Path) -> Source:
+    def _in_others(self, stage: OperationContext, location: Path) -> TrainingCopy:
         adapter = stage.adapter
         loader = torch_loader.Loader(
             torch_loader.Requests(
@@ -166,9 +166,9 @@ class Batches(Operation):
                 location,
             )
         )
-        return Source(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
+        return TrainingCopy(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
 
-    def open_here(self, stage: OperationContext, location: Path) -> Source:
+    def open_here(self, stage: OperationContext, location: Path) -> TrainingCopy:
         """The same in this process."""
         adapter = stage.adapter
         if self.fallback(adapter):
@@ -176,17 +176,17 @@ class Batches(Operation):
         if isinstance(adapter, ImageStorage):
             images = adapter.open(location)
             if self.order == BUFFER:
-                return Source(lambda numbers: self._drawn(images.batches, numbers), images.close)
+                return TrainingCopy(lambda numbers: self._drawn(images.batches, numbers), images.close)
             if self.order == STORED:
-                return Source(lambda numbers: _there(images.batches)(self.rows), images.close)
-            return Source(lambda numbers: map(_there(images.take), self._requests(numbers)), images.close)
+                return TrainingCopy(lambda numbers: _there(images.batches)(self.rows), images.close)
+            return TrainingCopy(lambda numbers: map(_there(images.take), self._requests(numbers)), images.close)
         columns = stage.schema.names
         if self.order == STORED:
             table = adapter.open(location)
-            return Source(lambda numbers: _there(table.batches)(columns, self.rows), table.close)
+            return TrainingCopy(lambda numbers: _there(table.batches)(columns, self.rows), table.close)
         table = adapter.open_rows(location)
         take = _there(table.take)
-        return Source(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
+        return TrainingCopy(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
 
     def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
         """What is asked for at once: a batch or, of blocks, as many batches as a window has, whose neighbours are then
@@ -209,7 +209,7 @@ class Batches(Operation):
             drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
             yield Images([array for array, _ in drawn], [label for _, label in drawn])
 
-    def _read_all(self, stage: OperationContext, location: Path) -> Source:
+    def _read_all(self, stage: OperationContext, location: Path) -> TrainingCopy:
         adapter = stage.adapter
         everything = targets.from_native(adapter.read(location), stage.target, adapter.native_read)
         if isinstance(everything, Images):
@@ -226,10 +226,15 @@ class Batches(Operation):
                     return table.slice(int(numbers[0]), len(numbers))
                 return table.take(pa.array(numbers))
 
-        return Source(lambda numbers: map(some, self._requests(numbers)), lambda: None, is_target=True)
+        return TrainingCopy(lambda numbers: map(some, self._requests(numbers)), lambda: None, is_target=True)
 
     def epoch(
-        self, stage: OperationContext, source: Source, numbers: np.ndarray, laps: Laps, opened_ns: int | None = None
+        self,
+        stage: OperationContext,
+        source: TrainingCopy,
+        numbers: np.ndarray,
+        laps: Laps,
+        opened_ns: int | None = None,
     ) -> Epoch:
         """One pass through the rows of these numbers, of which a source in stored order is asked for the first.
         `opened_ns` is where opening began, which the first pass includes; it alone ends when it takes too long."""
