@@ -20,7 +20,7 @@ from libraries.near_storage.tests import test_aggregates
 from libraries.near_storage.tests.client import test_agreement
 from libraries.near_storage.tests.parquet import test_engines, test_fuzzing
 from libraries.near_storage.tests.parquet.tables import WRITERS
-from libraries.near_storage.tests.predicates import test_evaluating, test_expressions, test_wire
+from libraries.near_storage.tests.predicates import test_expressions, test_filter_evaluation, test_wire
 from libraries.near_storage.tests.serving import mutated
 from libraries.near_storage.tests.serving.cluster import cluster
 from libraries.near_storage.tests.storing import cuts, kills
@@ -53,7 +53,7 @@ def filters(folder: Path) -> str:
     """Filters say of every row what plain Python says."""
     rng = random.Random(SEED)
     for _ in range(1_000):
-        test_evaluating.assert_exact(rng, filters=20)
+        test_filter_evaluation.assert_exact(rng, filters=20)
     return "20,000 filters beside Python"
 
 
