@@ -121,6 +121,14 @@ def test_every_package_is_installed():
     assert set(PROJECT["tool"]["mypy"]["packages"]) == {room.name for room in rooms} | {"docs._generate"}
 
 
+def test_every_module_that_make_runs_can_be_imported():
+    """Long runs and benchmarks are run by no test: a name that has moved would show in CI first."""
+    modules = set(re.findall(r"-m ((?:tests|libraries)\.[\w.]+)", (ROOT / "Makefile").read_text()))
+    assert "libraries.near_storage.tests.long_runs" in modules
+    for module in modules:
+        importlib.import_module(module)
+
+
 # --- make ------------------------------------------------------------------------------------------------
 
 
