@@ -338,16 +338,16 @@ class Adapter(ABC):
         return
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """The programs that serve what lies at `location`, in the order in which they are to be started; none where a
-        copy is read by who asks for it. What they write stays at `location`."""
+        """The programs that serve the copy at `location`, in the order in which to start them; none if the caller reads
+        the copy itself. What they write stays at `location`."""
         return ()
 
     def reach(self, location: Path, served: Served) -> None:
-        """From now on, read what lies at `location` through its services; other locations are read as files."""
+        """From now on, read the copy at `location` through its services; other locations are read as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
-        """Ask the services once for little of what lies at `location`, so that they have answered before."""
+        """Ask the services for a little of the copy at `location`, so that they have answered before."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:

@@ -1,4 +1,4 @@
-"""What an engine has calls of its own for, beside save and read, and the open copy that has those calls."""
+"""The calls that an engine offers in addition to save and read, and the open copy that has them."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ _TRACKS = {
     "plain": "plain: no codec",
     "default": "default: the library default",
     "equal": "equal: zstd level 1",
-    "codecs": "codecs beside each other",
+    "codecs": "codecs compared with each other",
 }
 
 CONDITIONS = (

@@ -28,9 +28,9 @@ from data_generator.cache import read_table
 
 REPETITIONS = 30
 """Calls of a block (rule 19)."""
-CALLS_BESIDE = 3
-"""Calls one after the other before a block of streams, and as many after it: by what they read it is told whether the
-library keeps what it has read, because a block whose calls overlap has no first and second half (rule 19)."""
+CALLS_AROUND = 3
+"""Single calls before a block of concurrent ones, and as many after it. What they read shows whether the library keeps
+data in memory: a block whose calls overlap has no first and second half to compare (rule 19)."""
 READ_ALL = "read-all"
 """What stands for a call that the engine does not have: everything is read, and selected from afterwards."""
 
@@ -208,11 +208,10 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Inside the clock. Returns what is to be verified, or where it has stored something."""
+        """Inside the clock. Returns the answer to verify, or the place where it has stored something."""
 
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
-        """After the clock: what is to be compared with the right answer, where `run` gives less than that to be held;
-        None where nothing is.
+        """After the clock: what to compare with the right answer, if `run` returns less than that; None for nothing.
 
         Raises OtherAnswer where it is not what the clock has seen.
         """
@@ -238,7 +237,7 @@ class Writes(Operation):
 
     @property
     def sampling(self) -> Sampling:
-        """In one call, whose result lies on the device."""
+        """In one call, whose result is on the device."""
         return "write"
 
     def adds_to(self, location: Path) -> Path | None:
@@ -263,7 +262,7 @@ class Calls(Operation):
     def most_calls(self) -> int:
         """How many inputs a sample needs at most: the first call and the block of each thread, and calls of one thread
         around a block of several."""
-        around = 2 * CALLS_BESIDE if self.threads_at_once > 1 else 0
+        around = 2 * CALLS_AROUND if self.threads_at_once > 1 else 0
         return self.threads_at_once * (1 + REPETITIONS) + around
 
     @property

@@ -144,7 +144,7 @@ class _ByNearStorage(Reader):
 
     def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
         """Take in the metadata of the files of these numbers, with the rows of each row group of each file."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no services")
 
 
 class Ranges(_ByNearStorage):

@@ -32,11 +32,11 @@ class Metadata(Operation):
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Its reader holds the metadata of files of its own machine."""
+        """Its reader holds the metadata of files on the same machine."""
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
-        """It must have metadata of its own to hold."""
+        """Its reader must hold metadata."""
         return None if adapter.offers.metadata else "nothing says in which form its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:

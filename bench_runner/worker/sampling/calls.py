@@ -12,7 +12,7 @@ from bench_runner.clock import Laps, cpu_ns, now_ns
 from bench_runner.machine import linux
 from bench_runner.machine.linux import IoBytes
 from bench_runner.operations import Calls
-from bench_runner.operations.operation import CALLS_BESIDE
+from bench_runner.operations.operation import CALLS_AROUND
 from bench_runner.variants import is_raw_io
 from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.messages import Measured, MeasureTask
@@ -87,7 +87,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     measured.figures |= inside.figures(own_cpu_ns + watch.started_cpu_ns())
     late, halves = Block(), inside
     if threads > 1 and not once:
-        late = block.call_all(timed, handles, before.spare[:CALLS_BESIDE])
+        late = block.call_all(timed, handles, before.spare[:CALLS_AROUND])
         halves = concurrent.both_sides(before.early, late)
     measured.held_before_bytes = sum(each.nbytes for each in before.results)
     kept = opened.kept
@@ -157,8 +157,8 @@ def _called_before(
         before.prepared = replace(prepared, rest=settle(task))
         clean_slate(thorough=prepared.thorough)
     if threads > 1:
-        before.early = block.call_all(call, handles, inputs[:CALLS_BESIDE])
-        inputs = inputs[CALLS_BESIDE:]
+        before.early = block.call_all(call, handles, inputs[:CALLS_AROUND])
+        inputs = inputs[CALLS_AROUND:]
     before.inputs, before.spare = inputs[:calls], inputs[calls:]
     return before
 
