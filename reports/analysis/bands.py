@@ -28,6 +28,7 @@ def band_of_mean(ratio: float) -> int:
     """The place of a mean of ratios, which has no tie."""
     return next(place for place, (end, _, _) in enumerate(BANDS) if ratio <= end)
 
+
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#882255", "#444444")
 """Of variants that are lines, by their style: after Okabe and Ito, which every common kind of colour blindness keeps
 apart, with a darker yellow. A ninth has the first one's colour again, and is dashed."""

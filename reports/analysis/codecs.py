@@ -1,8 +1,7 @@
-"""What a codec costs and what it saves: each variant beside the same format without one, paired by round.
+"""Compare each codec with the same format without a codec, paired by round.
 
-Also what a user decides by: which variants no other beats in both size and time (the Pareto frontier), and from which
-bandwidth of storage on the smaller file no longer reads faster. A pure function of a table of stored samples: it knows
-neither page nor terminal.
+Also find the variants on the Pareto frontier of size and time, and the storage bandwidth above which the smaller file
+no longer reads faster. All functions are pure functions of a table of stored samples.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 
 UNCHANGED_RATIO = 0.995
-"""From this share of the size without a codec on, the codec leaves the data as it is."""
+"""A codec that leaves at least this share of the uncompressed size counts as leaving the data as it is."""
 _NO_CODEC = (None, "none", "auto")
 
 
@@ -29,21 +28,21 @@ class CodecEffect:
     base: Row
     """The same format and settings without a codec."""
     codec: str
-    """With its level, where the variant names one: 'zstd 1'."""
+    """The codec with its level, where the variant names one: 'zstd 1'."""
     save_delta_ns: Interval | None
     read_delta_ns: Interval | None
     ratio: float | None
-    """Size with the codec over size without: below 1 is smaller."""
+    """Size with the codec / size without it: below 1 is smaller."""
 
     @property
     def saves_nothing(self) -> bool:
-        """Whether the codec was accepted, written into the file, and made nothing smaller."""
+        """Whether the codec was accepted and written into the file, but made nothing smaller."""
         return self.ratio is not None and self.ratio >= UNCHANGED_RATIO
 
     @property
     def break_even(self) -> BreakEven | None:
-        """From which bandwidth on the smaller file no longer reads faster; None where it is not smaller, or a read
-        is missing."""
+        """The bandwidth above which the smaller file no longer reads faster; None if it is not smaller, or if a read is
+        missing."""
         plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
         delta = self.read_delta_ns
         if plain is None or packed is None or delta is None or self.saves_nothing:
@@ -57,11 +56,11 @@ class CodecEffect:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """A read of n bytes takes its measured warm time and n / bandwidth: the smaller file is faster below
-    saved bytes / added time.
+    """Bandwidth below which the smaller file reads faster, in bytes per second.
 
-    `least` and `usual` in bytes a second, for the longest added time of the interval and the median one. Both None:
-    faster at any bandwidth. `usual` alone None: the added time may be none.
+    A read of n bytes takes its measured warm time plus n / bandwidth, so the limit is saved bytes / added time. `least`
+    uses the longest added time of the interval, `usual` the median. Both are None if the smaller file is faster at any
+    bandwidth. `usual` alone is None if the added time may be zero.
     """
 
     least: float | None
@@ -69,7 +68,7 @@ class BreakEven:
 
 
 def codec_effects(table: Table) -> list[CodecEffect]:
-    """Every codec of a table beside its format without one, in the order of the table."""
+    """Return each codec of a table with its uncompressed base, in the order of the table."""
     bases = {_base(row.variant): row for row in table.rows if row.measured and _codec(row.variant) is None}
     found = []
     for row in table.rows:
@@ -84,13 +83,13 @@ def codec_effects(table: Table) -> list[CodecEffect]:
 
 
 def has_codecs(table: Table) -> bool:
-    """Whether codecs are what the table is about."""
+    """Return whether the table is about codecs."""
     return table.conditions.track == "codecs"
 
 
 def by_format(table: Table) -> list[Row]:
-    """The rows of a table, each format's together: without a codec first, then its codecs by read time; formats by the
-    read time that they have without one."""
+    """Return the rows grouped by format: first the row without a codec, then its codecs by read time. Formats are
+    sorted by their read time without a codec."""
     places = {row.variant: place for place, row in enumerate(table.rows)}
     bases: dict[str, int] = {}
     for row in table.rows:
@@ -105,9 +104,9 @@ def by_format(table: Table) -> list[Row]:
 
 
 def frontier(table: Table, time: Column) -> list[Row]:
-    """The rows that no other beats in both size and `time` (a median each), smallest first: the Pareto frontier.
+    """Return the rows that no other row beats in both size and median `time`, smallest first: the Pareto frontier.
 
-    Without raw I/O, what stands apart, and calls that read everything to give a part.
+    Raw I/O, variants that are not ranked and calls that read everything to return a part are excluded.
     """
     points = {row: found for row in table.rows if (found := point(row, time)) is not None}
     kept = [
@@ -122,8 +121,8 @@ def frontier(table: Table, time: Column) -> list[Row]:
 
 
 def break_even_text(found: BreakEven | None) -> str:
-    """For people, in MB/s: '850', 'any' where the smaller file always reads faster, '>3,200' where the added time
-    may be none, '-' where there is nothing to break even with."""
+    """Return the break-even bandwidth in MB/s: '850', 'any' if the smaller file always reads faster, '>3,200' if the
+    added time may be zero, '-' if there is no break-even."""
     if found is None:
         return "-"
     if found.least is None:
@@ -132,12 +131,12 @@ def break_even_text(found: BreakEven | None) -> str:
 
 
 def signed_text(value: float, unit: Unit) -> str:
-    """A difference with its sign: '+12.3', '-0.041'."""
+    """Return a difference with its sign: '+12.3', '-0.041'."""
     return f"{'-' if value < 0 else '+'}{unit.text(abs(value))}"
 
 
 def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
-    """A difference with its sign, and the interval that it lies in."""
+    """Return a difference with its sign, and its interval."""
     if delta is None:
         return "-", ""
     low, high = delta.spread
@@ -146,14 +145,14 @@ def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
 
 
 def codec_notes(table: Table) -> Iterator[str]:
-    """Which codecs save nothing."""
+    """Yield a note for each codec that saves nothing."""
     for effect in codec_effects(table):
         if effect.saves_nothing:
-            yield f"{effect.row.label}: the codec is accepted and saves nothing (size ratio {effect.ratio:.3f})"
+            yield f"{effect.row.label}: the codec does not reduce the size (size ratio {effect.ratio:.3f})"
 
 
 def point(row: Row, time: Column) -> tuple[float, float] | None:
-    """Size and median time of a row on the chart of the two; None for what has no place on it."""
+    """Return size and median time of a row for their chart; None if the row does not belong on it."""
     size, duration = row.interval(SIZE), row.interval(time)
     if size is None or duration is None or row.variant.is_raw_io or row.variant.is_apart:
         return None
@@ -161,7 +160,7 @@ def point(row: Row, time: Column) -> tuple[float, float] | None:
 
 
 def _delta(row: Row, base: Row, column: Column) -> Interval | None:
-    """The difference within each round, so that what slows a whole round down cancels out."""
+    """Return the differences within each round, so that what slows down a whole round cancels out."""
     values, others = _by_round(row, column), _by_round(base, column)
     differences = [float(values[number] - others[number]) for number in sorted(values.keys() & others.keys())]
     return median_interval(differences) if differences else None

@@ -1,7 +1,6 @@
-"""What a cold start costs: loading the libraries, and the first call of each operation in a fresh process.
+"""Show what a cold start costs: importing the libraries, and the first call of each operation in a fresh process.
 
-Rule 2 keeps these out of the figures that rank formats; here they are shown, so that they are not hidden. A pure
-function of stored samples.
+Rule 2 excludes these costs from the figures that rank formats. They are shown separately so that they are not hidden.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, Unit
 from reports.analysis.words import NOTHING
 
 MOST_OPERATIONS = 4
-"""Of more operations the first of each name is shown: other parameters load nothing else."""
+"""With more operations than this, only the first of each name is shown: other parameters load nothing else."""
 MOST_TOGETHER = 6
-"""Columns of one table, and of one grid on the terminal; more are a table of times and one of memory."""
+"""Most columns of one table, and of one grid on the terminal. More are split into times and memory."""
 
 
 def cold_starts(run: Run) -> Iterator[Figures]:
     """Yield the costs of each variant with counted samples as medians over all of them, the lowest sum of times first.
 
-    Raw I/O has none, because it loads nothing. If a run has both conditions of threads, the samples under the
-    libraries' own count.
+    Raw I/O has none, because it loads nothing. If the run has samples under both thread conditions, only those under
+    the libraries' own thread count are used.
     """
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)

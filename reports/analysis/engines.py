@@ -1,8 +1,7 @@
-"""How much of the waiting is the format, and how much is the call: what the suite `engines` answers.
+"""Separate the share of the format from the share of the call: what the suite `engines` answers.
 
-For each operation a format's slowest call is set against its fastest, and its fastest against the fastest of all
-formats, paired by round; formats are never averaged. A pure function of a table of stored samples: it knows neither
-page nor terminal.
+For each operation, a format's slowest call is compared with its fastest, and its fastest call with the fastest of all
+formats, paired by round. Formats are never averaged.
 """
 
 from __future__ import annotations
@@ -19,37 +18,39 @@ from reports.analysis.units import number_text
 SUITE = "engines"
 HEADERS = ("format", "fastest call", "slowest call", "call x", "format x")
 EXPLANATION = (
-    "call x: how many times as long the slowest call of a format takes as its fastest; format x: how many times as "
-    "long its fastest call takes as the fastest of all formats. Multiplied, they set its slowest call against that one."
+    "call x: time of the format's slowest call / its fastest call; format x: time of its fastest call / the fastest "
+    "call of all formats. Their product compares the slowest call of the format with the fastest call of all."
 )
 
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls of one format for one operation on one table, by their median times."""
+    """The calls of one format for one operation in one table, compared by median time."""
 
     format: str
     fastest: Row
     slowest: Row
     by_call: Ratio | None
-    """The slowest call's time over the fastest's; None where only one call was measured."""
+    """Time of the slowest call / the fastest; None if only one call was measured."""
     by_format: Ratio
-    """The fastest call's time over that of the fastest format."""
+    """Time of the fastest call / that of the fastest format."""
 
 
 def is_about_calls(table: Table) -> bool:
-    """Whether the calls of each format are what the table is about."""
+    """Return whether the table compares the calls of each format."""
     return table.suite == SUITE
 
 
 def has_calls(table: Table) -> bool:
-    """Whether a table is about calls, and any of them was measured."""
+    """Return whether the table is about calls and at least one of them was ranked."""
     return is_about_calls(table) and any(table.ranks(column) for column in (SAVE_TIME, READ_TIME))
 
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
-    """Each format's calls by the time of one operation, the fastest format first; without raw I/O and what stands
-    apart; none where most calls have no figure."""
+    """Return each format's calls by the time of one operation, the fastest format first.
+
+    Raw I/O and unranked variants are excluded. Return an empty list if most calls have no figure.
+    """
     if table.counted(column).too_few:
         return []
     rows = {row.variant: row for row in table.rows}
@@ -69,26 +70,26 @@ def _times(row: Row, column: Column) -> Mapping[int, int]:
 
 
 def answers(table: Table) -> Iterator[str]:
-    """The answer in a sentence for each operation that was measured with more than one call or format."""
+    """Yield the answer for each operation that was measured with more than one call or format."""
     for column in (SAVE_TIME, READ_TIME):
         counted = table.counted(column)
         if counted.too_few:
-            some = f"only {counted.having} of {counted.measured} calls were counted"
-            yield f"{column.operation}: {some}, so none is the fastest."
+            some = f"only {counted.having} of {counted.measured} calls have counted rounds"
+            yield f"{column.operation}: {some}, so no fastest call is named."
         found = calls_of(table, column)
         parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
         if parts:
             few = any(calls.by_format.tied is None for calls in found)
-            doubt = f" (under {FEWEST_ROUNDS} rounds: no verdict)" if few else ""
+            doubt = f" (under {FEWEST_ROUNDS} rounds: may be chance)" if few else ""
             yield f"{column.operation}: {'; '.join(parts)}{doubt}."
 
 
 def _of_calls(found: Sequence[Calls]) -> str:
     ratios = {calls.format: calls.by_call for calls in found if calls.by_call is not None}
-    # Medians may have another order than the rounds, paired: then neither call is the slower one.
+    # Medians can be in another order than the ratios paired by round. Then neither call counts as slower.
     tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
     apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
-    same = f"for {' and '.join(tied)} no difference between the calls can be told" if tied else ""
+    same = f"no clear difference between the calls of {' and '.join(tied)}" if tied else ""
     if not apart:
         return same
     (least, first), (most, last) = apart[0], apart[-1]
@@ -104,7 +105,7 @@ def _of_formats(found: Sequence[Calls]) -> str:
         return ""
     best, worst = found[0], found[-1]
     if worst.by_format.tied:
-        return "with the fastest call of each, no difference between the formats can be told"
+        return "with the fastest call of each, there is no clear difference between the formats"
     return (
         f"with the fastest call of each, {worst.format} takes {number_text(worst.by_format.ratio)} times as long as "
         f"{best.format}"
@@ -112,19 +113,19 @@ def _of_formats(found: Sequence[Calls]) -> str:
 
 
 def texts(calls: Calls) -> tuple[str, ...]:
-    """One format's line, under HEADERS."""
+    """Return one format's line, under HEADERS."""
     others = ("", "") if calls.by_call is None else (_call(calls.slowest), ratio_text(calls.by_call))
     return calls.format, _call(calls.fastest), *others, ratio_text(calls.by_format)
 
 
 def _call(row: Row) -> str:
-    """The call without the format that stands beside it: 'pandas,parser=pyarrow' of 'csv[engine=pandas,...]'."""
+    """Return the call without its format: 'pandas,parser=pyarrow' for 'csv[engine=pandas,...]'."""
     told = [f"{key}={value}" for key, value in row.variant.settings.items() if (key, value) != ("codec", "none")]
     return ",".join(told).removeprefix("engine=")
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """A ratio with its 95 % interval, where there is one: '12.4 (11.9-13.0)'."""
+    """Return a ratio with its 95 % interval, if there is one: '12.4 (11.9-13.0)'."""
     text = number_text(ratio.ratio)
     if ratio.low is None or ratio.high is None or ratio.low == ratio.high:
         return text

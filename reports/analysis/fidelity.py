@@ -1,5 +1,5 @@
-"""What each variant does to each kind of column: exact, lossy or refused, for each target, with what the
-target alone already loses. A pure function of stored verdicts: how they are shown is none of its business.
+"""Show what each variant does to each kind of column (exact, lossy or refused), for each target, with what the target
+itself already loses. All functions are pure functions of stored verdicts.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from reports.analysis.labels import short_labels
 SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
 UNKNOWN = " "
 MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
-PAIRS = "Each cell is the kind without nulls and with nulls; a kind that has no value has the latter alone."
+PAIRS = (
+    "Each cell has two signs: the kind without nulls, then with nulls. A kind that has no values has only the second."
+)
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """The verdicts for one target: `cells` by variant and kind, each without and with nulls (None: not
-    tried)."""
+    """The verdicts for one target: `cells` by variant and kind, each without and with nulls (None: not tried)."""
 
     target: str
     strings: str
     labels: Mapping[Variant, str]
-    """By variant, in order."""
+    """Label of each variant, in display order."""
     kinds: tuple[str, ...]
     cells: Mapping[tuple[Variant, str], tuple[Fidelity | None, Fidelity | None]]
     target_alone: Mapping[str, tuple[str, ...]]
-    """By kind, what the target loses without any format."""
+    """What the target itself loses without any format, by kind."""
 
     @property
     def title(self) -> str:
@@ -37,12 +38,12 @@ class Matrix:
         return f"target {self.target}" + (f", strings as {self.strings}" if self.target == "pandas" else "")
 
     def symbols(self, variant: Variant, kind: str) -> str:
-        """Two characters: the kind without nulls and with nulls."""
+        """Return two characters: the kind without nulls, then with nulls."""
         pair = self.cells.get((variant, kind), (None, None))
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
-        """What is not exact, in words, each with the kinds that it befalls."""
+        """Return what is not exact in words, each with the kinds it affects."""
         found: dict[str, list[str]] = {}
         for kind in self.kinds:
             pair = self.cells.get((variant, kind), (None, None))
@@ -63,7 +64,7 @@ def _words(verdict: Fidelity) -> str:
 
 
 def matrices(run: Run) -> list[Matrix]:
-    """One matrix for each target and way of holding strings that the run has verdicts for."""
+    """Return one matrix for each target and string representation that the run has verdicts for."""
     groups: dict[tuple[str, str], list[Fidelity]] = {}
     for verdict in run.fidelity:
         groups.setdefault((verdict.target, verdict.strings), []).append(verdict)

@@ -1,4 +1,4 @@
-"""The shortest labels that tell variants apart."""
+"""Find the shortest labels that distinguish variants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from reports.analysis.near_storage.access_paths import is_way, way_label
 
 
 def short_labels(variants: Iterable[Variant]) -> dict[Variant, str]:
-    """The shortest names that tell these variants apart: the format, with a codec where there is one, and
-    otherwise only those settings in which variants of one format differ; the engine by its name alone. Where ways of
-    reading differ, a codec that all share is not told. Near storage's ways are called by their own names where nothing
-    else is there."""
+    """Return the shortest names that distinguish these variants.
+
+    A label is the format with its codec, if it has one, and the settings in which variants of the format differ. The
+    engine appears by its name alone. Where variants differ in their reader, a codec that all share is left out. If all
+    variants are near-storage access paths, those have their own names.
+    """
     variants = tuple(variants)
     ways = [variant for variant in variants if is_way(variant)]
     if ways and all(is_way(variant) or variant.is_raw_io for variant in variants):

@@ -1,7 +1,7 @@
-"""A run that still goes on: its tables as far as they are measured, brought up to date with every execution.
+"""Keep the tables of a run in progress up to date with every execution.
 
-The figures are those of the finished run's tables, by the same statistics; only what a new sample can change is
-computed again, so that a long run costs no more at its end than at its beginning.
+The figures use the same statistics as the finished run's tables. Only what a new sample can change is computed again,
+so updates take no longer at the end of a long run than at its beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reports.analysis.tables import Table, distinguishing_names, table_cell, tab
 
 @dataclass(frozen=True)
 class Counts:
-    """How far one table is: `tried` of its `cells` have a figure, or a reason why not; `round` is the last one."""
+    """Progress of one table: `tried` of its `cells` have a figure or a reason why not; `round` is the last one."""
 
     tried: int
     cells: int
@@ -27,16 +27,16 @@ class Counts:
 
 
 class SoFar:
-    """What a run has measured, and what it is still to measure. Tables are named by a cell without variant and
+    """What a run has measured so far, and what is still missing. Tables are named by a cell without variant and
     operation."""
 
     def __init__(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """`cells` are those of each chain that is planned, by its label. `info` is the run's own, as it stands."""
+        """Prepare tables for the planned `cells` of each chain, by its label. `info` describes the run so far."""
         self.run = Run(Path(), info, ())
         self._by_label = cells
         self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
         self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
-        """By chain: a cell without operation."""
+        """By chain (a cell without operation)."""
         self._raw_io: dict[Cell, CellSummary] = {}
         self._others: dict[Cell, dict[Cell, CellSummary]] = {}
         """By table."""
@@ -56,10 +56,10 @@ class SoFar:
         return bool(self.names) and bool(self._samples)
 
     def take(self, samples: Iterable[Sample]) -> None:
-        """Take in whole executions."""
+        """Add the samples of complete executions."""
         touched: dict[Cell, None] = {}
         for sample in samples:
-            # Of the pilot round only reasons are shown, and they are about all rows.
+            # The pilot round contributes only reasons for failures, and they apply to the full row count.
             if sample.round == 0 and sample.failure is None:
                 continue
             cell = sample.cell
@@ -100,24 +100,26 @@ class SoFar:
         self._labels = {(_place_of(table), row.variant): row.label for table in found for row in table.rows}
 
     def label(self, place: Cell, variant: Variant) -> str:
-        """What a table calls a variant."""
+        """Return the label of a variant in a table."""
         return self._labels.get((place, variant), variant)
 
     def table(self, place: Cell) -> Table:
-        """One table, sorted as in a report: what has figures, then what has none. It is the same object until something
-        of it changes."""
+        """Return one table, sorted as in a report: rows with figures first. The object stays the same until something
+        in it changes."""
         if place not in self._made:
             (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
         return self._made[place]
 
     def counts(self, place: Cell) -> Counts:
-        """How far a table is. Raw I/O is none of its cells."""
+        """Return the progress of a table. Raw I/O is not one of its cells."""
         cells = self._others[place]
         return Counts(sum(map(was_tried, cells.values())), len(cells), self._last_round[place])
 
     def chain_of(self, label: str) -> tuple[Variant, Sequence[Cell]] | None:
-        """The variant that a step is about, and the tables in which it stands: chains that differ in their conditions
-        alone have the same label. None for another step."""
+        """Return the variant that a step is about, and the tables that contain it; None for other steps.
+
+        Chains that differ only in their conditions share a label, so there may be several tables.
+        """
         cells = self._by_label.get(label)
         if not cells:
             return None
@@ -130,7 +132,7 @@ class SoFar:
 
 
 def was_tried(summary: CellSummary) -> bool:
-    """Whether anything is known of a cell."""
+    """Return whether anything is known about a cell."""
     return bool(summary.figures or summary.failures or summary.uncounted)
 
 

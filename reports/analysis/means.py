@@ -1,6 +1,6 @@
-"""Over several data sets: geometric means of the ratios to the best, column by column.
+"""Compute geometric means over data sets of the ratios to the best, column by column.
 
-They name no winner, because a user's data are one data set.
+No winner is named, because a user's data are one data set.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from reports.analysis.tables import Table
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Tables that differ in their data set alone."""
+    """Tables that differ only in their data set."""
 
     tables: tuple[Table, ...]
 
     @cached_property
     def columns(self) -> Columns:
-        """Every column of the tables in which a variant has a mean; where none has, all that one of them has."""
+        """Every column in which a variant has a mean; if there is none, every column of the tables."""
         every = joined(table.columns for table in self.tables)
         meant = tuple(column for column in every if self._means(column))
         return Columns(meant) if meant else every
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """All variants that are ranked in one of the tables, by the mean of the leading column."""
+        """All variants that are ranked in one of the tables, sorted by the mean of the leading column."""
         found = dict.fromkeys(
             variant for table in self.tables for column in self.columns for variant in table.ranks(column)
         )
@@ -39,7 +39,7 @@ class Means:
 
     @cached_property
     def by_column(self) -> Mapping[Column, Mapping[Variant, float]]:
-        """For each column the mean of each variant that has a ratio in every table."""
+        """For each column, the mean of each variant that has a ratio in every table."""
         return {column: self._means(column) for column in self.columns}
 
     def _means(self, column: Column) -> Mapping[Variant, float]:
@@ -53,12 +53,12 @@ class Means:
         ).means
 
     def of(self, variant: Variant) -> tuple[float | None, ...]:
-        """The means of a variant, one for each column."""
+        """Return the means of a variant, one for each column."""
         return tuple(self.by_column[column].get(variant) for column in self.columns)
 
 
 def means_of(found: Sequence[Table]) -> list[Means]:
-    """The groups of tables that differ in their data set alone, where there is more than one data set."""
+    """Return the groups of tables that differ only in their data set, if a group has more than one data set."""
     groups: dict[tuple[object, ...], list[Table]] = {}
     for table in found:
         groups.setdefault((table.suite, table.machine, table.conditions), []).append(table)

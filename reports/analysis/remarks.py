@@ -1,7 +1,4 @@
-"""What a run says against itself, in words: too few rounds, an unfinished run, drift, what was not counted.
-
-It judges nothing that statistics do not judge, and knows nothing of where a remark is shown.
-"""
+"""Collect what limits the trust in a run: too few rounds, an unfinished run, drift, samples that are not counted."""
 
 from __future__ import annotations
 
@@ -21,25 +18,25 @@ from bench_runner.results.statistics import (
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that the reader of a run must know, and what to do about it ('' when nothing can be done)."""
+    """Something the reader of a run must know, and what to do about it ('' if nothing can be done)."""
 
     text: str
     remedy: str = ""
     warns: bool = True
-    """Whether it speaks against the figures; else it tells how they came about."""
+    """Whether it limits the trust in the figures. Otherwise it explains how they came about."""
 
 
 def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
-    """What a run says against itself: stored warnings, too few rounds, an unfinished run, drift, position."""
+    """Return stored warnings and remarks on too few rounds, an unfinished run, drift and position effects."""
     info = run.info
     found = []
     if info.quick:
-        found.append(Remark("a quick run: one round, no intervals, no verdicts", "repeat it without --quick"))
+        found.append(Remark("quick run: one round, no intervals, no verdicts", "repeat it without --quick"))
     elif summaries and max(summary.rounds for summary in summaries.values()) < FEWEST_ROUNDS:
         found.append(
             Remark(
-                f"under {FEWEST_ROUNDS} rounds: spreads are minimum and maximum, and there are no verdicts",
-                f"--rounds {FEWEST_ROUNDS} or more",
+                f"under {FEWEST_ROUNDS} rounds: spreads are minimum and maximum, and no variant is marked as best",
+                f"repeat with --rounds {FEWEST_ROUNDS} or more",
             )
         )
     if info.partial:
@@ -51,8 +48,8 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
     if unsettled:
         found.append(
             Remark(
-                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was not at rest,"
-                " a warm read not warm, or all garbage was collected",
+                f"{unsettled} of {len(run.samples)} samples are not counted: the machine was busy, a warm read was not"
+                " served by the page cache, or a full garbage collection ran during the call",
                 "stop other work on the machine",
             )
         )
@@ -64,38 +61,38 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
 
 
 def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
-    """What networks that hold back have let through."""
+    """Yield the throughput that each limited network was measured to let through."""
     for each in info.calibrations:
         found = f"{each.found_bits_per_s / 1e6:,.0f} Mbit/s"
         yield Remark(f"{network_text(each.network)}: {found}, measured before the first round", warns=False)
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:
-    """What was known before the run, by day."""
+    """Return what was known before the run, grouped by day."""
     names: dict[str, list[str]] = {}
     for name, fact in sorted(info.facts.items()):
         if fact.kept:
             names.setdefault(fact.measured, []).append(name)
     if not names:
         return []
-    told = "; ".join(f"{' and '.join(known)} of {day}" for day, known in names.items())
-    text = f"known from an earlier run on this machine with the same versions: {told}"
+    told = "; ".join(f"{' and '.join(known)} (measured {day})" for day, known in names.items())
+    text = f"reused from an earlier run on this machine with the same versions: {told}"
     return [Remark(text, "--fresh measures them again", warns=False)]
 
 
 def _account(run: Run) -> list[Remark]:
-    """How much of the run's time was spent inside the clock, and what took the rest."""
+    """Return the share of the run's time inside the clock, and what the rest was spent on."""
     whole_ns = sum(run.info.stages_ns.values())
     timed_ns = sum(sample.clocked_ns for sample in run.samples)
     if not whole_ns or not timed_ns:
         return []
     rest = {
-        "bringing the machine to rest": _sum_of(run, "settle_ns"),
+        "waiting for the machine to settle": _sum_of(run, "settle_ns"),
         "preparing": _sum_of(run, "prepare_ns"),
-        "checking what came back": _sum_of(run, "verify_ns"),
+        "verifying results": _sum_of(run, "verify_ns"),
     }
     told = ", ".join(f"{name} {spent_ns / whole_ns:.0%}" for name, spent_ns in rest.items())
-    text = f"the clock ran for {timed_ns / 1e9:.0f} of {whole_ns / 1e9:.0f} s ({timed_ns / whole_ns:.0%}): {told}"
+    text = f"measured calls took {timed_ns / 1e9:.0f} of {whole_ns / 1e9:.0f} s ({timed_ns / whole_ns:.0%}); {told}"
     return [Remark(text, warns=False)]
 
 
@@ -105,11 +102,11 @@ def _sum_of(run: Run, *figures: str) -> int:
 
 def _drift_remark(info: RunInfo, effect: Effect) -> Remark:
     text = f"{info.operation(effect.operation).title} of raw I/O became {_amount(effect)} over the rounds"
-    return Remark(f"{text} on {effect.machine}", "compare multiples of raw I/O, or repeat on a machine at rest")
+    return Remark(f"{text} on {effect.machine}", "compare multiples of raw I/O, or repeat on an idle machine")
 
 
 def _position_remark(info: RunInfo, effect: Effect) -> Remark:
-    text = f"{info.operation(effect.operation).title} late in a round is {_amount(effect)} than early in it"
+    text = f"{info.operation(effect.operation).title} is {_amount(effect)} late in a round than early in it"
     return Remark(f"{text} on {effect.machine}", "see 'format-bench doctor'")
 
 

@@ -1,6 +1,6 @@
-"""The command that measures one variant on one data set again, as the figures of a run were measured.
+"""Build the command that repeats one measurement of a run: one variant on one data set under the same conditions.
 
-Only words: they are made from what the records say, and must not know how a request is planned. A test plans every one.
+The command is made from the stored records alone, without the planner. A test plans every such command.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _CODECS = "codecs"
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:
-    """The command, for a shell, with as many rounds as were counted. Raw I/O is measured beside any variant, so it is
-    repeated with the first other one."""
+    """Return the shell command, with as many rounds as were counted. Raw I/O is measured next to any variant, so its
+    command names the first other variant."""
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
     if variant.is_raw_io:
@@ -33,7 +33,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     words += _operations(row)
     words += _conditions(table)
     if not table.conditions.network and variant.engine == "near-storage":
-        # The suite has networks of its own.
+        # The suite defaults to several networks.
         words += ["--network", "one-process"]
     words += _request(run.info, table)
     if run.info.isolate == "spawn":
@@ -42,7 +42,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
 
 
 def _operations(row: Row) -> Iterator[str]:
-    """Those of the row, where they are others than every suite has. A save comes by itself."""
+    """Yield options for the row's operations if there are others than save and read. A save is always included."""
     if set(row.cells) - {SAVE, READ}:
         for operation in row.cells:
             if operation != SAVE:
@@ -50,17 +50,17 @@ def _operations(row: Row) -> Iterator[str]:
 
 
 def _spelled(name: str) -> str:
-    """A data set or variant with its settings names itself; of a plain name, only the one that is called so."""
+    """Return a data set or variant as the command line takes it: a name without settings becomes an exact pattern."""
     return name if "[" in name else _alone(name)
 
 
 def _alone(name: str) -> str:
-    """A pattern that this name matches, and no other; without the escapes that it does not need."""
+    """Return a pattern that matches only this name, without unnecessary escapes."""
     return f"^{re.escape(name)}$".replace("\\-", "-")
 
 
 def _planned(variant: Variant) -> Variant:
-    """As the plan has it: nulls=numpy is what the runner adds to a variant that refuses missing values."""
+    """Return the variant as planned: the runner adds nulls=numpy to variants that refuse missing values."""
     return variant.without("nulls") if variant.settings.get("nulls") == "numpy" else variant
 
 
@@ -69,7 +69,7 @@ def _conditions(table: Table) -> Iterator[str]:
     of_tables = kind_of_target(table.conditions.target).has_columns
     for condition in CONDITIONS:
         value = getattr(table.conditions, condition.name)
-        # The suite defaults to several tracks, and the suite about calls to both numbers of threads.
+        # The track is always named, because suites default to several. The suite about calls runs both thread counts.
         named = condition.name == "track" or (condition.name == "threads" and is_about_calls(table))
         if (named or value != getattr(usual, condition.name)) and (of_tables or not condition.of_tables):
             asked = condition.repeated(value)
@@ -77,7 +77,7 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _request(info: RunInfo, table: Table) -> Iterator[str]:
-    """What decided which variants and which data there were to choose from."""
+    """Yield the options that decided which variants and data were available."""
     request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):

@@ -1,7 +1,7 @@
-"""What a report consists of: one list of sections, from which terminal, PDF and site are all made.
+"""List the sections of a report. Terminal, PDF and site are all made from this list.
 
-A section that consists of figures is a row here and nothing else: each output has one renderer for all of them. Any
-other section has a renderer in each output; an output that does not show it says where it is shown, or why not.
+A section that consists of figures needs only a row here: each output has one renderer for all such sections. Any other
+section has a renderer in each output; an output that does not show it states where it is shown, or why not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from reports.analysis.varied.lines import charts_of
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """All that a report of one run is made from, each part computed when it is asked for."""
+    """Everything that the report of one run is made from. Each part is computed on first use."""
 
     run: Run
 
@@ -47,27 +47,27 @@ class Contents:
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """In the order in which they are shown."""
+        """The tables in display order."""
         return tuple(tables(self.run, self.summaries))
 
     @cached_property
     def means(self) -> tuple[Means, ...]:
-        """Over the data sets of tables that differ in them alone."""
+        """Means over tables that differ only in their data set."""
         return tuple(means_of(self.tables))
 
     @cached_property
     def lines(self) -> tuple[Chart, ...]:
-        """What was measured at several values of one parameter."""
+        """Charts of what was measured at several values of one parameter."""
         return charts_of(self.run, self.tables)
 
     @cached_property
     def throughput(self) -> tuple[Series, ...]:
-        """By the share of row groups that a query has to read."""
+        """Throughput by the share of row groups that a query has to read."""
         return series_of(self.summaries)
 
     @cached_property
     def throughput_lines(self) -> tuple[Chart, ...]:
-        """The same as charts."""
+        """The throughput as charts."""
         return throughput_charts(self.throughput, self.summaries)
 
     @cached_property
@@ -77,18 +77,18 @@ class Contents:
 
     @cached_property
     def cold_starts(self) -> tuple[Figures, ...]:
-        """What each variant costs before its first call has returned."""
+        """What each variant costs until its first call has returned."""
         return tuple(cold_starts(self.run))
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """What the run says against itself."""
+        """What limits the trust in the run."""
         return tuple(remarks(self.run, self.summaries))
 
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a report under its title."""
+    """One part of a report with its title."""
 
     name: str
     title: str
@@ -104,9 +104,9 @@ class TableSection(Section):
     """A section about one table."""
 
     shown: Callable[[Table], bool]
-    """Whether a table has something to say in it."""
+    """Return whether a table has content for this section."""
     figures: Callable[[Run, Table], Iterable[Figures]] | None = None
-    """All that it consists of; None where each output has a renderer for it."""
+    """Return its content; None if each output has its own renderer for it."""
 
 
 @dataclass(frozen=True)
@@ -114,84 +114,86 @@ class RunSection(Section):
     """A section about a whole run."""
 
     shown: Callable[[Contents], bool]
-    """Whether a run has something to say in it."""
+    """Return whether a run has content for this section."""
     figures: Callable[[Contents], Iterable[Figures]] | None = None
-    """All that it consists of; None where each output has a renderer for it."""
+    """Return its content; None if each output has its own renderer for it."""
     leads: bool = False
-    """Whether it stands before the tables, where pages are read from the top: it answers the suite's question."""
+    """Whether it comes before the tables on paged outputs, because it answers the suite's question."""
 
 
 TABLE_SECTIONS = (
     TableSection("tables", "times, size and memory", lambda table: True),
     TableSection("further operations", "further operations", lambda table: bool(table.columns.further)),
-    TableSection("loaders", "training loops: rows a second, and how shuffled", has_loaders, figures=loaders_of),
+    TableSection(
+        "loaders", "training loops: rows per second, and how well rows are shuffled", has_loaders, figures=loaders_of
+    ),
     TableSection("uses", "which format for which use", has_uses),
     TableSection(
         "handles",
-        "copies that stay open: opening, the first call, and those after it",
+        "open copies: time to open, first call, later calls",
         has_handles,
         figures=handles_of,
     ),
     TableSection(
         "roofline",
-        "how near to the device, and how much is read for what is given",
+        "share of the device's speed, and bytes read for each byte of the result",
         has_roofline,
         figures=roofline_of,
     ),
     TableSection(
         "near storage",
-        "near the storage: techniques, services, the wire, metadata and row groups",
+        "near-storage reading: techniques, services, network, metadata and row groups",
         has_near_storage,
         figures=near_storage_of,
     ),
     TableSection("documents", "documents: ingestion, merges, indexes", has_documents, figures=documents_of),
-    TableSection("codecs", "what each codec adds to its format without one", has_codecs),
-    TableSection("calls", "how much is the format, and how much is the call", engines.has_calls),
+    TableSection("codecs", "codecs compared with the same format without one", has_codecs),
+    TableSection("calls", "how much depends on the format, and how much on the call", engines.has_calls),
 )
 """Shown for each table, in this order."""
 RUN_SECTIONS = (
     RunSection(
         "throughput",
-        "throughput over the share of row groups: bytes of the whole stored copy over the time of a query",
+        "throughput by the share of row groups read: size of the stored copy / time of the query",
         lambda contents: bool(contents.throughput_lines),
         leads=True,
     ),
     RunSection(
         "curves",
-        "throughput as a function of selectivity, and how often a month all could be read",
+        "throughput as a function of selectivity, and how often a month all data could be read",
         lambda contents: has_curves(contents.throughput),
         figures=lambda contents: curves_of(contents.throughput),
         leads=True,
     ),
-    RunSection("lines", "over one parameter, and where the winner changes", lambda contents: bool(contents.lines)),
-    RunSection("means", "how many times the best, geometric mean", lambda contents: bool(contents.means)),
-    RunSection("fidelity", "what comes back", lambda contents: bool(contents.matrices)),
+    RunSection("lines", "effect of one parameter, and where the winner changes", lambda contents: bool(contents.lines)),
+    RunSection("means", "ratio to the best, geometric mean over data sets", lambda contents: bool(contents.means)),
+    RunSection("fidelity", "fidelity: what comes back", lambda contents: bool(contents.matrices)),
     RunSection(
         "cold start",
-        "cold start, and in no figure above: loading the libraries, then the first call on few rows or images",
+        "cold start, not included above: importing the libraries, then the first call on few rows or images",
         lambda contents: bool(contents.cold_starts),
         figures=lambda contents: contents.cold_starts,
     ),
     RunSection("legend", "how to read the figures", lambda contents: bool(contents.tables)),
-    RunSection("remarks", "what to be careful of", lambda contents: bool(contents.remarks) or not contents.tables),
+    RunSection("remarks", "warnings and remarks", lambda contents: bool(contents.remarks) or not contents.tables),
 )
-"""Shown once, behind all tables."""
+"""Shown once, after all tables."""
 SECTIONS: tuple[Section, ...] = (*TABLE_SECTIONS, *RUN_SECTIONS)
 TITLES = {section.name: section.title for section in SECTIONS}
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Stands for a renderer where an output does not show a section in its place: where it does, or why not."""
+    """Replaces a renderer where an output does not show a section. `reason` states where it is shown, or why not."""
 
     reason: str
 
 
 def sections_of(table: Table) -> list[TableSection]:
-    """The sections that a table has something to say in."""
+    """Return the sections that a table has content for."""
     return [section for section in TABLE_SECTIONS if section.shown(table)]
 
 
 def sections_of_run(contents: Contents) -> list[RunSection]:
-    """The sections about the whole run that have something to say."""
+    """Return the sections about the whole run that have content."""
     return [section for section in RUN_SECTIONS if section.shown(contents)]

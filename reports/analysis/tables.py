@@ -1,4 +1,4 @@
-"""What every report shows: a run's samples as tables, one for each data set and set of conditions.
+"""Arrange a run's samples as tables, one for each data set and set of conditions. Every report shows these.
 
 A table has the columns of the operations that were measured on it.
 """
@@ -29,15 +29,13 @@ from reports.analysis.columns import Column, Columns, Role, columns_of
 from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
-"""What data of a target consist of; tables of rows."""
-
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
-"""A time is shown as '<' under so many times what an empty call takes (rule 19)."""
+"""A time below EMPTY_FACTOR times the time of an empty call is shown as '<' (rule 19)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One variant in a table, with whatever of its operations was tried."""
+    """One variant in a table, with those of its operations that were tried."""
 
     variant: Variant
     label: str
@@ -45,46 +43,46 @@ class Row:
     """By operation, in the order of the table's columns."""
 
     def interval(self, column: Column) -> Interval | None:
-        """The figure of a column, None where nothing was counted."""
+        """Return the figure of a column, None if nothing was counted."""
         summary = self.cells.get(column.operation)
         return summary.figures.get(column.figure) if summary else None
 
     @property
     def rounds(self) -> tuple[int, ...]:
-        """Counted rounds of each operation."""
+        """Counted rounds of each operation, in the order of `cells`."""
         return tuple(summary.rounds for summary in self.cells.values())
 
     def fallback(self, operation: OperationName) -> str:
-        """What stood for a call that the engine does not have, '' where it has its own or was not tried."""
+        """Return the name of the fallback for a call that the engine lacks, '' if it has the call or was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
 
     def cached(self, operation: OperationName) -> bool:
-        """Whether the library answered from its own memory."""
+        """Return whether the library answered from its own memory."""
         return operation in self.cells and self.cells[operation].cached
 
     def wrong(self, operation: OperationName) -> bool:
-        """Whether a counted round gave a wrong answer."""
+        """Return whether a counted round gave a wrong answer."""
         return operation in self.cells and self.cells[operation].wrong
 
     @property
     def measured(self) -> bool:
-        """Whether anything was counted."""
+        """Whether at least one round was counted."""
         return any(summary.figures for summary in self.cells.values())
 
     @property
     def fidelity(self) -> str | None:
-        """'exact' or 'declared loss', as the reads found it; None when none passed."""
+        """'exact' or 'declared loss', as found by the reads; None if no read passed its check."""
         verdicts = [summary.fidelity for summary in self.cells.values() if summary.fidelity]
         return max(verdicts, key=lambda verdict: verdict != "exact", default=None)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What was declared to be lost, and was."""
+        """The declared losses that were found."""
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property
     def failures(self) -> dict[Failure, tuple[OperationName, ...]]:
-        """Each reason with the operations that it stopped, without reasons that only repeat another one's."""
+        """Each reason with the operations that it stopped. A reason that only repeats another one is left out."""
         found: dict[Failure, tuple[OperationName, ...]] = {}
         for operation, summary in self.cells.items():
             for failure in summary.failures:
@@ -97,7 +95,7 @@ class Row:
 
 
 def _repeats(failure: Failure, other: Failure) -> bool:
-    """Whether `failure` is only the consequence of `other`: its reason ends with the other's."""
+    """Return whether `failure` is only a consequence of `other`: its reason ends with the other's."""
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
@@ -107,15 +105,15 @@ def _is_unrankable(row: Row, operation: OperationName) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """Variants with a figure, of those that were measured: others have none where no round was counted, as on a busy
-    machine. What was refused, or failed, is in neither number."""
+    """How many of the measured variants have a figure. A variant without a counted round has none, for example on a
+    busy machine. Refused and failed variants are in neither number."""
 
     having: int
     measured: int
 
     @property
     def too_few(self) -> bool:
-        """Whether most have no figure, so that none of the others is the fastest."""
+        """Whether most variants have no figure, so that no variant can be named the fastest."""
         return 2 * self.having < self.measured
 
 
@@ -130,27 +128,27 @@ class Table:
     machine: str
     columns: Columns
     rows: tuple[Row, ...]
-    """By the leading column (save time where it has no figure), then what stands apart, raw I/O, and what has no
-    figure."""
+    """Sorted by the leading column (by save time where it has no figure). Variants that are not ranked follow, then raw
+    I/O, then rows without figures."""
     least_bytes: int
-    """Memory under this is below what the run's probe can tell (method rule 13)."""
+    """The smallest memory that the run's probe can tell from nothing (method rule 13)."""
 
     @cached_property
     def _ranks(self) -> Mapping[Column, Mapping[Variant, Ratio]]:
         return {column: self._ranked(column) for column in self.columns}
 
     def ranks(self, column: Column) -> Mapping[Variant, Ratio]:
-        """Each ranked variant's ratio to the best of a column, best first; nothing where there is no such column."""
+        """Return each ranked variant's ratio to the best of a column, best first; empty for an unknown column."""
         return self._ranks.get(column, {})
 
     def least(self, column: Column) -> float:
-        """What is under it is no figure: memory that the probe cannot tell, and a time of which the clock itself takes
-        a tenth (method rules 13 and 19)."""
+        """Return the smallest value that counts as a figure. Below it the probe cannot tell memory from nothing, or the
+        clock itself takes a tenth of the time (method rules 13 and 19)."""
         if column.is_memory:
             return self.least_bytes
         if column.role is not Role.TIME:
             return 0
-        # Of a long call nobody asks what the clock took.
+        # Only calls this short are affected by what the clock itself takes.
         found = [row.cells[column.operation].figures for row in self.rows if column.operation in row.cells]
         clocked = [(each[column.figure].median, each[EMPTY].median) for each in found if EMPTY in each]
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)
@@ -161,7 +159,7 @@ class Table:
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
 
     def counted(self, column: Column) -> Counted:
-        """Return how many of the variants that were measured in a column, and could be ranked, have a figure."""
+        """Return how many of the variants that were measured in a column and can be ranked have a figure."""
         name = column.operation
         cells = [row.cells[name] for row in self.rows if name in row.cells and not _is_unrankable(row, name)]
         having = sum(column.figure in cell.figures for cell in cells)
@@ -169,7 +167,7 @@ class Table:
         return Counted(having, having + lacking)
 
     def mark(self, column: Column, variant: Variant) -> str:
-        """'*' for the best of a column, '=' for what is tied with it, '' for others and without a verdict."""
+        """Return '*' for the best of a column, '=' if tied with it, '' otherwise or without a verdict."""
         ranks = self.ranks(column)
         ratio = ranks.get(variant)
         if ratio is None or not ratio.tied:
@@ -178,17 +176,17 @@ class Table:
 
     @property
     def amount(self) -> str:
-        """How much data it is about: '1,000,000 rows', '50,000 images', '20,000 documents'."""
+        """The amount of data: '1,000,000 rows', '50,000 images', '20,000 documents'."""
         return f"{self.data_rows:,} {kind_of_target(self.conditions.target).counted}"
 
     @property
     def few_rounds(self) -> bool:
-        """Whether no variant has enough rounds for a verdict."""
+        """Whether all operations have too few rounds for a verdict."""
         return all(number < FEWEST_ROUNDS for row in self.rows for number in row.rounds)
 
 
 def amount_text(run: Run, table: Table) -> str:
-    """How much data a table is about, and of how much it is a sample: 'a sample of 1,000,000 of 12,345,678 rows'."""
+    """Return the amount of data, and the whole if it is a sample: 'a sample of 1,000,000 of 12,345,678 rows'."""
     about = run.info.datasets.get(table.dataset)
     if about is None or about.whole_rows is None:
         return table.amount
@@ -196,12 +194,12 @@ def amount_text(run: Run, table: Table) -> str:
 
 
 def table_cell(cell: Cell) -> Cell:
-    """A cell without variant and operation: what all cells of a table share."""
+    """Return a cell without variant and operation: what all cells of a table share."""
     return replace(cell, variant=variant_of(""), operation=operation_name_of(""))
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
-    """The tables of a run, in the order in which it lists its data sets, and track by track."""
+    """Return the tables of a run in the order of its data sets, then by track."""
     summaries = summarise(run.samples) if summaries is None else summaries
     yardsticks: dict[Cell, CellSummary] = {}
     groups: dict[Cell, list[CellSummary]] = {}
@@ -266,7 +264,7 @@ def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """A figure for people, without its unit: '< N' under what can be told, None where there is none."""
+    """Return a figure without its unit: '<N' below the smallest value that counts, None if there is no figure."""
     interval = row.interval(column)
     if interval is None:
         return None
@@ -276,7 +274,7 @@ def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None
 
 
 def unit_for(table: Table, figure: str) -> Unit:
-    """The unit in which a table's smallest value of `figure` is still readable; one for the whole table."""
+    """Return the unit in which the smallest value of `figure` in the table is still readable."""
     small, large, limit = (MILLISECONDS, SECONDS, 1e8) if figure.endswith("_ns") else (KILOBYTES, MEGABYTES, 1e6)
     medians = [
         summary.figures[figure].median
@@ -288,13 +286,12 @@ def unit_for(table: Table, figure: str) -> Unit:
 
 
 def unit_of(table: Table, column: Column) -> Unit:
-    """The unit of a column: memory is always in MB."""
+    """Return the unit of a column: memory is always in MB."""
     return MEGABYTES if column.is_memory else unit_for(table, column.figure)
 
 
 def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
-    """For each table, by its place, a name that no other has: data set and track, and what else differs in
-    the run."""
+    """Return a unique name for each table, by its place: data set and track, and whatever else differs in the run."""
     names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
     usual = ("dataset", "track")
     facts = [{"suite": table.suite, "machine": table.machine, **asdict(table.conditions)} for table in found]

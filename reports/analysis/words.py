@@ -1,6 +1,6 @@
-"""What every report says of a row, in words: rounds, cores, multiples of raw I/O, fidelity, and notes below a table.
+"""Words that every report uses for a row: rounds, cores, multiples of raw I/O, fidelity, and the notes below a table.
 
-Terminal, PDF and site take them from here, so that they never say it differently.
+Terminal, PDF and site share them, so that all three use the same words.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from reports.analysis.tables import Row, Table, amount_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
-WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust: docs/bias.md"
-"""Of every report. Whoever has installed the program has no docs/: the page is named, and not linked."""
+WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/bias.md"
+"""In every report. An installed package has no docs/ folder, so the page is named but not linked."""
 FALLBACK = "†"
-"""Stands behind every figure of a call that does more than was asked."""
+"""Marks every figure of a call that does more than was asked."""
 FALLBACK_MEANING = (
-    f"{FALLBACK} read-all: without a call for it everything is read or gathered, then selected from or saved; not "
-    "ranked with the others"
+    f"{FALLBACK} read-all: the engine has no call for this, so everything is read before selecting, or gathered before "
+    "saving; not ranked"
 )
 CACHED = "‡"
-"""Stands behind every time of calls that a library answered from its own memory."""
-CACHED_MEANING = f"{CACHED} cached: calls found in the library's memory what it had read before; not ranked"
-NOT_COUNTED = "not counted (machine not at rest, read not warm, garbage collected, or read not passed)"
+"""Marks every time of calls that a library answered from its own memory."""
+CACHED_MEANING = f"{CACHED} cached: the library answered from its own memory what it had read before; not ranked"
+NOT_COUNTED = "not counted (machine busy, page cache not warm, garbage collected, or the read failed its check)"
 MOST_BESIDE = 3
-"""Of so many operations at most each is told between slashes; of more a cell could not be read."""
+"""Up to this many operations share a cell with slashes between them; with more it would be unreadable."""
 BLOCKS_WORTH_TELLING = 1.05
-"""Blocks that exceed the bytes in them by more than this are told."""
+"""Disk blocks are mentioned if they exceed the bytes in them by more than this factor."""
 LONG_NS = 10_000_000_000
-"""From here on a time in a column of milliseconds is shown in seconds, with its unit: '29.4s'."""
+"""From here on, a time in a column of milliseconds is shown in seconds with its unit: '29.4s'."""
 
 
 def stage_text(maturity: MaturityInfo) -> str:
-    """How far a format has come, in a word or two: 'young', 'experimental, ours'."""
+    """Return the maturity of a format in a word or two: 'young', 'experimental, ours'."""
     return f"{maturity.stage}, ours" if maturity.ours else maturity.stage
 
 
 def title_of(run: Run, table: Table) -> str:
-    """What a table is about: its suite, its data and its conditions."""
+    """Return the title of a table: its suite, its data and its conditions."""
     several = len({sample.machine for sample in run.samples}) > 1
     machine = f", machine {table.machine}" if several else ""
     return f"{table.suite}: {table.dataset}, {amount_text(run, table)}, {conditions_text(table.conditions)}{machine}"
 
 
 def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
-    """Counted rounds of some operations: one number, one for each ('7/6') where they differ, or '3 to 7' of many."""
+    """Return the counted rounds of some operations: '7', '7/6' if they differ, '3 to 7' for many operations."""
     counted = [row.cells[name].rounds for name in operations if name in row.cells]
     numbers = [number for number in counted if number]
     if not numbers:
@@ -62,25 +62,24 @@ def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
 
 
 def fallback_mark(row: Row, column: Column) -> str:
-    """FALLBACK for a figure of a call that stands for one that the engine does not have, CACHED for a figure that tells
-    of the library's memory."""
+    """Return FALLBACK for a figure of a fallback call, CACHED for one from the library's memory, else ''."""
     if row.fallback(column.operation):
         return FALLBACK
     return CACHED if row.cached(column.operation) else ""
 
 
 def has_cached(table: Table) -> bool:
-    """Whether a figure of a table bears the second mark."""
+    """Return whether a figure of a table is marked as CACHED."""
     return any(row.cached(name) for row in table.rows for name in table.columns.operations)
 
 
 def has_fallbacks(table: Table) -> bool:
-    """Whether a figure of a table bears that mark."""
+    """Return whether a figure of a table is marked as FALLBACK."""
     return any(row.fallback(name) for row in table.rows for name in table.columns.operations)
 
 
 def sync_text(row: Row, time: Unit) -> str:
-    """The save with the sync after it, in `time`."""
+    """Return the time of the save and the sync after it, in the unit `time`."""
     save = row.cells.get(SAVE)
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return NOTHING
@@ -89,12 +88,12 @@ def sync_text(row: Row, time: Unit) -> str:
 
 
 def cores_text(summary: CellSummary) -> str:
-    """CPU time over wall time."""
+    """Return CPU time / wall time."""
     return NOTHING if summary.cores_used is None else f"{summary.cores_used:.1f}"
 
 
 def multiple_text(summary: CellSummary) -> str:
-    """How many times raw I/O."""
+    """Return the multiple of raw I/O, '1.2k' from 1,000 on."""
     if summary.raw_io_multiple is None:
         return NOTHING
     ratio = summary.raw_io_multiple.ratio
@@ -104,14 +103,17 @@ def multiple_text(summary: CellSummary) -> str:
 
 
 def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[CellSummary], str]) -> str:
-    """`text` of each of some operations: '1.0/0.9'."""
+    """Return `text` of each operation, with slashes: '1.0/0.9'."""
     parts = [text(row.cells[name]) if name in row.cells else NOTHING for name in operations]
     return NOTHING if set(parts) <= {NOTHING} else "/".join(parts)
 
 
 def fidelity_text(row: Row) -> str:
-    """Return 'exact' or 'lossy', else in a word why there is no verdict; where only some operations were stopped,
-    which, and of several of a kind how many. What was not counted was not stopped."""
+    """Return 'exact' or 'lossy', else one word for why there is no verdict.
+
+    If only some operations were stopped, they are named, with a count where several have the same name. Operations that
+    were not counted are not considered stopped.
+    """
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
     failures = row.failures
@@ -132,7 +134,7 @@ def _some(kind: str, stopped: int, asked: int) -> str:
 
 
 def why_none(row: Row, column: Column) -> str:
-    """In a word why a row has no figure in a column."""
+    """Return in a word why a row has no figure in a column."""
     summary = row.cells.get(column.operation)
     if summary is None:
         return "not run"
@@ -140,12 +142,12 @@ def why_none(row: Row, column: Column) -> str:
 
 
 def titles(run: Run, operations: Sequence[OperationName], between: str = " and ") -> str:
-    """Operations for people: 'save and project 10 columns'."""
+    """Return the titles of operations: 'save and project 10 columns'."""
     return between.join(run.info.operation(name).title for name in operations)
 
 
 def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[OperationName]) -> str:
-    """A failure in words, with the operations and the rounds that it befell."""
+    """Return a failure in words, with the operations and the number of rounds affected."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
     if some and any(row.wrong(operation) for operation in operations):
@@ -155,7 +157,7 @@ def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[Oper
 
 
 def notes(run: Run, table: Table) -> Iterator[str]:
-    """What must be said below a table: failures, losses, what is not counted, what is not ranked."""
+    """Yield the notes below a table: failures, losses, what is not counted, what is not ranked."""
     failures: dict[str, list[str]] = {}
     for row in table.rows:
         for failure, operations in row.failures.items():
@@ -179,10 +181,10 @@ def notes(run: Run, table: Table) -> Iterator[str]:
             yield f"{row.label}: {blocks}"
     syncing = [row.label for row in table.rows if _syncs_on_save(run, row)]
     if syncing:
-        yield f"save already syncs: {', '.join(syncing)}"
+        yield f"save includes the sync: {', '.join(syncing)}"
     apart = [row.label for row in table.rows if row.variant.is_apart and row.measured]
     if apart:
-        yield f"not ranked with the others, because the result is another kind of object: {', '.join(apart)}"
+        yield f"not ranked, because the result is a different kind of object: {', '.join(apart)}"
     if has_fallbacks(table):
         yield FALLBACK_MEANING
     if has_cached(table):
@@ -195,7 +197,7 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """What many small files take of the disk, where that is much more than their bytes."""
+    """Return how much disk space many small files take, if that is much more than their bytes."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

@@ -1,7 +1,4 @@
-"""What each variant does to each kind of column, on the terminal and as Markdown.
-
-It shows what reports.analysis.fidelity found and judges nothing.
-"""
+"""Print what each variant does to each kind of column, for the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -17,18 +14,18 @@ from reports.analysis.fidelity import MEANING, PAIRS, Matrix, matrices
 from reports.text.page import page_for, print_lines
 
 _COLUMNS_WIDE = 18
-"""Variants that fit beside each other on a terminal."""
+"""Variants that fit next to each other on a terminal."""
 
 
 def show_fidelity(run: Run, console: Console) -> None:
-    """Print the matrices; columns are letters that the lines below spell out."""
+    """Print the matrices. Columns are letters; the lines below name their variants."""
     page = page_for(console)
     found = matrices(run)
     if not found:
-        print_lines(page, ["this run holds no verdicts on kinds of columns (fidelity.jsonl)"])
+        print_lines(page, ["This run has no fidelity results (fidelity.jsonl)."])
     for matrix in found:
         page.print()
-        print_lines(page, [f"what comes back, {matrix.title}"], style="bold")
+        print_lines(page, [f"fidelity: what comes back, {matrix.title}"], style="bold")
         variants = list(matrix.labels)
         for start in range(0, len(variants), _COLUMNS_WIDE):
             page.print(_grid(matrix, variants[start : start + _COLUMNS_WIDE], start))
@@ -57,14 +54,14 @@ def _spelled_out(matrix: Matrix) -> Iterator[str]:
         for words, kinds in details.items():
             yield f"   {', '.join(kinds)}: {words}"
     for kind, texts in matrix.target_alone.items():
-        yield f"the target alone, {kind}: {'; '.join(texts)}"
+        yield f"lost by the target itself, {kind}: {'; '.join(texts)}"
 
 
 def fidelity_markdown(run: Run) -> str:
-    """The matrices as Markdown, with every loss and refusal in words."""
+    """Return the matrices as Markdown, with every loss and refusal in words."""
     parts = []
     for matrix in matrices(run):
-        head = ["kind", *matrix.labels.values(), "the target alone loses"]
+        head = ["kind", *matrix.labels.values(), "lost by the target itself"]
         lines = [f"### {matrix.title.capitalize()}", "", _markdown_row(head), _markdown_row(["---"] * len(head))]
         for kind in matrix.kinds:
             symbols = (f"`{matrix.symbols(variant, kind)}`" for variant in matrix.labels)

@@ -1,4 +1,4 @@
-"""Figures under a title as grids of text: as many columns beside each other as the page has room for."""
+"""Print figures under a title as grids of text, with as many columns next to each other as fit on the page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reports.analysis.figures import Figures
 from reports.text.page import WIDTH, labelled_grid, print_lines, width_of
 
 _HEADER_WIDTH = 13
-"""Titles of columns are broken into lines of this many characters."""
+"""Column titles are wrapped at this many characters."""
 _FEWEST_LABELS, _MOST_LABELS = 26, 46
-"""What figures leave for the labels, by the longest of them."""
+"""Fewest and most characters reserved for the labels, depending on the longest."""
 
 
 def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
-    """Print a section of figures: each under its title, its notes below."""
+    """Print a section of figures: each with its title above and its notes below."""
     page.print()
     print_lines(page, [title], style="bold")
     for figures in found:
@@ -27,8 +27,7 @@ def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
         headers = [_broken(header) for header in figures.headers]
         for part in _parts(figures, headers):
             lines = [
-                (label, texts[part], "bold green" if label in figures.leading else "")
-                for label, texts in figures.lines
+                (label, texts[part], "bold green" if label in figures.leading else "") for label, texts in figures.lines
             ]
             page.print(labelled_grid(figures.corner, headers[part], lines))
         print_lines(page, figures.notes)

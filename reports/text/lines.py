@@ -1,6 +1,5 @@
-"""Lines over a parameter as compact grids of text: a row for each variant, a column for each value, and who wins where.
-
-What they say is reports.analysis.varied's; here it is put on a page.
+"""Print lines over a parameter as compact grids: a row for each variant, a column for each value, and below them where
+the best variant changes.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 
 MOST_VALUES = 8
-"""Columns that fit beside each other; further values stand in a grid below."""
+"""Columns that fit next to each other; further values go into a grid below."""
 _LABEL_WIDTH = 30
 
 
 def show_lines(page: Console, contents: Contents) -> None:
-    """Every chart of a run as a grid, those of one axis below one head."""
+    """Print every chart of a run as a grid, with one heading for each axis."""
     _show_all(page, TITLES["lines"], contents.lines)
     if any(chart.whole for chart in contents.lines):
         print_lines(page, [FALLBACK_MEANING])
 
 
 def show_throughput(page: Console, contents: Contents) -> None:
-    """Throughput over the share of row groups, a grid for each network."""
+    """Print throughput over the share of row groups, a grid for each network."""
     _show_all(page, TITLES["throughput"], contents.throughput_lines)
 
 
@@ -48,7 +47,7 @@ def _show_all(page: Console, title: str, found: Sequence[Chart]) -> None:
 
 
 def head_of(chart: Chart) -> str:
-    """What the charts of one axis are about: their suite, data, axis and conditions."""
+    """Return the heading for the charts of one axis: suite, data, axis and conditions."""
     about = chart.dataset or chart.axis.rest
     return f"{chart.suite}: {about} over {chart.axis.title}, {conditions_text(chart.conditions)}"
 

@@ -1,7 +1,7 @@
-"""A run that still goes on as the lines of a terminal: tables that fill row by row, cut to its width and height.
+"""Lay out a run in progress as terminal lines: tables that fill row by row, cut to the width and height.
 
-A pure function of what is measured so far. It draws nothing and knows no clock. Lines are laid out here and not by
-rich's tables, which take ten times as long: what is shown between two samples must cost next to nothing.
+A pure function of what is measured so far. Lines are laid out here and not by rich's tables, which take ten times as
+long: drawing between two samples must take almost no time.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from reports.analysis.words import NOT_COUNTED, NOTHING, failure_text, rounds_te
 from reports.text.operations import figure_spread, figure_text, header_of, row_style
 
 PENDING = "…"
-"""Stands for a figure that is still to be measured."""
+"""Marks a figure that is still to be measured."""
 _LEAST_LABEL = 20
-"""What the columns leave for the labels, where these are as long."""
+"""Least width that columns leave for labels that are at least this long."""
 _LEAST_REASON = 16
-"""A reason behind a row's figures is left out where there is less room for it."""
+"""A reason after a row's figures is left out if there is less room than this."""
 _LEAST_TABLE = 8
-"""Lines under which a table is better told in one."""
+"""With fewer lines than this, a table is summed up in one line."""
 _BAR, _LEAST_WIDTH_OF_BAR = 20, 70
 _OTHERS_SHARE = 4
-"""One in so many lines may be spent on other tables before the one in front has all of its rows."""
+"""One line in this many may be spent on other tables before the current one shows all its rows."""
 
 
 class Lines:
-    """Lines that fit, each printed as it is: rich need not wrap them."""
+    """Lines that fit the terminal, so rich need not wrap them."""
 
     def __init__(self, lines: Sequence[Text]) -> None:
         self.lines = lines
@@ -46,13 +46,13 @@ class Lines:
 
 @dataclass(frozen=True)
 class Screen:
-    """Lines, and at which place among them stands the row of each variant of the table in front."""
+    """Lines, and the line number of each variant's row in the current table."""
 
     lines: Sequence[Text]
     rows: Mapping[Variant, int]
 
     def marked(self, variant: Variant | None) -> list[Text]:
-        """The lines, with the row of a variant in bold; as they are where it has none."""
+        """Return the lines, with the row of `variant` in bold if it is shown."""
         lines = list(self.lines)
         if variant is not None and variant in self.rows:
             line = lines[self.rows[variant]] = lines[self.rows[variant]].copy()
@@ -61,15 +61,18 @@ class Screen:
 
 
 class Screens:
-    """Makes screens of a run that goes on; a table is laid out again only when it has changed."""
+    """Makes screens of a run in progress. A table is laid out again only after it has changed."""
 
     def __init__(self, so_far: SoFar) -> None:
         self.so_far = so_far
         self._kept: dict[Cell, tuple[Table, int, int, Screen]] = {}
 
     def screen(self, place: Cell, width: int, height: int) -> Screen:
-        """All tables in at most `height` lines of `width` columns: in front the one at `place`, which is measured now;
-        of the others as much as there is room for, and one line for each of the rest."""
+        """Return all tables in at most `height` lines of `width` columns.
+
+        The table at `place`, which is being measured, comes first. The others follow as far as they fit; each of the
+        rest gets one line.
+        """
         names = self.so_far.names
         others = [other for other in names if other != place]
         reserved = 1 + min(len(others), max(height // _OTHERS_SHARE, 1)) if others else 0
@@ -78,7 +81,7 @@ class Screens:
         for other in others:
             if left < _LEAST_TABLE:
                 break
-            # An empty line stands above it, and its own line below is not needed.
+            # It needs an empty line above it, and no longer a line of its own below.
             blocks[other] = self._block(other, width, left)
             left -= len(blocks[other].lines)
         lines: list[Text] = []
@@ -105,7 +108,7 @@ class Screens:
 
 
 def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
-    """One table in at most `most` lines: its title, its headers, and its rows, the first ones where not all fit."""
+    """Return one table in at most `most` lines: title, headers and rows, the first ones if not all fit."""
     layout = _layout(run, table, width)
     lines = [Text(title_of(run, table), "bold"), *layout.headers()]
     room = max(most - len(lines), 0)
@@ -118,7 +121,7 @@ def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
 
 
 def status_line(doing: str, share: float | None, width: int) -> Text:
-    """What is done now, behind a bar that is full at a share of 1 where there is room for one."""
+    """Return the current activity, after a progress bar for `share` (0 to 1) if there is room for one."""
     line = Text()
     if width >= _LEAST_WIDTH_OF_BAR:
         done = round(_BAR * min(max(share or 0.0, 0.0), 1.0))
@@ -146,7 +149,7 @@ def _cut(line: Text, width: int) -> Text:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One column: its lines of header, a text for each row, and when it is dropped for lack of room: the highest
+    """One column: its header lines, a text for each row, and its priority: the column with the highest `dropped` goes
     first."""
 
     dropped: int
@@ -157,7 +160,7 @@ class _Shown:
 
     @property
     def width(self) -> int:
-        """With the gap before it; nothing where it holds nothing."""
+        """Width including the gap before it; 0 for an empty column."""
         widest = max(map(len, (*self.header, *self.texts)), default=0)
         return self.gap + widest if widest else 0
 
@@ -169,19 +172,19 @@ class _Layout:
     run: Run
     table: Table
     columns: Sequence[tuple[_Shown, int]]
-    """With their widths."""
+    """Columns with their widths."""
     label_width: int
     width: int
 
     def headers(self) -> Iterator[Text]:
-        """The lines above the rows; short headers stand at the bottom."""
+        """Yield the lines above the rows; short headers are aligned at the bottom."""
         height = max(len(column.header) for column, _ in self.columns)
         for line in range(-height, 0):
             texts = [column.header[line] if len(column.header) >= -line else "" for column, _ in self.columns]
             yield Text(self._line("format" if line == -1 else "", texts), "bold")
 
     def row(self, number: int) -> Text:
-        """A row; why it has no figures stands in their place, and what failed besides them behind them."""
+        """Return a row. The reason for missing figures replaces them; further failures follow the figures."""
         row = self.table.rows[number]
         style, reason = row_style(row), self._reason(row)
         label = row.label if len(row.label) <= self.label_width else f"{row.label[: self.label_width - 1]}…"
@@ -206,12 +209,12 @@ class _Layout:
         words = "; ".join(failure_text(self.run, row, *failed) for failed in row.failures.items())
         if not words and not row.measured and any(map(was_tried, row.cells.values())):
             return NOT_COUNTED
-        # Whatever a library said: a line, and nothing that a terminal obeys.
+        # The reason may quote a library: put it on one line and remove control characters.
         return " ".join("".join(sign if sign.isprintable() else " " for sign in words).split())
 
 
 def _layout(run: Run, table: Table, width: int) -> _Layout:
-    """As many columns as leave the labels their room, one at least."""
+    """Choose as many columns as leave room for the labels, at least one."""
     longest = max(len(row.label) for row in table.rows)
     columns = [(column, column.width) for column in _columns(run, table)]
     left = width - min(longest, _LEAST_LABEL)
@@ -227,7 +230,7 @@ def _layout(run: Run, table: Table, width: int) -> _Layout:
 
 
 def _columns(run: Run, table: Table) -> Iterator[_Shown]:
-    """Save and read, then the rounds, then the times of further operations."""
+    """Yield save and read, then the rounds, then the times of further operations."""
     columns = table.columns
     of_main = [column for column in columns if column.operation in columns.main]
     for column in of_main:
@@ -260,7 +263,7 @@ def _spreads(table: Table, time: Column, dropped: int) -> _Shown:
 
 
 def _rounds(run: Run, table: Table, row: Row) -> str:
-    """'3 of 7' where the user said how many; raw I/O may have more."""
+    """Return '3 of 7' if the user gave the number of rounds; raw I/O may have more."""
     asked = run.info.rounds_asked
     counted = rounds_text(row, table.columns.main)
     if counted == NOTHING:

@@ -1,6 +1,6 @@
-"""The figures of a table's operations as grids of text: save and read first, further operations in grids below.
+"""Lay out the figures of a table's operations as grids: save and read first, further operations in grids below.
 
-Every operation has a group of columns; as many groups stand beside each other as the page has room for.
+Each operation has a group of columns. A grid has as many groups as fit on the page.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from reports.analysis.words import (
 from reports.text.page import WIDTH, labelled_grid, width_of
 
 _HEADER_WIDTH = 10
-"""The title of an operation is broken into lines of this many characters above its columns."""
+"""The title of an operation is wrapped at this many characters above its columns."""
 MOST_WHOLE = 4
-"""Of more further operations the times alone are shown."""
+"""With more further operations than this, only their times are shown."""
 _LABELS = 26
-"""What further operations leave for the labels: as many groups of columns as fit beside that share a grid."""
+"""Characters that grids of further operations leave for the labels."""
 _Column = tuple[str, list[Text | str]]
 """A header and a value for each row."""
 
 
 def main_grid(run: Run, table: Table) -> Grid:
-    """Save and read, with all that tells their rows apart."""
+    """Return the grid of save and read, with all columns."""
     operations = table.columns.main
     columns: list[_Column] = [("n", [rounds_text(row, operations) for row in table.rows])]
     for operation in operations:
@@ -64,8 +64,8 @@ def main_grid(run: Run, table: Table) -> Grid:
 
 
 def further_grids(run: Run, table: Table) -> Iterator[Grid]:
-    """All other operations, each with its time, peak memory, cores and multiple of raw I/O, for what was tried. Of many
-    the times alone: the rest is in the site and the CSV files."""
+    """Yield grids of the other operations, with time, peak memory, cores and multiple of raw I/O. With many operations
+    only the times are shown; the site and the CSV files have the rest."""
     further = table.columns.further
     tried = replace(table, rows=tuple(row for row in table.rows if set(further) & row.cells.keys()))
     shown = _time_alone if len(further) > MOST_WHOLE else _group
@@ -85,7 +85,7 @@ def _further_grid(
     operations: Sequence[OperationName],
     shown: Callable[[Run, Table, OperationName], list[_Column]],
 ) -> Grid:
-    """Rows by the time of the only operation, or by name where several stand beside each other."""
+    """Sort rows by the time of the only operation, or by name if there are several."""
     column = table.columns.find(operations[0], Role.TIME) if len(operations) == 1 else None
 
     def place(row: Row) -> tuple[bool, bool, bool, float, str]:
@@ -103,7 +103,7 @@ def _time_alone(run: Run, table: Table, operation: OperationName) -> list[_Colum
 
 
 def initials(run: Run, table: Table) -> str:
-    """What stands for the operations of the main grid in headers that have no room: 's/r'."""
+    """Return the abbreviation of the main operations for narrow headers: 's/r'."""
     return "/".join(run.info.operation(name).title[:1] for name in table.columns.main)
 
 
@@ -133,7 +133,7 @@ def _times(run: Run, table: Table, operation: OperationName) -> list[_Column]:
 
 
 def header_of(run: Run, column: Column, unit: Unit) -> str:
-    """What stands above a column, broken into lines: its operation, what it is of it, and its unit."""
+    """Return the header of a column, broken into lines: operation, role and unit."""
     operation = "\n".join(textwrap.wrap(run.info.operation(column.operation).title, _HEADER_WIDTH))
     if column.role is Role.SIZE:
         return f"size\n{unit.name}" if column.operation == SAVE else f"{operation}\nsize\n{unit.name}"
@@ -152,7 +152,7 @@ def _grid(table: Table, columns: Sequence[_Column], left: int = 0) -> Grid:
 
 
 def row_style(row: Row) -> str:
-    """How a row looks by what it is: raw I/O is told apart, and what has no figures."""
+    """Return the style of a row: raw I/O and rows without figures look different."""
     if not row.measured:
         return "dim"
     return "dim italic" if row.variant.is_raw_io else ""
@@ -166,14 +166,14 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
     text = figure_text(table, row, column, unit)
     if text is None:
         return Text(NOTHING, "dim")
-    # What stands for a call that the engine lacks is not ranked: no figure has both marks.
+    # A fallback call is not ranked, so no figure has both marks.
     mark = table.mark(column, row.variant)
     return Text(text + mark, "bold green" if mark else "")
 
 
 def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """A figure with what must be known of it, but for its rank: long times in seconds, `~` and `†`. None where there is
-    none."""
+    """Return a figure with its marks `~` and `†`, but without its rank, long times in seconds. None if there is no
+    figure."""
     interval = row.interval(column)
     is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
     text = value_text(table, row, column, SECONDS if is_long else unit)
@@ -185,6 +185,6 @@ def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | Non
 
 
 def figure_spread(row: Row, column: Column) -> str:
-    """How far to believe a figure, '' where there is none."""
+    """Return the spread of a figure, '' if there is none."""
     interval = row.interval(column)
     return spread_text(interval) if interval else ""

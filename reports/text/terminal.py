@@ -1,8 +1,6 @@
-"""A run on the terminal: the sections of a report as text, those of each table below one another, then those of the
-run.
+"""Print a run on the terminal: the sections of each table, then those of the run.
 
-A pure function of stored samples. Without a terminal it prints plain text, 100 columns wide; marks are never
-told by colour alone.
+Without a terminal the output is plain text, 100 columns wide. No mark depends on colour alone.
 """
 
 from __future__ import annotations
@@ -39,18 +37,18 @@ from reports.text.operations import further_grids, initials, main_grid
 from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 
 _HEADER_WIDTH = 13
-"""Titles of columns are broken into lines of this many characters."""
+"""Column titles are wrapped at this many characters."""
 _MOST_MEANS = 5
-"""Columns of further operations that fit beside each other."""
+"""Columns of further operations that fit next to each other."""
 
 
 def show(run: Run, console: Console) -> None:
-    """Print a run: its tables, the overview over data sets, and remarks. Always 100 columns wide, in colour
-    where `console` has colour."""
+    """Print a run: its tables, the means over data sets, and remarks. Always 100 columns wide, in colour if `console`
+    has colour."""
     page, contents = page_for(console), Contents(run)
     print_lines(page, _head(run))
     if not contents.tables:
-        print_lines(page, ["no sample was stored: nothing to show"])
+        print_lines(page, ["This run has no samples, so there is nothing to show."])
     for table in contents.tables:
         for section in sections_of(table):
             if section.figures is not None:
@@ -93,7 +91,7 @@ def _tables(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _further_operations(page: Console, contents: Contents, table: Table) -> None:
-    """The notes of the table stand below the last of its grids."""
+    """Print the further operations. The notes of the table follow its last grid."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['further operations']}"], style="bold")
     for grid in further_grids(contents.run, table):
@@ -102,14 +100,14 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
 
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
-    """The fastest call of its own for each use, what is tied with it and what comes next, and the fastest way without
-    such a call where that is faster."""
+    """Print for each use the fastest native call, what is tied with it and what comes next, and the fastest fallback if
+    that is faster."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
     grid = new_grid()
     for header in ("use", "fastest"):
         grid.add_column(header, overflow="fold", max_width=34)
-    grid.add_column("tied with it, or times as long", overflow="fold")
+    grid.add_column("tied with it (=), or times as long", overflow="fold")
     for use in uses_of(contents.run, table):
         grid.add_row(escape(use.title), escape(use.best), escape(use.others))
     page.print(grid)
@@ -117,7 +115,7 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
-    """Codecs beside their formats without one; the rows on a Pareto frontier, with a codec or not, are marked."""
+    """Print codecs next to their formats without one, and mark all rows on a Pareto frontier."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['codecs']}"], style="bold")
     time = unit_for(table, "wall_ns")
@@ -149,7 +147,7 @@ def _effect(effect: CodecEffect, time: Unit) -> tuple[str, ...]:
 
 
 def _calls(page: Console, contents: Contents, table: Table) -> None:
-    """The fastest and the slowest call of each format, for both operations."""
+    """Print the fastest and the slowest call of each format, for save and read."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['calls']}"], style="bold")
     grid = new_grid()
@@ -172,12 +170,12 @@ def _means(page: Console, contents: Contents) -> None:
         page.print()
         names = ", ".join(table.dataset for table in means.tables)
         where = conditions_text(means.tables[0].conditions)
-        print_lines(page, [f"over {names} ({where}): {TITLES['means']}"], style="bold")
+        print_lines(page, [f"{names} ({where}): {TITLES['means']}"], style="bold")
         _means_grids(page, means)
 
 
 def _means_grids(page: Console, means: Means) -> None:
-    """The columns of save and read beside each other, and those of further operations below."""
+    """Print the columns of save and read next to each other, and those of further operations below."""
     labels = short_labels(means.variants)
     main, further = (
         [column for column in means.columns if column.operation in operations]
@@ -200,15 +198,15 @@ def _means_grids(page: Console, means: Means) -> None:
 
 def _legend(page: Console, contents: Contents) -> None:
     first = contents.tables[0]
-    by = f", by {first.columns.leading.title}" if first.columns.leading else ""
+    by = f"; rows are sorted by {first.columns.leading.title}" if first.columns.leading else ""
     pairs = [table for table in contents.tables if len(table.columns.main) > 1]
     spelled = [f"{initials(contents.run, table)}: {titles(contents.run, table.columns.main, '/')}" for table in pairs]
     words = (
-        f"Medians of n counted rounds{by}. ±: half of the 95 % interval; -a+b: minimum and maximum, "
-        "under 5 rounds. * best, = tied with the best (the ratio paired by round holds 1); no marks under 5 "
-        f"rounds. {''.join(f'{text}. ' for text in dict.fromkeys(spelled))}cores: CPU time / time. "
-        "x raw: times raw I/O, a plain write and read of the same buffers. Peak memory: private; ~ where it differs "
-        "from the resident peak by over 5 %, because mapped file pages count in one of them."
+        f"Medians of n counted rounds{by}. ±: half of the 95 % confidence interval; under 5 rounds -a+b: minimum and "
+        "maximum. *: best; =: tied with the best (the 95 % interval of the ratio, paired by round, contains 1); no "
+        f"marks under 5 rounds. {''.join(f'{text}. ' for text in dict.fromkeys(spelled))}cores: CPU time / wall time. "
+        "x raw: multiple of raw I/O, a plain write and read of the same buffers. Peak memory is private memory; ~: it "
+        "differs from the resident peak by over 5 %, because only one of the two counts mapped file pages."
     )
     page.print()
     print_lines(page, [words, WHOSE_CHOICES])
@@ -230,13 +228,13 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "codecs": _codecs,
     "calls": _calls,
 }
-"""How each section of a table that does not consist of figures is shown."""
+"""The renderer of each section of a table that does not consist of figures."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "throughput": show_throughput,
     "lines": show_lines,
     "means": _means,
-    "fidelity": Elsewhere("a page of its own, too long to stand behind every run: 'report RUN --fidelity'"),
+    "fidelity": Elsewhere("too long to follow every run; shown by 'report RUN --fidelity'"),
     "legend": _legend,
     "remarks": _remarks,
 }
-"""How each section of a run that does not consist of figures is shown."""
+"""The renderer of each section of a run that does not consist of figures."""

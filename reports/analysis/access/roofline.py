@@ -124,9 +124,7 @@ def _marked(row: Row, operation: OperationName, text: str) -> str:
 def _device(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Figures:
     places = dict.fromkeys((line.kind, line.size_bytes) for each in probes for line in each.lines)
     depths = sorted({line.depth for each in probes for line in each.lines})
-    lines = tuple(
-        (_line_title(*place), tuple(_given(probes, *place, depth) for depth in depths)) for place in places
-    )
+    lines = tuple((_line_title(*place), tuple(_given(probes, *place, depth) for depth in depths)) for place in places)
     headers = tuple(f"depth {depth}" for depth in depths)
     return Figures("what the device gives", "reads", headers, lines, tuple(_device_notes(run, table, probes)))
 
@@ -231,9 +229,7 @@ def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float])
     return statistics.median(rates) if rates else None
 
 
-def _row_limits(
-    lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool
-) -> list[Limit | None]:
+def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool) -> list[Limit | None]:
     """At the depth of the calls, and at best; of the page cache the one that there is."""
     if not cold:
         return [_row_limit(lines, (CACHED,), (CACHED, CACHED_SEQUENTIAL), row_bytes, None)]

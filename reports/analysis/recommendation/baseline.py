@@ -32,9 +32,7 @@ class Baseline:
     """On how many rows both were compared, where the others are told of more: it has no values beside them then."""
 
 
-def ratios(
-    figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]
-) -> dict[str, Ratio]:
+def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
     """Figure by figure how many times the first's, paired by round; without a common round, of the medians."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 
