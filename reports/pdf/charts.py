@@ -1,8 +1,7 @@
-"""The PDF's pages of bar charts: one for each column of a table, as in the thesis's figure 5.3.
+"""Draw the PDF's pages of bar charts: one chart for each column of a table, as in the thesis's figure 5.3.
 
-They differ from that figure where it misleads: bars carry their intervals and values, the axis is logarithmic where
-values span more than a decade, and the colour tells the ratio to the best, not to the mean, which one slow format
-spoils.
+They differ from that figure where it misleads. Bars have intervals and values, the axis is logarithmic if values span
+more than a decade, and colour shows the ratio to the best, not to the mean, which one slow format distorts.
 """
 
 from __future__ import annotations
@@ -33,26 +32,26 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 MOST_ROWS = 20
-"""Variants that fit on one page; further ones go to a second page of the same table."""
+"""Variants that fit on one page; further ones go to another page of the same table."""
 FEWEST_ROWS = 10
-"""Room for this many, so that the bars of a short table are no slabs."""
+"""Room for at least this many rows, so that the bars of a short table are not too thick."""
 MOST_REMARKS = 15
-"""Lines of remarks that fit beside the charts."""
+"""Lines of remarks that fit next to the charts."""
 BESIDE = 2
 """Further operations that share a page."""
 LONG_TITLE, LONGEST_TITLE = 42, 54
-"""Titles of more characters are set smaller, so that they end with their chart; of still more, the smaller the more."""
+"""Titles over LONG_TITLE characters are set smaller to end with their chart; over LONGEST_TITLE they shrink further."""
 NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
-"""Of a name that fits beside its bar, and of one that does in smaller type; longer ones take two lines."""
+"""Characters of a name that fit next to its bar, in normal and in smaller type; longer names take two lines."""
 FEW_ROWS = 13
-"""Up to so many rows two lines of a name may be as large as here, and else as small."""
+"""Up to this many rows, two-line names use the larger of two sizes."""
 _NAME_POINTS, _TWO_LINES_POINTS, _SMALL_POINTS = 6.8, 5.8, 4.8
 VALUE_WIDTH = 0.085
-"""Of the page, for the values behind the bars."""
+"""Share of the page for the values after the bars."""
 
 
 def table_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Save and read: the five charts of the thesis's figure, as far as the table has their columns."""
+    """Yield pages of save and read: the five charts of the thesis's figure, as far as the table has their columns."""
     columns = [column for column in table.columns if column.operation in table.columns.main]
     places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
     title = f"{table.suite}: {table.dataset}"
@@ -62,12 +61,12 @@ def table_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def further_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """The other operations, each with its charts on a line, for what was tried."""
+    """Yield pages of the other operations, one line of charts each, with the variants that were tried."""
     title = f"{table.suite}: {table.dataset}, {TITLES['further operations']}"
     further = table.columns.further
     for start in range(0, len(further), BESIDE):
         operations = further[start : start + BESIDE]
-        # Two charts a line: what a further operation writes is in the terminal's table and on the site.
+        # Two charts a line. Sizes of further operations are in the terminal's table and on the site.
         shown = [[column for column in table.columns.of(name) if _has_chart(table, column)] for name in operations]
         charts = {(down, across): column for down, line in enumerate(shown) for across, column in enumerate(line)}
         tried = [row for row in table.rows if row.cells.keys() & set(operations)]
@@ -76,15 +75,17 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def _has_chart(table: Table, column: Column) -> bool:
-    """Times always, to tell why there are none; of training loops no memory is measured."""
+    """Return whether a column gets a chart: times always, to explain missing ones; memory only with figures."""
     if column.role is Role.TIME:
         return True
     return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
 
 
 def _parts(rows: Sequence[Row], operations: Sequence[OperationName]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
-    """What is drawn on each page, and what is told there: of variants without a figure that would fill a page of their
-    own, the last page before tells the reasons."""
+    """Yield the rows drawn on each page, and the rows explained there.
+
+    Variants without a figure get no page of their own: the previous page explains them.
+    """
     shown = [row for row in rows if not row.variant.is_raw_io]
     parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
     kept = [part for number, part in enumerate(parts) if number == 0 or any(_is_drawn(row, operations) for row in part)]
@@ -106,7 +107,8 @@ def _page(
     charts: dict[tuple[int, int], Column],
     explained: tuple[int, int],
 ) -> Figure:
-    """Charts of `rows` by their place (down, across) of three lines of two; `explained` says where `told` is told."""
+    """Draw charts of `rows` by their place (down, across) on a grid of three lines of two. The cell `explained` holds
+    the legend and the notes on `told`."""
     about = run.info.datasets.get(table.dataset)
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
@@ -124,13 +126,12 @@ def _page(
 
 
 def row_name(name: str) -> str:
-    """The name of a variant beside its bar, on two lines at most, broken between its parts."""
+    """Return the name of a variant next to its bar, on at most two lines, broken between its parts."""
     return in_two_lines(spaced(name), LONG_NAME_LETTERS)
 
 
 def _points(label: str, rows: int) -> float:
-    """The size of a label that fits beside its bar, one of so many; two lines are of smaller type, the smaller the
-    longer."""
+    """Return the type size for a label next to its bar. Two lines have smaller type, depending on their length."""
     lines = label.splitlines()
     usual = _NAME_POINTS if len(lines) < 2 else _TWO_LINES_POINTS if rows <= FEW_ROWS else _SMALL_POINTS
     return min(usual, _NAME_POINTS * NAME_LETTERS / max(map(len, lines)))
@@ -151,22 +152,22 @@ def _chart(
 
 
 def title_points(title: str) -> float:
-    """The size of a chart's title with which it ends where its chart does."""
+    """Return the type size with which a title ends where its chart does."""
     return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
 
 
 def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> None:
-    """Beside the charts: legend, rounds, and what has no figures or loses something."""
+    """Write the notes next to the charts: legend, rounds, and variants without figures or with losses."""
     from matplotlib.patches import Patch
 
     axes.axis("off")
     patches = [Patch(facecolor=colour, label=meaning) for _, colour, meaning in BANDS]
     if table.few_rounds:
-        patches[0].set_label("the lowest (no verdict)")
+        patches[0].set_label("lowest (no verdict)")
     if any(row.variant.is_apart for row in rows):
-        patches.append(_apart("not ranked: another result"))
+        patches.append(_apart("not ranked: different result"))
     if any(row.fallback(name) for row in rows for name in operations):
-        patches.append(_apart(f"not ranked: {FALLBACK} reads everything, then selects"))
+        patches.append(_apart(f"not ranked: {FALLBACK} reads all, then selects"))
     if any(row.cached(name) for row in rows for name in operations):
         patches.append(_apart(f"not ranked: {CACHED} from the library's own memory"))
     axes.legend(
@@ -201,7 +202,7 @@ def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequenc
     marks = "" if table.few_rounds else " * best, = tied."
     found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
     if table.least_bytes:
-        found.append("Pale memory bars: below what the probe of this run can tell.")
+        found.append("Pale memory bars: too small for this run's probe.")
     names = short_labels(row.variant for row in table.rows)
     found.append(f"Counted rounds: {_rounds(names, rows, operations)}.")
     stops: dict[str, list[str]] = {}
@@ -224,6 +225,6 @@ def _rounds(names: Mapping[Variant, str], rows: Sequence[Row], operations: Seque
     if not groups:
         return "none"
     most = max(groups, key=lambda number: len(groups[number]))
-    # Names have commas of their own.
+    # Names contain commas, so they are joined with 'and'.
     others = [f"{number} for {' and '.join(labels)}" for number, labels in sorted(groups.items()) if number != most]
     return "; ".join([str(most), *others])

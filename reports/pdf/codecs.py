@@ -1,7 +1,4 @@
-"""The PDF page on codecs: size against time with the Pareto frontier, and what each codec adds.
-
-Drawn into a page that reports.pdf.pages has prepared; what the numbers mean is in reports.analysis.codecs.
-"""
+"""Draw the PDF page on codecs: size against time with the Pareto frontier, and a table of each codec's effect."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEFTS, _TOP, _WIDTH, _HEIGHT = (0.085, 0.57), 0.895, 0.33, 0.25
-"""Where the charts stand, as shares of the page; the legend of each is to its right."""
+"""Position and size of the charts as shares of the page; the legend of each is to its right."""
 LINE_CHARACTERS = 72
 MOST_NAME_LINES = 4
 MOST_LINES = 34
@@ -28,7 +25,7 @@ MOST_LINES = 34
 
 
 def draw(figure: Figure, run: Run, table: Table) -> None:
-    """Two charts, reading and saving against size, above the table of what each codec adds."""
+    """Draw two charts, reading and saving against size, above the table of codec effects."""
     view = view_of(run, table)
     for left, column in zip(_LEFTS, (READ_TIME, SAVE_TIME), strict=True):
         if not frontier(table, column):
@@ -37,7 +34,7 @@ def draw(figure: Figure, run: Run, table: Table) -> None:
         title = f"size against {column.title}, with the Pareto frontier"
         axes.set_title(title, fontsize=8.5, fontweight="bold", loc="left", y=1)
         names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, column)]
-        # With spaces at which no line is broken, so that a number stays with its name.
+        # Non-breaking spaces keep a number with its name.
         told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))
         lines = textwrap.wrap(told, LINE_CHARACTERS, break_on_hyphens=False)[:MOST_NAME_LINES]
         figure.text(left, _TOP - _HEIGHT - 0.032, "\n".join(lines), fontsize=6, va="top", linespacing=1.35)
@@ -59,7 +56,7 @@ def _table(figure: Figure, table: Table) -> None:
         )
         for effect in effects[:MOST_LINES]
     ]
-    title = "what each codec adds to its format without one, paired by round"
+    title = "codecs compared with the same format without one, paired by round"
     figure.text(0.05, 0.555, title, fontsize=8.5, fontweight="bold")
     for number, texts in enumerate(lines):
         for left, text in zip((0.05, 0.52, 0.64, 0.79, 0.965), texts, strict=True):
@@ -74,4 +71,4 @@ def _table(figure: Figure, table: Table) -> None:
             )
     left_out = len(effects) - MOST_LINES
     if left_out > 0:
-        figure.text(0.05, 0.535 - 0.0125 * len(lines), f"and {left_out} more, which the terminal shows", fontsize=6.8)
+        figure.text(0.05, 0.535 - 0.0125 * len(lines), f"and {left_out} more, shown on the terminal", fontsize=6.8)

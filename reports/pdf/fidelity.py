@@ -1,7 +1,4 @@
-"""The PDF's pages on fidelity: what each variant does to each kind of column, as matrices of signs.
-
-What the verdicts mean is in reports.analysis.fidelity.
-"""
+"""Draw the PDF's pages on fidelity: what each variant does to each kind of column, as matrices of signs."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_KINDS = 60
-"""Kinds of columns that fit under each other on a page; two targets share one when half as many do."""
+"""Kinds of columns that fit on a page; two targets share a page if each has at most half of that."""
 _LABEL_LETTERS = 32
-"""Of a variant's name that fit above a matrix; longer ones take two lines, and of the longest the type is smaller."""
+"""Characters of a variant's name that fit above a matrix; longer names take two lines, the longest in smaller type."""
 _OUTCOME_COLOURS = {"exact": "#deebf7", "lossy": "#fdb863", "refused": "#bdbdbd", "error": "#b35806"}
 _OUTCOME_SIGNS = {"exact": "", "lossy": "~", "refused": "×", "error": "!"}
 
 
 def fidelity_pages(contents: Contents) -> Iterator[Figure]:
-    """All matrices of a run."""
+    """Yield pages with all matrices of a run."""
     for group in _shared(contents.matrices):
         yield _page(contents.run, group)
 
 
 def _shared(found: Sequence[Matrix]) -> list[list[tuple[Matrix, tuple[str, ...]]]]:
-    """Which matrices, with which of their kinds, share a page: two short ones, or one."""
+    """Group matrices, with the kinds to show, into pages: two short ones, or one."""
     pages: list[list[tuple[Matrix, tuple[str, ...]]]] = []
     for matrix in found:
         for start in range(0, len(matrix.kinds), MOST_KINDS):
@@ -85,7 +82,7 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
                     color=colour,
                     fontweight="bold",
                 )
-    # As one artist: each of thousands by itself takes seconds.
+    # As one artist, because drawing thousands separately takes seconds.
     axes.add_collection(PatchCollection(cells, match_original=True), autolim=False)
     axes.set_xlim(0, max(len(variants), 1))
     axes.set_ylim(len(kinds), 0)
@@ -131,5 +128,5 @@ def _legend(figure: Figure, found: Sequence[Matrix], foot: float) -> None:
     place = (0.04, foot + 0.008)
     figure.legend(handles=patches, loc="lower left", bbox_to_anchor=place, ncols=4, frameon=False, fontsize=7)
     if any(matrix.target_alone for matrix in found):
-        note = "† the target alone loses something already, without any format; 'report RUN --fidelity' says what"
+        note = "† the target itself already loses something, without any format; 'report RUN --fidelity' lists it"
         figure.text(0.05, foot, note, fontsize=6, color=FAINT, va="bottom")

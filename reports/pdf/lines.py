@@ -1,4 +1,4 @@
-"""The PDF's pages of lines over a parameter: six charts a page, with bands, and labels beside their lines."""
+"""Draw the PDF's pages of lines over a parameter: six charts a page, with interval bands and labelled lines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS, DOWN = 2, 3
-"""Charts beside and below each other."""
+"""Charts next to and below each other."""
 WIDTH, HEIGHT = 0.285, 0.180
-"""Of one chart, as shares of the page; the labels stand to its right."""
+"""Size of one chart as shares of the page; the labels are to its right."""
 LONE_WIDTH, LONE_HEIGHT = 0.70, 0.42
-"""Of a chart that has a page to itself."""
+"""Size of a chart that has a page to itself."""
 _LEFTS, _TOPS = (0.073, 0.550), (0.905, 0.635, 0.365)
 _LABEL_GAP = 0.058
-"""How far apart labels stand, as a share of a chart of that height."""
+"""Distance of labels, as a share of the height of a chart of normal size."""
 _SMALL_WIDTH = 33
-"""Letters of a label in small type; longer ones take two lines."""
+"""Characters of a label in small type; longer labels take two lines."""
 _TOLD_WIDTH = 78
 
 
 def lines_pages(contents: Contents) -> Iterator[Figure]:
-    """The charts of a table share their pages, and so do those of which data sets are the values."""
+    """Yield pages. The charts of a table share pages, and so do those whose values are data sets."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         axis = (chart.axis.title, chart.axis.rest) if chart.axis.owner is Owner.DATA else ()
@@ -50,7 +50,7 @@ def lines_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def throughput_pages(contents: Contents) -> Iterator[Figure]:
-    """Throughput over the share of row groups: the networks of one data set share their pages."""
+    """Yield pages of throughput over the share of row groups: the networks of one data set share pages."""
 
     def about(chart: Chart) -> tuple[str, str, str]:
         return chart.suite, chart.dataset, chart.machine
@@ -74,15 +74,15 @@ def _page(contents: Contents, charts: Sequence[Chart], title: str, below: str) -
         figure.text(left - 0.03, top - height - 0.036, "\n".join(told[:4]), fontsize=6, va="top", linespacing=1.35)
     few = all(chart.few_rounds for chart in charts)
     points = [each for chart in charts for line in chart.lines for each in line.points.values()]
-    some = ", smallest to largest value under 5 rounds" if any(each.low is None for each in points) else ""
-    band = "smallest to largest value (under 5 rounds: no verdicts)" if few else f"95 % interval of the median{some}"
+    some = ", minimum to maximum under 5 rounds" if any(each.low is None for each in points) else ""
+    band = "minimum to maximum (under 5 rounds: no verdicts)" if few else f"95 % interval of the median{some}"
     words = f"Lines: medians. Bands: {band}."
     if any(chart.raw_io for chart in charts):
         words += " Dotted: raw I/O, a plain write and read."
     if any(chart.whole for chart in charts):
-        words += f" {FALLBACK} Dotted: the fastest that reads everything and selects, not ranked."
+        words += f" {FALLBACK} Dotted: the fastest variant that reads everything and selects, not ranked."
     if any(_changes(chart) for chart in charts):
-        words += " Upright: where the best changes, with its interval."
+        words += " Vertical line: where the best variant changes, with its interval."
     figure.text(
         0.05, above_foot(contents.run, 0.078), textwrap.fill(words, 150), fontsize=6.5, color=FAINT, va="bottom"
     )
@@ -101,10 +101,10 @@ def _changes(chart: Chart) -> list[Change]:
 def _draw(figure: Figure, chart: Chart, left: float, top: float, width: float, height: float) -> None:
     spec = lines_spec(line_chart(chart, "", {}, broken=_label, gap=_LABEL_GAP * HEIGHT / height))
     axes = draw_chart(figure, spec, left, top, width, height)
-    # Of throughput the title says what lies between, and the foot over what.
+    # For throughput, the title names the network, and the foot names the parameter.
     over = "" if chart.axis.owner is Owner.DATA or chart.own_unit is not None else f" over {chart.axis.title}"
     title = f"{chart.figure_title}{over} ({chart.unit.name})"
-    # As far to the left of a large chart as of a small one.
+    # The same distance to the left for large and small charts.
     begins = -0.1 * WIDTH / width
     axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=begins, y=1)
 

@@ -1,6 +1,6 @@
-"""A page of the PDF: A4, with a title, a foot that says what was measured on what, and tables of text.
+"""Draw a page of the PDF: A4, with a title, a foot with run, machine and versions, and tables of text.
 
-No pyplot: nothing stays open behind.
+Without pyplot, so that no figures stay open.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 A4_INCHES = (8.27, 11.69)
 TEXT, FAINT = "#222222", "#777777"
 TOP, LINE_HEIGHT = 0.91, 0.018
-"""Where the lines of a table of text begin, and how far they lie apart, as shares of the page."""
+"""Where the lines of a text table begin, and their distance, as shares of the page."""
 _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
-"""Where the foot begins, and how high one of its lines is: 6 points, of which a letter takes 1.17, and what is between
-them."""
+"""Where the foot begins, and the height of one of its lines: 6-point type with a letter height of 1.17 and a line
+spacing of 1.4."""
 LABEL_LETTERS = 34
-"""What fits before the first column of figures; longer labels take two lines, and the longest are drawn smaller."""
+"""Characters that fit before the first column of figures; longer labels take two lines, the longest in smaller type."""
 _POINTS, _HEAD_POINTS, _TWO_LINES_POINTS = 7.0, 6.4, 5.8
-"""Of the type of tables, of their heads, and of labels of two lines, with which those stand on one line of the page."""
+"""Type sizes of tables, of their heads, and of labels of two lines that must fit one line of the page."""
 _MIDDLE = 4.1 / 72 / A4_INCHES[1]
-"""How far the middle of a line's type lies under its top."""
+"""Distance from the top of a line to the middle of its type."""
 FURTHER_LINE = 0.62
-"""How high a further line of the same cell is, in lines of the page."""
+"""Height of a further line in the same cell, in lines of the page."""
 MOST_LINES = 44
-"""Lines of such a table that fit on a page."""
+"""Lines of a text table that fit on a page."""
 
 
 def new_page(run: Run, title: str, below: str) -> Figure:
-    """An empty page with title and foot."""
+    """Return an empty page with title and foot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=A4_INCHES)
@@ -47,8 +47,7 @@ def new_page(run: Run, title: str, below: str) -> Figure:
 
 
 def above_foot(run: Run, least: float) -> float:
-    """A height on the page, as a share of it, from which on there is room: `least`, or more where many libraries make
-    the foot high."""
+    """Return the lowest usable height on the page as a share: `least`, or more if many libraries make the foot high."""
     return max(least, _FOOT + len(_foot(run)) * _FOOT_LINE + 0.008)
 
 
@@ -81,13 +80,13 @@ def _foot(run: Run) -> list[str]:
 
 
 def spaced(label: str) -> str:
-    """A label that may be broken before its settings."""
+    """Return a label that may be wrapped before its settings."""
     return label.replace("[", " [")
 
 
 def lines_of(text: str, width: int, between: str = " ") -> list[str]:
-    """A text on lines of `width` letters, broken at `between`, a longer part before and within its settings: names of
-    formats are torn nowhere else."""
+    """Wrap a text at `width` characters. It breaks at `between`; a part longer than a line also breaks before and
+    within its settings, but nowhere else."""
     words = [part for word in text.split(between) for part in _parted(word, width)]
     found: list[str] = []
     for word, glued in words:
@@ -102,7 +101,7 @@ def lines_of(text: str, width: int, between: str = " ") -> list[str]:
 
 
 def _parted(word: str, width: int) -> list[tuple[str, bool]]:
-    """A word as the parts that it may be broken into, each with whether it goes on with the one before."""
+    """Split a word where it may be broken; each part states whether it continues the part before."""
     if len(word) <= width:
         return [(word, False)]
     parts = [part for part in re.split(r"(?<=,)|(?=\[)", word) if part]
@@ -118,9 +117,11 @@ def draw_lines(
     start: float = 0,
     head: bool = True,
 ) -> None:
-    """A table of text: the first line is its head where it has one, `lefts` are where columns stand; all but the first
-    end there where they are `numbers`, and long labels before them take two lines of smaller type. `start` lines of the
-    page are above it."""
+    """Draw a table of text, with the first line as its head if `head`.
+
+    `lefts` are the positions of the columns. With `numbers`, all columns but the first end there, and long labels take
+    two lines of smaller type. `start` is the number of lines of the page above the table.
+    """
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
             told, points = (text, _POINTS) if place or not numbers else _label(text)
@@ -139,7 +140,7 @@ def draw_lines(
 
 
 def _label(text: str) -> tuple[str, float]:
-    """A label as it stands before figures, and the size of its type."""
+    """Return a row label, and its type size."""
     told = in_two_lines(text)
     longest = max(map(len, told.splitlines()), default=0)
     points = _TWO_LINES_POINTS if "\n" in told else _POINTS
@@ -147,7 +148,7 @@ def _label(text: str) -> tuple[str, float]:
 
 
 def in_two_lines(label: str, letters: int = LABEL_LETTERS) -> str:
-    """One that is longer than its column, broken where the lines are the most alike."""
+    """Break a label that is longer than its column into two lines of similar length."""
     if len(label) <= letters:
         return label
     places = [place for place, letter in enumerate(label, 1) if letter in ", "]

@@ -1,7 +1,4 @@
-"""The PDF's pages of text: figures, codecs, calls, means over data sets, remarks.
-
-What they say is in reports.analysis; here it is put on pages.
-"""
+"""Draw the PDF's pages of text: figures, codecs, calls, means over data sets, remarks."""
 
 from __future__ import annotations
 
@@ -43,26 +40,26 @@ _FIRST, _LAST = 0.34, 0.965
 """Where the first and the last column of figures end, as shares of the page."""
 _USE_HEADERS = ("use", "fastest", "tied with it (=), or times as long")
 _USE_LEFTS, _USE_WIDTHS = (0.05, 0.25, 0.56), (29, 42, 58)
-"""Where the columns of the page of uses stand, and the letters that fit into them."""
+"""Positions of the columns on the page of uses, and the characters that fit into them."""
 MOST_COLUMNS = 8
-"""Columns of figures that fit beside each other."""
+"""Columns of figures that fit next to each other."""
 MOST_WIDE_COLUMNS = 4
-"""Where each has several figures."""
+"""The same if each column has several figures."""
 _NARROW = 11
-"""Letters of a figure of which so many columns fit."""
+"""Longest figure, in characters, for which MOST_COLUMNS fit."""
 _NOTE_WIDTH = 150
-"""Letters of a line of notes."""
+"""Characters in a line of notes."""
 
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """What each codec adds to its format without one."""
+    """Yield the page of codecs compared with their formats without one."""
     figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", about(run, table))
     codecs.draw(figure, run, table)
     yield figure
 
 
 def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """The fastest and the slowest call of each format."""
+    """Yield the page of the fastest and the slowest call of each format."""
     figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['calls']}", about(run, table))
     lines: list[tuple[str, ...]] = [("", *engines.HEADERS)]
     for column in (SAVE_TIME, READ_TIME):
@@ -76,7 +73,7 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """For each use the fastest format, and what comes next."""
+    """Yield pages of the fastest format for each use, and the next ones."""
     title = f"{table.suite}: {table.dataset}, {TITLES['uses']}"
     figure, used = None, 0.0
     for use in uses_of(run, table):
@@ -98,8 +95,10 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) -> Iterator[Figure]:
-    """Yield pages of figures below one another, each with its title and its notes, as many on a page as fit. Wide ones
-    are split into parts, and those longer than a page continue on the next."""
+    """Yield pages of figures below one another, each with its title and its notes, as many on a page as fit.
+
+    Wide ones are split into parts, and those longer than a page continue on the next.
+    """
     figure, used = new_page(run, title, below), 0
     for each in found:
         for part in _parts(_with_spread(each)):
@@ -121,7 +120,7 @@ def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) ->
 
 
 def _with_spread(figures: Figures) -> Figures:
-    """Figures with the spread behind its value, in one column."""
+    """Merge each column with the column of its spread."""
     starts = [place for place, header in enumerate(figures.headers) if header or not place]
 
     def joined(texts: Sequence[str]) -> tuple[str, ...]:
@@ -133,8 +132,8 @@ def _with_spread(figures: Figures) -> Figures:
 
 @dataclass(frozen=True)
 class _Part:
-    """What of a table stands together on a page: `most` columns fit beside each other, and its heads take `high` lines
-    more than one. The notes stand below the last part."""
+    """What of a table goes on one page: `most` columns fit next to each other, and heads take `high` extra lines. The
+    notes follow the last part."""
 
     corner: str
     headers: Sequence[str]
@@ -148,7 +147,7 @@ def _parts(table: Figures) -> Iterator[_Part]:
     widest = max((len(text) for _, texts in table.lines for text in texts), default=0)
     most = MOST_COLUMNS if widest <= _NARROW else MOST_WIDE_COLUMNS
     notes = [line for note in table.notes for line in textwrap.wrap(note, _NOTE_WIDTH)]
-    for start in range(0, max(len(table.headers), 1), most):  # One without figures has notes that say why.
+    for start in range(0, max(len(table.headers), 1), most):  # Without figures the notes explain why.
         shown = slice(start, start + most)
         headers = ["\n".join(lines_of(header.replace("\n", " "), 88 // most)) for header in table.headers[shown]]
         corner = "\n".join(lines_of(table.corner, LABEL_LETTERS)) if headers else ""
@@ -161,12 +160,12 @@ def _parts(table: Figures) -> Iterator[_Part]:
 
 
 def about(run: Run, table: Table) -> str:
-    """What a table is about, below the title of its pages."""
+    """Return the description of a table below the title of its pages."""
     return f"{amount_text(run, table)}; {conditions_text(table.conditions)}; machine {table.machine}"
 
 
 def means_pages(contents: Contents) -> Iterator[Figure]:
-    """Over the data sets of tables that differ in them alone."""
+    """Yield pages of means over tables that differ only in their data set."""
     for means in contents.means:
         first = means.tables[0]
         names = ", ".join(table.dataset for table in means.tables)
@@ -183,7 +182,7 @@ def means_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def remarks_pages(contents: Contents) -> Iterator[Figure]:
-    """What to be careful of."""
+    """Yield the page of warnings and remarks."""
     samples = contents.run.samples
     figure = new_page(contents.run, TITLES["remarks"], f"{len(samples)} samples")
     lines = []
@@ -192,7 +191,7 @@ def remarks_pages(contents: Contents) -> Iterator[Figure]:
         if note.remedy:
             lines += textwrap.wrap(f"what to do: {note.remedy}", 105, initial_indent="  ", subsequent_indent="  ")
     if not samples:
-        lines.append("no sample was stored: nothing to show")
+        lines.append("This run has no samples, so there is nothing to show.")
     lines += ["", WHOSE_CHOICES]
     figure.text(0.05, 0.92, "\n".join(lines), fontsize=8, va="top", linespacing=1.6)
     yield figure

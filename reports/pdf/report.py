@@ -1,7 +1,4 @@
-"""The PDF report: the sections of a report as A4 pages, those of each table behind one another, then those of the run.
-
-A pure function of stored samples. What stands on the pages is in its neighbours.
-"""
+"""Write the PDF report: the sections of each table as A4 pages, then those of the run."""
 
 from __future__ import annotations
 
@@ -37,31 +34,31 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
-"""How each section of a table that does not consist of figures is shown."""
+"""The renderer of each section of a table that does not consist of figures."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "throughput": throughput_pages,
     "lines": lines_pages,
     "means": means_pages,
     "fidelity": fidelity_pages,
-    "legend": Elsewhere("stands beside the charts of every page, in their colours and marks"),
+    "legend": Elsewhere("next to the charts of every page, in their colours and marks"),
     "remarks": remarks_pages,
 }
-"""How each section of a run that does not consist of figures is shown."""
+"""The renderer of each section of a run that does not consist of figures."""
 
 
 class ReportError(Exception):
-    """The report cannot be made: what is missing, and the command that installs it."""
+    """The report cannot be made. The message names what is missing, and the command that installs it."""
 
 
 def write_pdf(run: Run, path: Path) -> Path:
-    """Write the report and return its path. Raises ReportError without its libraries, OSError when the
-    disk refuses."""
+    """Write the report and return its path. Raises ReportError if its libraries are missing, OSError if the file cannot
+    be written."""
     try:
         import matplotlib.backends.backend_pdf as backend
         import vl_convert  # noqa: F401  # Charts need it.
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
-        raise ReportError(f"the PDF report needs {error.name}; pip install -e '.[pdf]'") from None
+        raise ReportError(f"The PDF report needs {error.name}. Install it with: pip install -e '.[pdf]'") from None
     style: dict[Any, Any] = {
         "font.family": "DejaVu Sans",
         "font.size": 7,
@@ -109,7 +106,7 @@ def pages_of_run(section: RunSection, contents: Contents) -> Iterator[Figure]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """A place to write to that becomes `path` at the end: a full disk or Ctrl-C leaves an older report as it was."""
+    """Yield a temporary path that replaces `path` at the end, so that a failure leaves an older report intact."""
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

@@ -1,6 +1,6 @@
-"""Charts on the PDF's pages: Vega lays out the Vega-Lite specifications of the site, and matplotlib draws the marks.
+"""Draw charts on PDF pages: Vega lays out the site's Vega-Lite specifications, and matplotlib draws the marks.
 
-So a chart is specified once, and it stands on the page as vectors whose text can be searched.
+A chart is specified only once, and becomes vectors with searchable text on the page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Scene = Mapping[str, Any]
 POINTS = 72
-"""Of an inch: a pixel of a chart is a point on the page."""
+"""Points per inch: a pixel of a chart is a point on the page."""
 LOOK: Mapping[str, Any] = {
     "font": "DejaVu Sans",
     "background": None,
@@ -51,14 +51,14 @@ LOOK: Mapping[str, Any] = {
     "legend": {"labelFontSize": 6, "titleFontSize": 6.5, "symbolSize": 20, "rowPadding": 0},
 }
 _IN_ORDER = 1
-"""Of all artists, so that they lie above each other in the order of the marks."""
+"""Z-order of all artists, so that they overlap in the order of the marks."""
 _BASELINES = {"middle": "center_baseline", "alphabetic": "baseline"}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "cross": "P", "triangle-up": "^", "triangle-down": "v"}
 _MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stroke": "_"}
 
 
 def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float, width: float, height: float) -> Axes:
-    """Draw a chart into a rectangle of the page, given in shares of it; axes and labels are outside of it."""
+    """Draw a chart into a rectangle of the page, given as shares of it. Axes and labels are outside of it."""
     wide, high = width * figure.get_figwidth() * POINTS, height * figure.get_figheight() * POINTS
     axes = figure.add_axes((left, top - height, width, height))
     axes.set_axis_off()
@@ -71,7 +71,7 @@ def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float,
 
 @cache
 def _converter() -> Any:
-    """Vega with the font of the page, so that it measures what is drawn."""
+    """Return Vega with the page's font, so that it measures the text as drawn."""
     import matplotlib
     import vl_convert
 

@@ -1,1 +1,1 @@
-"""Our figures beside what others have published, one module a source."""
+"""Comparisons of our figures with published ones, one module for each source."""

@@ -1,9 +1,9 @@
-"""Published claims beside a run: each with its source's figures, ours, a verdict, and why.
+"""Compare published claims with a run: the source's figures, ours, a verdict, and the reason.
 
-A source is three files below `published/`: its claims as rows, what these rows name, and the figures that it publishes
-for them. One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested:
-because nothing here measures such a thing, because a library gives no figure that counts, or because the run has not
-measured it. Then the command is named that does.
+A source is three files below `published/`: its claims as rows, the names used in these rows, and the published figures.
+One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested. It cannot
+be tested if no measurement here covers it, if a library gives no figure that counts, or if the run has not measured it;
+in the last case the reason names the command that does.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from reports.sources.judgement import FindingVerdict, Judgement, Ours, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
-"""Over a network these are the client's alone: such figures bear no claim out."""
+"""Over a network these figures cover only the client, so they cannot support a claim."""
 
 MOST_NAMED = 3
-"""Figures that a reason names, of a claim that needs more."""
+"""Most figures that a reason names."""
 
 
 @dataclass(frozen=True)
 class Claim:
     """One statement of a source. `key` names its figures in the source's CSV file.
 
-    `finding` is what our cells would have to show, None where nothing here can: `untestable` says why. `differs` is how
-    our cells differ from the source's, and is given with every verdict. `command` measures the cells.
+    `finding` is what our cells would have to show; None if nothing here can test it, and `untestable` says why.
+    `differs` states how our cells differ from the source's, and is given with every verdict. `command` measures the
+    cells.
     """
 
     key: str
@@ -45,7 +46,7 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """What our figures are of: 'take 1 row time'; of many the first ones, 'and more'."""
+        """Titles of our figures: 'take 1 row time', or the first ones and 'and more'."""
         pairs = self.finding.pairs if self.finding is not None else ()
         columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
         titles = list(dict.fromkeys(column.title for column in columns))
@@ -54,7 +55,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication: its name on the command line, its title, our variants by their names in its rows, its claims, and
+    """A publication: its name on the command line, its title, our variants by their names in its rows, its claims and
     its errors."""
 
     name: str
@@ -66,7 +67,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with what the source publishes for it, and what the run says."""
+    """A claim with the published figures, ours, and the verdict."""
 
     claim: Claim
     published: tuple[str, ...]
@@ -75,7 +76,7 @@ class Judged:
     reason: str
     conditions: Conditions | None
     machine: str = ""
-    """Whose figures these are, where the run has those of several."""
+    """The machine of these figures, if the run has several."""
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -102,13 +103,15 @@ def _file_name(source: str) -> str:
 
 
 SOURCES: Mapping[str, Publication] = {name: _source(name) for name in ("lance", "f3", "near-storage", "documents")}
-"""By their names on the command line; Tarageľ's thesis has its own modules."""
+"""Publications by their names on the command line; Tarageľ's thesis has its own modules."""
 
 
 @cache
 def published(name: str) -> Mapping[str, tuple[str, ...]]:
-    """The figures of each claim of a source in words, a text for each place where they are published: 'Lance 2.1,
-    scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'."""
+    """Return the published figures of each claim as texts, one for each place of publication.
+
+    Example: 'Lance 2.1, scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     for row in published_rows(f"{_file_name(name)}.csv"):
         told = f"{row['what']}: {row['value']} {row['unit']}".rstrip()
@@ -120,8 +123,8 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
-    """Every claim of a source by what one of the runs says: the first that decides it, else the first that has some of
-    it."""
+    """Return the verdict on every claim of a source, by the first run that decides it, else the first with some of its
+    figures."""
     measured = [_measured(run) for run in runs]
     return tuple(
         max(
@@ -142,7 +145,7 @@ def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
 
 @dataclass(frozen=True)
 class _Place:
-    """What figures must share to be set against each other, beside the rows of a data set."""
+    """What figures must share to be compared, in addition to data set and rows."""
 
     conditions: Conditions
     machine: str
@@ -150,20 +153,20 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Cells:
-    """What a place has: figures, and why there is none of what was tried."""
+    """The figures of a place, and the reasons for those that were tried but have none."""
 
     figures: dict[Subject, tuple[Interval, Mapping[int, int]]]
     aside: dict[Subject, str]
 
     def count(self, needed: Sequence[Subject]) -> tuple[int, int]:
-        """Of how many of these it has a figure, and how many were tried."""
+        """Return how many of these have a figure, and how many were tried."""
         known = sum(subject in self.figures for subject in needed)
         return known, sum(subject in self.figures or subject in self.aside for subject in needed)
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """A run: its cells by place, data set and rows, the usual places first."""
+    """The cells of a run by place, data set and rows; places with default conditions come first."""
 
     cells: Mapping[_Place, Mapping[tuple[str, int], _Cells]]
     least_bytes: int
@@ -179,29 +182,29 @@ def _measured(run: Run) -> _Measured:
         for figure, role in ROLES.items():
             subject = Subject(Column(cell.operation, figure, role, ""), cell.variant, cell.dataset)
             if figure in CLIENTS_ALONE and cell.conditions.network:
-                cells.aside.setdefault(subject, "of the client alone, who leaves a part of the work to the services")
+                cells.aside.setdefault(subject, "covers the client alone, while the services do part of the work")
             elif why:
                 cells.aside.setdefault(subject, why)
             elif figure in summary.figures:
-                # A variant that several suites measure is one all the same: the first stands.
+                # Several suites may measure the same variant. The first one counts.
                 cells.figures.setdefault(subject, (summary.figures[figure], summary.by_round[figure]))
     by_place = dict(sorted(found.items(), key=lambda each: _unusual(each[0].conditions)))
     return _Measured(by_place, smallest_shown(run.info), has_several_machines(run))
 
 
 def has_several_machines(run: Run) -> bool:
-    """Whether a run was merged from those of several machines, whose figures must be told apart."""
+    """Return whether a run was merged from several machines, so that figures must name theirs."""
     return len({sample.machine for sample in run.samples}) > 1
 
 
 def _aside(summary: CellSummary) -> str:
-    """Why a cell that was tried is left out, as it is from every ranking; '' for one that counts."""
+    """Return why a tried cell is left out, as in every ranking; '' if it counts."""
     if summary.wrong:
-        return "answered wrongly in a counted round"
+        return "wrong answer in a counted round"
     if summary.fallback:
-        return f"no call of its own: {summary.fallback}"
+        return f"no native call: {summary.fallback}"
     if summary.cached:
-        return "answered from the library's own memory"
+        return "answered from the library's memory"
     return summary.failures[0].kind if summary.failures and not summary.figures else ""
 
 
@@ -216,14 +219,17 @@ def _unusual(conditions: Conditions) -> tuple[bool, ...]:
 
 
 def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
-    """All figures that a finding compares on one of its data sets."""
+    """Return all figures that a finding compares on one of its data sets."""
     subjects = (subject for pair in finding.pairs for subject in (pair.lower, pair.higher))
     return tuple(dict.fromkeys(replace(subject, dataset=subject.dataset or dataset) for subject in subjects))
 
 
 def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _Cells:
-    """What a place has of all that a finding compares; of a data set that two suites measure with other numbers of
-    rows, with the number that has most of it, else the larger."""
+    """Return the cells of a place for all that a finding compares.
+
+    If suites measured a data set with different numbers of rows, choose the number that has most of it, else the
+    larger.
+    """
     needed = tuple(dict.fromkeys(subject for name in finding.datasets for subject in needed_by(finding, name)))
     chosen = _Cells({}, {})
     for dataset in {subject.dataset for subject in needed}:
@@ -258,7 +264,8 @@ def _judged(source: Publication, claim: Claim, measured: _Measured) -> Judged:
 
 
 def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:
-    """On how many data sets a place has all that a finding compares, how much of it, and how much was tried."""
+    """Return on how many data sets a place has everything that a finding compares, how much it has, and how much was
+    tried."""
     needed = [needed_by(finding, dataset) for dataset in finding.datasets]
     known, tried = zip(*map(cells.count, needed), strict=True)
     return sum(number == len(all_) for number, all_ in zip(known, needed, strict=True)), sum(known), sum(tried)
@@ -268,7 +275,7 @@ _NOT_IN_RUN = "not in this run"
 
 
 def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
-    """What of these has no figure, and why; '' where all have."""
+    """Return which of these have no figure, and why; '' if all have one."""
     lacking = [subject for subject in needed if subject not in cells.figures]
     tried = {subject: cells.aside[subject] for subject in lacking if subject in cells.aside}
     if len(lacking) == len(needed) and not tried:
@@ -282,12 +289,12 @@ def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
 def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[str, str]) -> str:
     parts = [judgement.reason] if judgement.reason else []
     if any(_NOT_IN_RUN in why for why in left_out.values()):
-        # A finding across data sets is left out as a whole: nothing has named them yet.
+        # A finding across data sets is left out as a whole, so its data sets were not named yet.
         across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
         told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
-        # Where a library gives no figure that counts on one data set, it may give none on the others.
+        # If a library gives no figure that counts on one data set, it may give none on the others.
         doubtful = cells.aside and not judgement.figures
-        parts.append(f"{told} of the others, where there may be no figure either" if doubtful else told)
+        parts.append(f"{told} of the others, which may have no figure either" if doubtful else told)
     if claim.differs and len(left_out) < len(judgement.finding.datasets):
         parts.append(claim.differs)
     return "; ".join(parts)

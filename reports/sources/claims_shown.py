@@ -1,4 +1,4 @@
-"""Published claims beside a run, for people: on the terminal, and as Markdown."""
+"""Show published claims next to a run, on the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from reports.sources.judgement import count_text
 from reports.sources.side_by_side import SideBySide
 from reports.text.page import labelled_grid, markdown_table, page_for, print_lines
 
-SLIPS = "where the source is off, by computing again what it prints"
+SLIPS = "errors in the source, found by recalculating printed figures"
 
 BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
     "near-storage": near_storage_tables.tables,
     "documents": documents_tables.tables,
 }
-"""Tables of a source behind its claims, with our figures next to theirs."""
+"""Tables that follow the claims of a source, with our figures next to the published ones."""
 
 _HEAD_WIDTH = 10
-"""Titles of columns are broken into lines of this many characters."""
+"""Column titles are wrapped at this many characters."""
 
 
 def show(runs: Sequence[Run], name: str, console: Console) -> None:
-    """Print each claim with its verdict: what is published, what the runs have, and why."""
+    """Print each claim with its verdict, the published figures, those of the runs, and the reason."""
     source, page = SOURCES[name], page_for(console)
     found = judged(runs, source)
     page.print()
-    print_lines(page, [f"beside {source.title}: {count_text([each.verdict for each in found])}"], style="bold")
+    print_lines(page, [f"compared with {source.title}: {count_text([each.verdict for each in found])}"], style="bold")
     for each in found:
         print_lines(page, [f"{each.verdict.value}: {each.claim.statement} ({each.claim.place})"])
         print_lines(page, [f"  {text}" for text in _details(each)])
@@ -49,7 +49,7 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
 
 
 def behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
-    """The tables of a source that stand behind its claims, with our figures beside; none where it has none."""
+    """Return the tables that follow the claims of a source; empty if it has none."""
     return BEHIND[name](runs) if name in BEHIND else ()
 
 
@@ -61,7 +61,7 @@ def _details(each: Judged) -> Iterator[str]:
 
 
 def _ours(each: Judged) -> Iterator[str]:
-    """Our figures, with what they are of, and under which conditions."""
+    """Yield our figures with their titles and conditions."""
     if each.conditions is not None:
         where = conditions_text(each.conditions).removeprefix("track , ")
         where += f", machine {each.machine}" if each.machine else ""
@@ -69,22 +69,22 @@ def _ours(each: Judged) -> Iterator[str]:
 
 
 def markdown(runs: Sequence[Run], name: str) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     source = SOURCES[name]
     found = judged(runs, source)
     commands = ", ".join(f"`{' '.join(run.info.command)}`" for run in runs if run.info.command)
     words = f" from {commands}" if commands else ""
     told = (
-        f"Made by `report RUN --against {name} --markdown`{words}. Figures are medians of verified rounds; those "
-        "published are of other machines and versions, so relations say more than values."
+        f"Made by `report RUN --against {name} --markdown`{words}. Our figures are medians of verified rounds. The "
+        "published ones are from other machines and versions, so compare relations rather than values."
     )
     head = ("claim", "where", "published", "ours", "verdict", "why")
     table = markdown_table(head, map(_row, found))
-    parts = [f"# Beside {source.title}", told, f"## {count_text([each.verdict for each in found])}", table]
+    parts = [f"# Comparison with {source.title}", told, f"## {count_text([each.verdict for each in found])}", table]
     parts += [f"## {grid.title}\n\n{markdown_table(grid.head, grid.texts)}" for grid in behind(runs, name)]
     if source.slips:
         rows = [(slip.place, slip.printed, slip.right, slip.matters) for slip in source.slips]
-        slips = markdown_table(("where", "printed", "what it is", "what of it changes"), rows)
+        slips = markdown_table(("where", "printed", "correct", "effect"), rows)
         parts.append(f"## {SLIPS}\n\n{slips}")
     return "\n\n".join(parts) + "\n"
 

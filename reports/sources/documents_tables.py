@@ -1,6 +1,6 @@
-"""Table 3 of the paper on columns in document stores, by index and by scan, with our figures beside theirs.
+"""Compare our figures with table 3 of the paper on columns in document stores: ranges by index and by scan.
 
-Ours are of AMAX, a table for each data set and set of conditions.
+Ours are those of AMAX, with a table for each data set and set of conditions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NONE = "-"
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 FIELDS = (1, 5, 10)
 Ours = Mapping[OperationName, CellSummary]
-"""By the operation, as it is spelled."""
+"""Summaries by operation name."""
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Table 3 for each place where a run has ranges; theirs alone where none has."""
+    """Return table 3 for each place where a run has ranges; the published figures alone if none has."""
     found = [(about, ours) for run in runs for about, ours in _groups(run)]
-    shown = found or [("nothing of it in this run; measure it: run documents --operations range", {})]
+    shown = found or [("not in this run; to measure it: run documents --operations range", {})]
     return tuple(_table(about, ours) for about, ours in shown)
 
 
@@ -50,7 +50,7 @@ def _is_own(summary: CellSummary) -> bool:
 
 @cache
 def published() -> Mapping[tuple[int, str], float]:
-    """Seconds by the number of fields and 'scan' or a selectivity of SELECTIVITIES."""
+    """Return seconds by the number of fields and 'scan' or a selectivity of SELECTIVITIES."""
     found: dict[tuple[int, str], float] = {}
     for row in published_rows("documents_index_queries.csv"):
         fields = int(row["columns"])
@@ -67,7 +67,7 @@ def _table(about: str, ours: Ours) -> SideBySide:
             theirs = f"{1000 * published()[fields, 'scan' if by == 'scan' else share]:,.0f}"
             what = "scan" if by == "scan" else f"index, {100 * float(share):g} %"
             lines.append(line_of(f"{fields}", what, theirs, _measured(ours, fields, by, share)))
-    head = ("fields", "by", f"theirs {MILLISECONDS.name}", f"ours {MILLISECONDS.name}")
+    head = ("fields", "by", f"paper {MILLISECONDS.name}", f"ours {MILLISECONDS.name}")
     return SideBySide(f"table 3, counting the values of fields in a range ({about})", head, tuple(lines))
 
 

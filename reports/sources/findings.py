@@ -1,4 +1,4 @@
-"""What the thesis found about tables, codecs and images, and where its own measuring is at fault.
+"""List the thesis's findings on tables, codecs and images, and known faults of its measurements.
 
 M. Tarageľ, Column-oriented and Image Data Format Benchmarks, Brno University of Technology, 2024.
 """
@@ -24,7 +24,7 @@ FORMATS = {
     "Lance": "lance",
     "Avro": "avro",
 }
-"""The thesis's names, and ours."""
+"""Our names by the thesis's."""
 ROWS = {
     "eq": 1_000_000,
     "int": 1_000_000,
@@ -33,7 +33,7 @@ ROWS = {
     "str": 1_000_000,
     "webface": 10_000_000,
 }
-"""The thesis's table 4.2."""
+"""Rows by data set, from the thesis's table 4.2."""
 
 
 def _findings(part: str) -> tuple[Finding, ...]:
@@ -46,8 +46,7 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's own measuring, with the figures and formats that it touches (no format:
-    all)."""
+    """A fault of the thesis's measurements, with the figures and formats it affects (no format: all)."""
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]
@@ -56,13 +55,13 @@ class Fault:
 
 FAULTS = (
     Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy inside the clock"),
-    Fault((READ_TIME,), ("Feather",), "in the thesis Feather alone reads with one thread"),
+    Fault((READ_TIME,), ("Feather",), "in the thesis only Feather reads with one thread"),
     Fault(
         (SAVE_PEAK, READ_PEAK),
         (),
-        "the thesis's memory is a difference of inherited high-water marks in a forked child",
+        "the thesis measures memory as a difference of high-water marks inherited by a forked child",
     ),
-    Fault((SAVE_TIME, READ_TIME), (), "the thesis has one sample a cell, with other versions, and verified nothing"),
-    Fault((SIZE,), (), "all string columns of a data set of the thesis are identical copies"),
+    Fault((SAVE_TIME, READ_TIME), (), "the thesis has one unverified sample per cell, with other versions"),
+    Fault((SIZE,), (), "in the thesis all string columns of a data set are identical copies"),
 )
-"""Found in the code that the thesis describes."""
+"""Found in the program that the thesis describes."""

@@ -1,6 +1,6 @@
-"""Tables 8.1 to 8.3 of the thesis on near storage, with our figures beside theirs.
+"""Compare our figures with tables 8.1 to 8.3 of the thesis on near storage.
 
-Ours come from one run, data set, place of the matching groups and set of conditions a table.
+Each table takes ours from one run, data set, placement of the matching groups and set of conditions.
 """
 
 from __future__ import annotations
@@ -31,36 +31,38 @@ from reports.sources.claims import SOURCES, has_several_machines
 from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
 WAYS = {name: SOURCES["near-storage"].variants[name] for name in ("V1", "V1, footers kept", "V2")}
-"""Ours by their names in the tables. The thesis has the first and the last."""
+"""Our variants by their names in the tables. The thesis has the first and the last."""
 _NONE = "-"
 _REDUNDANCY = {
     "own machines, one copy": 1.0,
     "own machines, erasure coding 10 + 4": REED_SOLOMON_10_4,
     "own machines, two replicas": 2.0,
 }
-"""What lies on the disks over what is stored: near_storage has replicas."""
+"""Bytes on the disks / bytes stored. Our near_storage uses replicas."""
 _THEIRS = {"V1": "parquet_reader_gb_s", "V2": "direct_byte_access_gb_s"}
 
 Ours = Mapping[str, Series]
-"""By the names of WAYS, of one data set, place and set of conditions."""
+"""Series by the names of WAYS, for one data set, place and set of conditions."""
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Tables 8.1, 8.2 and 8.3 for each place where a run has one of the ways, the nearest first; theirs alone where
-    none has. Where several runs have a place, each is named."""
+    """Return tables 8.1 to 8.3 for each place where a run has one of the ways, the nearest network first.
+
+    If no run has any, return the published figures alone. If several runs have a place, its tables name the run.
+    """
     found = [(network, about, run.info.id, ours) for run in runs for network, about, ours in _groups(run)]
     places = Counter(about for _, about, _, _ in found)
     shown = [
         (f"{about}, run {name}" if places[about] > 1 else about, ours)
         for _, about, name, ours in sorted(found, key=lambda each: network_place(each[0]))
     ]
-    shown = shown or [("nothing of it in this run; measure it: run near-storage", {})]
+    shown = shown or [("not in this run; to measure it: run near-storage", {})]
     return (*(table for about, ours in shown for table in _of_one_place(about, ours)), _cost())
 
 
 def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
     if ours and not has_curves(tuple(ours.values())):
-        # Why, once for all ways: they were asked for the same selectivities.
+        # The reason is the same for all ways, because they were measured at the same selectivities.
         reason = next(iter(ours.values())).curve()
         yield _throughput(f"{about}; no curve: {reason}", ours)
         return
@@ -71,7 +73,7 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
-    """The network, what is told of the place, and the ways there."""
+    """Yield the network, a description of the place, and the ways measured there."""
     grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
@@ -85,7 +87,7 @@ def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
 
 @cache
 def published() -> Mapping[str, tuple[Point, ...]]:
-    """Table 8.1: points by 'V1' and 'V2', the most selective query last."""
+    """Return table 8.1: points by 'V1' and 'V2', the most selective query last."""
     rows = published_rows("near_storage_throughput.csv")
     return {
         name: tuple(Point(float(row["selectivity_percent"]), float(row[column])) for row in rows)
@@ -101,7 +103,7 @@ def _throughput(about: str, ours: Ours) -> SideBySide:
     for place, point in enumerate(published()["V1"]):
         theirs = [_gb(published()[name][place].gb_per_s) for name in _THEIRS]
         lines.append(line_of(f"{point.percent:g} %", *theirs, *(_measured(ours.get(n), point.percent) for n in WAYS)))
-    head = ("row groups", *(f"theirs: {name}" for name in _THEIRS), *(f"ours: {name}" for name in WAYS))
+    head = ("row groups", *(f"thesis: {name}" for name in _THEIRS), *(f"ours: {name}" for name in WAYS))
     return SideBySide(f"table 8.1, throughput in GB/s ({about})", head, tuple(lines))
 
 
@@ -116,7 +118,7 @@ def _measured(series: Series | None, percent: float) -> Entry:
 
 
 def _retrieval(about: str, ours: Ours) -> SideBySide:
-    """Each way's expected throughput and rate: as they print it, and sustained."""
+    """Return each way's expected throughput and rate: the mean, as the thesis prints it, and sustained."""
     needed = {row["workload"]: row for row in published_rows("near_storage_retrieval.csv")}
     whole = {name: series for name, series in ours.items() if series.reaches_all}
     curves = {name: curve for name, curve in _curves(whole).items() if isinstance(curve, Curve)}
@@ -124,7 +126,7 @@ def _retrieval(about: str, ours: Ours) -> SideBySide:
     for workload, bands in distributions().items():
         for name, curve in curves.items():
             rates = expected(curve, bands)
-            printed = needed[workload].get(_THEIRS.get(name.removeprefix("theirs: "), ""), _NONE)
+            printed = needed[workload].get(_THEIRS.get(name.removeprefix("thesis: "), ""), _NONE)
             told = (workload, name, printed, _gb(rates.mean), _gb(rates.sustained))
             often = (_rate(rates.mean), _rate(rates.sustained), needed[workload]["needed_per_month"])
             lines.append(line_of(*told, *often))
@@ -143,14 +145,14 @@ def _rate(gb_per_s: float) -> str:
 
 
 def _cost() -> SideBySide:
-    """What storing costs a month: their prices, early in 2025, with other redundancy than theirs beside."""
+    """Return the monthly cost of storing at the thesis's prices of early 2025, with other redundancy too."""
     provider = provider_per_month(THESIS_STORED_GB, S3_STANDARD)
     lines = [line_of("S3 Standard", _NONE, f"{provider:,.0f}", "100 %")]
     for title, redundancy in _REDUNDANCY.items():
         cluster = cluster_per_month(THESIS_STORED_GB, D3EN_4XLARGE, redundancy)
         share = f"{100 * cluster.per_month / provider:.0f} %"
         lines.append(line_of(title, f"{cluster.machines:,}", f"{cluster.per_month:,.0f}", share))
-    title = f"section 3.1, what storing {THESIS_STORED_GB:,} GB costs a month, at the thesis's prices of early 2025"
+    title = f"section 3.1, monthly cost of storing {THESIS_STORED_GB:,} GB at the thesis's prices of early 2025"
     return SideBySide(title, ("where", "machines", "USD a month", "of S3"), tuple(lines))
 
 
@@ -158,7 +160,7 @@ def _cost() -> SideBySide:
 
 
 def _parameters(about: str, ours: Ours) -> SideBySide:
-    """The fitted curves with one standard deviation of each parameter; the thesis prints none."""
+    """Return the fitted curves with one standard deviation of each parameter; the thesis prints no deviations."""
     lines = []
     for name, curve in _curves(ours).items():
         told = ["no curve", *[_NONE] * 3]
@@ -170,23 +172,23 @@ def _parameters(about: str, ours: Ours) -> SideBySide:
 
 
 def _errors(about: str, ours: Ours) -> SideBySide:
-    """How far the curves are from the points: theirs as printed there, ours by the same fit."""
-    points = {f"theirs: {name}": each for name, each in published().items()}
+    """Return the errors of the curves: the thesis's as printed there, ours by the same fit."""
+    points = {f"thesis: {name}": each for name, each in published().items()}
     points |= {f"ours: {name}": series.points for name, series in ours.items()}
     lines = []
     for name, curve in _curves(ours).items():
         for row in curve.table(points[name]) if isinstance(curve, Curve) else ():
             rates = (_gb(row.measured_gb_per_s), _gb(row.fitted_gb_per_s))
-            # Rounded first: no error is -0.00 %.
+            # Round first, so that no error is shown as -0.00 %.
             percent = f"{round(100 * row.relative_error, 2) + 0.0:+.2f} %"
             lines.append(line_of(name, f"{row.percent:g} %", *rates, percent))
     head = ("way", "row groups", "measured GB/s", "fitted GB/s", "relative error")
-    return SideBySide(f"table 8.3, how far the curves are off ({about})", head, tuple(lines))
+    return SideBySide(f"table 8.3, errors of the curves ({about})", head, tuple(lines))
 
 
 def _curves(ours: Ours) -> Mapping[str, Curve | NoFit]:
-    """Theirs, fitted here, and ours."""
-    theirs = {f"theirs: {name}": fit(points) for name, points in published().items()}
+    """Return the thesis's curves, fitted here, and ours."""
+    theirs = {f"thesis: {name}": fit(points) for name, points in published().items()}
     return {**theirs, **{f"ours: {name}": series.curve() for name, series in ours.items()}}
 
 

@@ -1,6 +1,6 @@
-"""A run beside the thesis: its tables 6.3 to 6.7 next to our medians, Kendall's tau of the two orders, and a
-judgement of each finding. Judgements are computed from the samples of the run; a pure function of a run and
-the thesis's figures.
+"""Compare a run with the thesis: tables 6.3 to 6.7 next to our medians, Kendall's tau, and a verdict on each finding.
+
+Verdicts are computed from the run's samples.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _METRICS = dict(
 
 @dataclass(frozen=True)
 class FigurePair:
-    """One of our figures beside the thesis's, in seconds or megabytes."""
+    """One of our figures and the thesis's, in seconds or megabytes."""
 
     dataset: str
     format: str
-    """As the thesis names it."""
+    """The thesis's name."""
     column: Column
     cell: Cell
     ours: float
     """Median."""
     least: float
-    """What the run's probe can tell at least; 0 for times and sizes."""
+    """Smallest value that the run's probe can tell from nothing; 0 for times and sizes."""
     rounds: int
     theirs: float
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau of our order and theirs, over the formats that both have."""
+    """Kendall's tau of our order and the thesis's, over the formats that both have."""
 
     dataset: str
     column: Column
@@ -63,7 +63,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything that a run has to say to the thesis."""
+    """The whole comparison of a run with the thesis."""
 
     conditions: Conditions | None
     comparisons: tuple[FigurePair, ...]
@@ -77,7 +77,7 @@ class Reproduction:
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """The thesis's tables 6.3 to 6.7, in seconds and megabytes, from reports/sources/published/thesis_tabular.csv."""
+    """Return the thesis's tables 6.3 to 6.7, in seconds and megabytes."""
     return {
         Subject(_METRICS[row["metric"]], row["format"], row["dataset"]): float(row["value"])
         for row in published_rows("thesis_tabular.csv")
@@ -85,8 +85,10 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def reproduce(run: Run) -> Reproduction:
-    """Compare a run with the thesis: tables on the track and target that the thesis has (plain, pandas), codecs, and
-    images; each only where the run has its suite."""
+    """Compare a run with the thesis: tables on its track and target (plain, pandas), codecs, and images.
+
+    Each part is compared only if the run has its suite.
+    """
     found = tables(run)
     codecs = [table for table in found if has_codecs(table)]
     images = [table for table in found if table.conditions.target == "images"]
@@ -103,7 +105,7 @@ def reproduce(run: Run) -> Reproduction:
         grids = tuple(reproduction_images.grid(name, table) for name, table in chosen.items())
         notes = tuple(f"not compared, {text}: {name}" for name, text in left_out.items())
         if any(map(reproduction_images.is_generated, chosen.values())):
-            notes += ("cifar-like are generated, not CIFAR-10: alike in number, shape, compressibility",)
+            notes += ("cifar-like images are generated, with the number, shape and compressibility of CIFAR-10",)
         result = replace(
             result,
             judgements=(*result.judgements, *judged),
@@ -114,7 +116,7 @@ def reproduce(run: Run) -> Reproduction:
 
 
 def _webface_is_generated(run: Run) -> bool:
-    """Whether the run had no file of the user's for it; a table of that name is ours then."""
+    """Return whether webface is our generated data set, because the user gave no file for it."""
     return run.info.request.webface is None
 
 
@@ -135,8 +137,8 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
 
 
 def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
-    """The tables that the thesis has too, one for each data set, all under the conditions of the first; and
-    why other data sets are left out."""
+    """Return the tables that the thesis has too, all under the conditions of the first, one for each data set; and the
+    reasons for other data sets."""
     alike = [table for table in found if table.conditions.track == "plain" and table.conditions.target == "pandas"]
     alike.sort(key=lambda table: _unlike_the_thesis(table.conditions))
     chosen: dict[str, Table] = {}
@@ -161,9 +163,9 @@ def _notes(chosen: Sequence[Table], left_out: Mapping[str, str], generated: bool
     for text, names in by_text(left_out).items():
         yield f"not compared, {text}: {', '.join(names)}"
     if chosen and chosen[0].conditions.strings != "object":
-        yield "strings are pandas' str here; in the thesis they were Python objects (--strings object)"
+        yield "strings are pandas' str here; the thesis has Python objects (--strings object)"
     if generated and any(table.dataset == "webface" for table in chosen):
-        yield "webface is generated, made to take the thesis's bytes a row: its sizes bear out no finding"
+        yield "webface is generated with the thesis's bytes per row, so its sizes support no finding"
 
 
 def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
@@ -200,7 +202,7 @@ def _agreements(comparisons: Sequence[FigurePair]) -> Iterator[Agreement]:
 
 # --- showing ------------------------------------------------------------------------------------------------------
 
-_TAU = "Kendall's tau of the two orders: 1 is the same order, -1 the reverse (number of formats)"
+_TAU = "Kendall's tau between our order and the thesis's: 1 is the same, -1 the reverse (number of formats)"
 
 
 def show_reproduction(run: Run, console: Console) -> None:
@@ -226,7 +228,7 @@ def show_reproduction(run: Run, console: Console) -> None:
 
 
 def reproduction_markdown(run: Run) -> str:
-    """The comparison as Markdown."""
+    """Return the comparison as Markdown."""
     found = reproduce(run)
     parts = [_source(run)]
     parts += [f"## {beside.title}\n\n{markdown_table(beside.head, beside.texts)}" for beside in grids(found)]
@@ -241,18 +243,18 @@ def reproduction_markdown(run: Run) -> str:
 
 
 def _source(run: Run) -> str:
-    """Which run this is made from, and how."""
+    """Return which run this is made from, and how."""
     info, machine = run.info, run.info.machine
     words = f"`{' '.join(info.command)}`, " if info.command else ""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
     if machine.is_virtual:
         told.append(f"on {machine.virtualisation}")
     commit = f", commit {info.commit[:10]}" if info.commit else ""
-    partial = "; the run is not complete" if info.partial else ""
+    partial = "; the run is incomplete" if info.partial else ""
     return (
         f"Made by `report RUN --against thesis --markdown` from {words}{(info.started or '')[:10]}"
-        f"{commit} ({', '.join(text for text in told if text)}){partial}. Figures are medians of verified rounds; "
-        "the thesis's are of another machine and other versions, so orders say more than values."
+        f"{commit} ({', '.join(text for text in told if text)}){partial}. Our figures are medians of verified rounds. "
+        "The thesis's are from another machine and other versions, so compare orders rather than values."
     )
 
 
@@ -261,7 +263,7 @@ def _counted(found: Reproduction) -> str:
 
 
 def grids(found: Reproduction) -> Iterator[SideBySide]:
-    """One table for each data set, then the agreement of the orders, then those of codecs and images."""
+    """Yield a table for each data set, then the agreement of the orders, then the tables of codecs and images."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
     entries = {
@@ -274,7 +276,7 @@ def grids(found: Reproduction) -> Iterator[SideBySide]:
             for name in FORMATS
             if any((dataset, name, column) in entries for column in THESIS_METRICS)
         )
-        yield SideBySide(f"{dataset}: ours / the thesis's{where}", head, lines)
+        yield SideBySide(f"{dataset}: ours / thesis{where}", head, lines)
     if datasets:
         taus = {(item.column, item.dataset): Entry(_tau(item)) for item in found.agreements}
         lines = tuple(
@@ -290,7 +292,7 @@ def _unit_name(column: Column) -> str:
 
 
 def _both_text(item: FigurePair) -> str:
-    """'ours / the thesis's'."""
+    """Return 'ours / thesis'."""
     ours = f"{item.ours:.3g}" if item.ours < 100 else f"{item.ours:,.0f}"
     below = "<" if item.least and item.ours <= item.least else ""
     return f"{below}{ours} / {item.theirs:,g}"

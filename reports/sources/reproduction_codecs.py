@@ -1,7 +1,6 @@
-"""A run beside the thesis's tables 6.8 and 6.9: what LZ4 and ZSTD add to four formats, and the findings of chapter 6.2.
+"""Compare a run with the thesis's tables 6.8 and 6.9 (LZ4 and ZSTD in four formats) and the findings of section 6.2.
 
-Figures are told as multiples of the same format without a codec, which do not depend on the number of rows. A pure
-function of tables and of the thesis's figures.
+Figures are multiples of the same format without a codec, which do not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 
 NAMES = ("H5 table", "Parquet", "Feather", "ORC")
-"""The thesis's names of the formats that take both codecs; ours are in reports.sources.findings."""
+"""The thesis's names of the formats that take both codecs."""
 CODECS = {"lz4": ("lz4", "blosc:lz4"), "zstd": ("zstd", "blosc:zstd")}
 DATASET = "webface"
 RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio")
@@ -31,8 +30,8 @@ RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio"
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """What the thesis's tables 6.3 to 6.5, 6.8 and 6.9 say of webface, with each codec and without: seconds, megabytes,
-    ratios."""
+    """Return the thesis's figures for webface from tables 6.3 to 6.5, 6.8 and 6.9, with each codec and without, as
+    seconds, megabytes and ratios."""
     base = {
         (row["metric"], row["format"]): float(row["value"])
         for row in published_rows("thesis_tabular.csv")
@@ -63,7 +62,7 @@ def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
 
 
 def table_of(found: Sequence[Table]) -> Table | None:
-    """The table of codecs on webface, warm and with the libraries' own threads, where the run has one."""
+    """Return the table of codecs on webface, warm and preferably with the default threads, if the run has one."""
     fitting = [
         table for table in found if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
     ]
@@ -71,8 +70,10 @@ def table_of(found: Sequence[Table]) -> Table | None:
 
 
 def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
-    """What the run says of each finding; without its table, that it is not in this run. `generated` says whether
-    webface is ours and not the thesis's file."""
+    """Return a verdict on each finding; without a table, that it is not in this run.
+
+    `generated` says whether webface is our data set, not the thesis's file.
+    """
     left_out = {} if table else {DATASET: "not in this run"}
     ours = Ours(_figures(table) if table else {}, 0)
     made = (DATASET,) if generated else ()
@@ -80,9 +81,9 @@ def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
 
 
 def grid(table: Table) -> SideBySide:
-    """Our multiples beside the thesis's."""
+    """Return our multiples next to the thesis's."""
     title = (
-        f"{table.dataset}, {table.amount}: with a codec as a multiple of the same format without, ours / the thesis's "
+        f"{table.dataset}, {table.amount}: with a codec, as a multiple of the same format without, ours / thesis "
         f"({conditions_text(table.conditions)})"
     )
     head = ("format", *(f"{codec}: {what}" for codec in CODECS for what in ("save", "read", "size")))
@@ -107,7 +108,7 @@ def _both(effect: CodecEffect | None, name: str, codec: str, column: Column) -> 
 
 
 def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
-    """The effects that the thesis has too: (its name of the format, codec, effect)."""
+    """Yield the effects that the thesis has too: (its name of the format, codec, effect)."""
     ours = {FORMATS[name]: name for name in NAMES}
     for effect in codec_effects(table):
         name = ours.get(effect.row.variant.format_name)
@@ -117,7 +118,7 @@ def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
 
 
 def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
-    """Every figure that the findings are about, by round."""
+    """Return every figure that the findings are about, by round."""
     rounds: dict[Subject, dict[int, int]] = {}
     for name, codec, effect in _known_effects(table):
         for column in (SAVE_TIME, READ_TIME, SIZE):

@@ -1,7 +1,5 @@
-"""A run beside the thesis's tables 6.10 and 6.11: six image storages, and the findings of table 6.2 and chapter 6.3.
-
-A pure function of tables and of the thesis's figures.
-"""
+"""Compare a run with the thesis's tables 6.10 and 6.11 (six image storages) and the findings of table 6.2 and section
+6.3."""
 
 from __future__ import annotations
 
@@ -28,18 +26,18 @@ STORAGES = {
     "SQLite": "sqlite",
     "LMDB": "lmdb",
 }
-"""The thesis's names, and ours."""
+"""Our names by the thesis's."""
 DATASETS = {"CIFAR-10": ("cifar10", "cifar-like"), "ImageNet-100": ("imagenet100",)}
-"""The thesis's data sets, and which of ours stand for them: the generated images have CIFAR-10's shapes and sizes;
-those like ImageNet-100 are too few."""
+"""Our data sets by the thesis's. The generated images have CIFAR-10's shapes and sizes; those like ImageNet-100 are too
+few."""
 IMAGES = {"CIFAR-10": (50_000,), "ImageNet-100": (126_689, 131_689)}
-"""How many images a run must have to be compared: of ImageNet-100 the training images, with or without validation."""
+"""Numbers of images that can be compared: for ImageNet-100 the training images, with or without validation."""
 _METRICS = {"save_time_s": SAVE_TIME, "read_time_s": READ_TIME, "size_mb": SIZE}
 
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """The thesis's tables 6.10 and 6.11, in seconds and megabytes."""
+    """Return the thesis's tables 6.10 and 6.11, in seconds and megabytes."""
     return {
         Subject(column, row["storage"], row["dataset"]): float(row[metric])
         for row in published_rows("thesis_image.csv")
@@ -48,7 +46,7 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]:
-    """The run's table for each data set of the thesis, and why there is none for the others."""
+    """Return the run's table for each data set of the thesis, and the reasons for those without one."""
     chosen: dict[str, Table] = {}
     left_out: dict[str, str] = {}
     for theirs, ours in DATASETS.items():
@@ -65,7 +63,7 @@ def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]
 
 
 def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tuple[Judgement, ...]:
-    """What the run says of each finding."""
+    """Return a verdict on each finding."""
     cells: dict[Subject, CellSummary] = {}
     for dataset, table in chosen.items():
         cells |= cells_of(table, STORAGES, _METRICS.values(), dataset)
@@ -75,13 +73,13 @@ def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tupl
 
 
 def is_generated(table: Table) -> bool:
-    """Whether its images were made by us to be like photographs."""
+    """Return whether its images are generated to resemble photographs."""
     return table.dataset.endswith("-like")
 
 
 def grid(dataset: str, table: Table) -> SideBySide:
-    """Our figures beside the thesis's, in seconds and megabytes."""
-    title = f"{table.dataset} / {dataset}: ours / the thesis's ({conditions_text(table.conditions)})"
+    """Return our figures next to the thesis's, in seconds and megabytes."""
+    title = f"{table.dataset} / {dataset}: ours / thesis ({conditions_text(table.conditions)})"
     columns = ((SAVE_TIME, SECONDS), (READ_TIME, SECONDS), (SIZE, MEGABYTES))
     head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))
     cells = cells_of(table, STORAGES, _METRICS.values(), dataset)

@@ -1,6 +1,6 @@
-"""What a source says, as relations of our figures: rows of a table below `published/`, and what they name.
+"""Read a source's statements as relations between our figures, from tables below `published/`.
 
-Each finding is a set of pairs 'this figure is below that one'. Nothing here depends on what our samples say.
+Each finding is a set of pairs 'this figure is below that one'. Nothing here depends on our samples.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ ROLES = {
     "size_ratio": Role.SIZE,
     "peak_private_bytes": Role.MEMORY,
 }
-"""What figures are about. The size ratio of a codec is computed, all others are registered."""
+"""The role of each figure. The size ratio of a codec is computed, all others are registered."""
 ACROSS = ("",)
-"""For findings that compare one data set with another: their pairs name them."""
+"""For findings that compare data sets: their pairs name the data sets."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One figure of one format; `dataset` is empty when a finding is about each data set by itself."""
+    """One figure of one format; `dataset` is empty if a finding applies to each data set separately."""
 
     column: Column
     format: str
@@ -48,11 +48,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement of a source. It holds when all of its pairs do, on all of its data sets (on one, if `some`).
+    """One statement of a source. It holds if all of its pairs hold on all of its data sets (on one, if `some`).
 
-    `about` are the formats without which it says nothing; others may be missing from a run, and are named then. One of
-    too few rounds leaves it open. With `rests_on_data` the values decide it, not the formats: data that were generated
-    to be like the source's cannot bear it out.
+    `about` are the formats that it needs. Others may be missing from a run and are then named. If one of them has too
+    few rounds, the finding stays open. With `rests_on_data` the values decide, not the formats, so generated data that
+    resemble the source's cannot support it.
     """
 
     place: str
@@ -65,7 +65,7 @@ class Finding:
 
 
 class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An error of a source: what it prints, what is right, and what that changes."""
+    """An error of a source: the printed text, what is correct, and the effect of the error."""
 
     place: str
     printed: str
@@ -77,8 +77,8 @@ Row = Mapping[str, str]
 
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the rows of a source name: figures (an operation and a figure by their title), our variants (none where the
-    source's names are kept), groups of names, and texts. `command` and `datasets` are those of rows that have none."""
+    """The names used in the rows of a source: figures (title -> operation and figure), our variants (empty if the rows
+    have our names), groups of names, and texts. `command` and `datasets` are defaults for rows without them."""
 
     title: str
     figures: dict[str, str]
@@ -90,9 +90,12 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slips: tuple[Slip, ...] = ()
 
     def finding(self, rows: Sequence[Row]) -> Finding:
-        """A finding by its rows. The first has its sentence, and each has one relation, which is about each of its
-        figures with each of its variants. Without a column `about` it is about all that it compares. `decides` says
-        where one data set is enough, and where it is the data that decide."""
+        """Build a finding from its rows.
+
+        The first row has the statement, and each row has one relation, applied to each of its figures with each of its
+        variants. Without a column `about`, the finding is about everything it compares. `decides` says whether one data
+        set is enough, or whether the data decide.
+        """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
         pairs = tuple(pair for names in shared for each in rows for pair in self._pairs(*names, each))
@@ -108,7 +111,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def text(self, name: str) -> str:
-        """A text by its name; one that has no name is itself."""
+        """Return a text by its name; an unknown name is the text itself."""
         return self.texts.get(name, name)
 
     def _listed(self, text: str) -> tuple[str, ...]:
@@ -116,8 +119,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(each for name in names for each in self.groups.get(name, (name,)))
 
     def _pairs(self, figure: str, variant: str, row: Row) -> Iterator[Pair]:
-        """`factor` times each of `lower` is below each of `higher`, or it is at most so many times as high, or neither
-        is more than so many times the other."""
+        """Yield the pairs of a row: each of `lower` times the factor is below each of `higher` ("below"), is at most
+        the factor times as high ("at most"), or both are within the factor of each other ("within")."""
         factor = float(row["factor"] or 1)
         for lower, higher in itertools.product(self._listed(row["lower"]), self._listed(row["higher"])):
             if lower != higher:
@@ -127,7 +130,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     yield Pair(high, low, 1 / factor)
 
     def _subject(self, title: str, variant: str, name: str) -> Subject:
-        """`name` is what a row compares: figures, else variants, else data sets."""
+        """Return a figure. `name` is what a row compares: figures, else variants, else data sets."""
         dataset = name if title and variant else ""
         title, variant = (title, variant or name) if title else (name, variant)
         operation, figure = self.figures[title].split(" ")
@@ -136,13 +139,13 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def names_of(file: str) -> Names:
-    """What the rows of a source name."""
+    """Read the names used in the rows of a source."""
     place = resources.files("reports.sources").joinpath(f"published/{file}.toml")
     return msgspec.toml.decode(place.read_bytes(), type=Names)
 
 
 def claims_of(file: str) -> Iterable[Sequence[Row]]:
-    """The rows of each claim of a source: one that has no place has a further relation of the claim above."""
+    """Return the rows of each claim of a source. A row without a place is a further relation of the claim above."""
     found: list[list[Row]] = []
     for row in published_rows(f"{file}_claims.csv"):
         if row["place"]:

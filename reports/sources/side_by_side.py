@@ -1,4 +1,4 @@
-"""Tables of our figures beside others': texts for people, each with the cell whose samples it comes from."""
+"""Describe tables of our figures next to published ones: texts, each with the cell whose samples it comes from."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from reports.analysis.units import spread_text
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in one place of a table; `cell` is None for what is no figure of ours, or one of several cells."""
+    """One cell of a table; `cell` is None if it is not a figure of ours, or comes from several cells."""
 
     text: str
     cell: Cell | None = None
 
 
 def measured(text: str, interval: Interval, cell: Cell) -> Entry:
-    """A figure of ours with its spread, and with its rounds where they are too few for a verdict."""
+    """Return a figure of ours with its spread, and with its rounds if they are too few for a verdict."""
     few = f"n={interval.rounds}" if interval.low is None else ""
     return Entry(" ".join(filter(None, (text, spread_text(interval), few))), cell)
 
 
 def line_of(*cells: str | Entry) -> tuple[Entry, ...]:
-    """One line of a table; texts are entries that are not figures of ours."""
+    """Return one line of a table; texts become entries without a cell."""
     return tuple(Entry(each) if isinstance(each, str) else each for each in cells)
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """One table: its title, the heads of its columns, and its lines, each with its name first."""
+    """A table: its title, its column heads, and its lines, each with its name first."""
 
     title: str
     head: tuple[str, ...]
@@ -38,5 +38,5 @@ class SideBySide:
 
     @property
     def texts(self) -> list[list[str]]:
-        """The lines as words alone."""
+        """The lines as texts only."""
         return [[entry.text for entry in line] for line in self.lines]

@@ -1,4 +1,4 @@
-"""The cells of our tables by the names that the thesis has for formats and data sets."""
+"""Find the cells of our tables by the thesis's names for formats and data sets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ Cells = Mapping[Subject, CellSummary]
 
 
 def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], dataset: str) -> Cells:
-    """Every cell of these formats and columns that has a figure; `names` are theirs and ours. A format stands for its
-    variant with the fewest settings, which is the library's default."""
+    """Return every cell of these formats and columns that has a figure. `names` maps the thesis's names to ours.
+
+    A format is represented by its variant with the fewest settings, which is the library's default.
+    """
     found: dict[Subject, CellSummary] = {}
     for theirs, name in names.items():
         rows = [row for row in table.rows if row.variant.format_name == name and row.measured]
@@ -26,7 +28,7 @@ def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], 
 
 
 def figures_of(cells: Cells) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
-    """What findings are judged by. Cells with a wrong answer have no rank, so they are left out."""
+    """Return the figures that findings are judged by. Cells with a wrong answer have no rank, so they are left out."""
     return {
         subject: (cell.figures[subject.column.figure], cell.by_round[subject.column.figure])
         for subject, cell in cells.items()

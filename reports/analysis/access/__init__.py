@@ -1,2 +1,1 @@
-"""What reports say of reading a part of a table: which format for which use, copies that stay open, training loops, and
-how near to the device."""
+"""Sections about reading part of a table: best format for each use, open copies, training loops, and device limits."""

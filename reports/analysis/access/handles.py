@@ -1,7 +1,7 @@
-"""Of copies that stay open: what opening them takes, the first call, and the calls after it, one by one or at once.
+"""Show the times of copies that stay open: opening, the first call, and the calls after it, sequential or concurrent.
 
-Tables show one time for each operation. Here stands what lies before it and behind it: of a wide table opening is most
-of the work, and of streams a call's own time is not what all of them take. A pure function of a table.
+Other tables show one time for each operation. This one adds the time to open, which is most of the work for a wide
+table, and the latency of a call, which for concurrent streams differs from their time per call.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _SECOND_NS = 1e9
 
 
 def has_handles(table: Table) -> bool:
-    """Whether an operation of a table keeps its copies open."""
+    """Return whether an operation of a table keeps its copies open."""
     return any(map(_kept, table.rows))
 
 
 def handles_of(run: Run, table: Table) -> Iterator[Figures]:
-    """One for each such operation, in the order of the columns, the fastest variants first."""
+    """Yield figures for each such operation, in the order of the columns, the fastest variants first."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         rows = [row for row in table.rows if operation in _kept(row)]
@@ -58,12 +58,12 @@ def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
         return MILLISECONDS.text(figures[name].median) if name in figures else NOTHING
 
     yield milliseconds(_OPENED)
-    # A cold sample has no call but one.
+    # A cold sample has only the first call.
     yield milliseconds("first_ns")
     call = value_text(table, row, column, MILLISECONDS) or NOTHING
     yield (milliseconds(_LATENCY) if _LATENCY in figures else call) + fallback_mark(row, column)
     yield milliseconds("p90_ns")
     rows = int(column.operation.parameters.get("rows", "1"))
     clocked = figures[column.figure].median
-    # What the clock itself takes a tenth of is no rate.
+    # If the clock itself takes a tenth of the time, a rate would be meaningless.
     yield NOTHING if clocked < table.least(column) else number_text(rows * _SECOND_NS / clocked)

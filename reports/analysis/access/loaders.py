@@ -1,6 +1,7 @@
-"""Training loops: rows a second, waits, and how shuffled the rows were, each order by itself, the most shuffled first.
+"""Show training loops: rows per second, waits, and quality of the shuffle, each order separately.
 
-Loaders are ranked within their order: one that does not shuffle is no fast one. A pure function of a table.
+The most shuffled order comes first. Loaders are ranked only within their order, so that one that does not shuffle
+cannot win.
 """
 
 from __future__ import annotations
@@ -17,27 +18,29 @@ from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
-"""What has this figure is a training loop."""
+"""A cell with this figure is a training loop."""
 HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
-"""Of the columns behind the format."""
+"""Headers of the columns after the format."""
 WHOLE = "all"
 LOADERS_MEANING = (
-    "rows/s: over both epochs, with opening the copy, ranked by it; epoch 1 and 2 by themselves. p99 gap: 99 of 100 "
-    "batches came sooner after the one before. locality: how many times as often as by chance rows of a batch are "
-    "stored less than a batch apart; parts: how many times as unevenly as by chance a batch is spread over 16 parts of "
-    "the table. Both are 1 for a full shuffle, and loaders of different orders are never ranked together. "
-    "rows read: of an epoch that was too long or too large, the share that it handed out"
+    "rows/s: over both epochs including opening the copy; loaders are ranked by it. p99 gap: 99 % of batches followed "
+    "the one before within this time. locality: how often rows of a batch are stored less than one batch apart, "
+    "relative to chance; parts: how unevenly a batch is spread over 16 parts of the table, relative to chance. Both "
+    "are 1 for a full shuffle, and loaders of different orders are never ranked together. rows read: the share of an "
+    "epoch that was handed out, if the epoch was too long or too large"
 )
 
 
 def has_loaders(table: Table) -> bool:
-    """Whether a table has training loops with figures."""
+    """Return whether a table has training loops with figures."""
     return any(_is_loop(cell) for row in table.rows for cell in row.cells.values())
 
 
 def loaders_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the loaders of each order, the most shuffled order first, then in the order of the columns; within an order
-    the fastest first, then those that are not ranked."""
+    """Yield the loaders of each order, the most shuffled order first, then in the order of the columns.
+
+    Within an order the fastest loaders come first, and those that are not ranked last.
+    """
     found = []
     for column in table.columns.times:
         rows = [row for row in table.rows if column.operation in row.cells and _is_loop(row.cells[column.operation])]
@@ -89,7 +92,7 @@ def _texts(table: Table, row: Row, column: Column) -> tuple[str, ...]:
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
-    """By the median over rounds of what a row took, so that the order is that of the ranks."""
+    """Return rows per second by the median over rounds of the time per row, so that the order matches the ranks."""
     of_a_row_ns = []
     for number in cell.by_round[EPOCH]:
         rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})

@@ -1,7 +1,7 @@
-"""How near to the device each cell comes, and how much is read for what is given.
+"""Compare each cell with the device's limits, and the bytes read with the bytes returned.
 
-A table's takes, scans and reads beside what the run's probe of the device found: shares of it, and bytes read for each
-byte of the result. A pure function of stored records: it knows nothing of where it is shown.
+For a table's takes, scans and reads, show their share of what the run's probe of the device reached, and the bytes read
+for each byte of the result.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ from reports.analysis.words import CACHED as FROM_LIBRARY
 from reports.analysis.words import FALLBACK, NOTHING
 
 SMALL_BYTES = 4_096
-"""The least that a device reads: a row that is no larger costs one such read."""
+"""Smallest read of a device: a row up to this size costs one such read."""
 CHANGED = 0.2
-"""A device that gave so much more or less after the rounds than before them is named."""
+"""A note reports a device whose rate changed by more than this share over the rounds."""
 _THOUSANDS = 100_000
-"""From here on reads a second are told in thousands."""
+"""From here on reads per second are shown in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 SHARES = "share of the roofline"
-"""The title of those figures."""
+"""Title of these figures."""
 PARTS = ("take", "scan")
-"""What the section is there for; reads of all, and of columns, stand beside them."""
+"""Operations that the section is about; full reads and reads of columns are shown next to them."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """So many a second, of reads, rows or bytes; `at_least` where the device may give more."""
+    """A limit per second, of reads, rows or bytes; `at_least` if the device may give more."""
 
     per_second: float
     at_least: bool
 
     def share(self, per_second: float) -> str:
-        """What share of it that is: '12%', '3.4%', or at most that."""
+        """Return the share of this limit: '12%', '3.4%', or '≤12%' if the device may give more."""
         share = per_second / self.per_second
         return f"{'≤' if self.at_least else ''}{share * 100:.{1 if share < 0.1 else 0}f}%"
 
 
 def has_roofline(table: Table) -> bool:
-    """Whether a table has takes or scans of which it is known how much they read and gave."""
+    """Return whether a table has takes or scans with known bytes read and returned."""
     return any(
         {RESULT, LOGICAL} <= cell.figures.keys()
         for row in table.rows
@@ -64,7 +64,7 @@ def has_roofline(table: Table) -> bool:
 
 
 def roofline_of(run: Run, table: Table) -> Iterator[Figures]:
-    """What the device gives, the shares of it, and how much is read, as far as each is known."""
+    """Yield the device's limits, the shares of them, and the bytes read, as far as each is known."""
     probes = [each for each in run.info.rooflines if _is_under(each, table)]
     found = [each for each in probes if each.lines]
     if probes:
@@ -92,7 +92,7 @@ def _is_cold(table: Table) -> bool:
 
 
 def _reading(table: Table) -> list[OperationName]:
-    """The operations of which it is known how much they gave."""
+    """Return the operations with known bytes read and returned."""
     return [
         name
         for name in table.columns.operations
@@ -103,7 +103,7 @@ def _reading(table: Table) -> list[OperationName]:
 def _grid(
     run: Run, table: Table, title: str, columns: Mapping[OperationName, Mapping[Variant, str]], notes: Iterable[str]
 ) -> Figures:
-    """`columns`: a text for each variant that has one, by operation."""
+    """Return figures from `columns`, which has the text of each variant by operation."""
     shown = {name: texts for name, texts in columns.items() if texts}
     lines = tuple(
         (row.label, tuple(texts.get(row.variant, NOTHING) for texts in shown.values()))
@@ -126,7 +126,7 @@ def _device(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Figures:
     depths = sorted({line.depth for each in probes for line in each.lines})
     lines = tuple((_line_title(*place), tuple(_given(probes, *place, depth) for depth in depths)) for place in places)
     headers = tuple(f"depth {depth}" for depth in depths)
-    return Figures("what the device gives", "reads", headers, lines, tuple(_device_notes(run, table, probes)))
+    return Figures("limits of the device", "reads", headers, lines, tuple(_device_notes(run, table, probes)))
 
 
 def _line_title(kind: str, size_bytes: int) -> str:
@@ -137,7 +137,7 @@ def _line_title(kind: str, size_bytes: int) -> str:
 
 
 def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: int) -> str:
-    """'8,512 / 8,730': before the rounds and after them."""
+    """Return the rate before and after the rounds: '8,512 / 8,730'."""
     texts = []
     for probe in probes:
         for line in probe.lines:
@@ -152,25 +152,25 @@ def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: in
 def _device_notes(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Iterator[str]:
     for probe in probes:
         if probe.why_none:
-            yield f"no roofline {probe.when} the rounds: {probe.why_none}"
+            yield f"no limits of the device {probe.when} the rounds: {probe.why_none}"
     found = [each for each in probes if each.lines]
     if not found:
         return
     copy_mb = number_text(found[0].copy_bytes / 1e6)
     looks = " / ".join(each.when for each in found)
     yield (
-        f"raw I/O's copy of {copy_mb} MB, read past the page cache ({looks} the rounds), with as many reads under way "
-        "as depth says; 1/s: reads a second; cached: the same file from the page cache, by one thread"
+        f"Direct reads of raw I/O's copy of {copy_mb} MB, past the page cache ({looks} the rounds), with as many reads "
+        "in flight as the depth; 1/s: reads per second; cached: one thread reads the same file from the page cache"
     )
     if any(each.guest for each in found):
-        yield "guest: a host's caches and limits lie below; it is what this virtual machine is given"
+        yield "guest: figures of this virtual machine, including caches and limits of its host"
     if any(line.at_least for each in found for line in each.lines):
-        yield "≥: the probe was bound by its core, so the device may give more, and a share is at most what it says"
+        yield "≥: the CPU core limited the probe, so the device may be faster, and shares of it are upper limits (≤)"
     if not all(each.compiled for each in found):
-        yield "the compiled loop was not built here: Python asked, which is slower with fast devices"
+        yield "the compiled probe was not built here; Python issued the reads, which is slower on fast devices"
     folder = run.info.work_dirs.get(table.conditions.work_dir)
     if folder is not None and folder.read_ahead_kb is not None:
-        yield f"the kernel reads up to {folder.read_ahead_kb:,} KiB along where a file is read in order or mapped"
+        yield f"kernel read-ahead: up to {folder.read_ahead_kb:,} KiB where a file is read in order or mapped"
     yield from _changes(found)
 
 
@@ -183,7 +183,7 @@ def _changes(found: Sequence[RooflineInfo]) -> Iterator[str]:
     )
     if first and last and abs(last[0] / first[0] - 1) > CHANGED:
         change = last[0] / first[0] - 1
-        yield f"the device gave {abs(change):.0%} {'more' if change > 0 else 'less'} single reads after the rounds"
+        yield f"the device served {abs(change):.0%} {'more' if change > 0 else 'fewer'} single reads after the rounds"
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def _shares(table: Table, operation: OperationName, probes: Sequence[RooflineInf
     limits: list[Limit | None]
     of_cell: Callable[[CellSummary], float | None]
     if operation.name == "take":
-        # Neighbours and favourites share reads: nobody knows how many a device would need.
+        # Neighbouring and repeated rows share reads, so the number of reads that a device needs is unknown.
         if settings.get("pattern", "uniform") != "uniform":
             return {}
         rows = int(settings["rows"])
@@ -221,7 +221,7 @@ def _shares(table: Table, operation: OperationName, probes: Sequence[RooflineInf
 
 
 def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float]) -> float | None:
-    """The median over rounds of what a call does in a second."""
+    """Return the median over rounds of the amount that a call handles per second."""
     rounds = cell.by_round.get("wall_ns", {})
     by_round = cell.by_round.items()
     figures = [{name: values[number] for name, values in by_round if number in values} for number in rounds]
@@ -230,7 +230,7 @@ def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float])
 
 
 def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool) -> list[Limit | None]:
-    """At the depth of the calls, and at best; of the page cache the one that there is."""
+    """Return the limits at the calls' depth and at the best depth; for the page cache the only one."""
     if not cold:
         return [_row_limit(lines, (CACHED,), (CACHED, CACHED_SEQUENTIAL), row_bytes, None)]
     return [_row_limit(lines, (RANDOM,), (RANDOM, SEQUENTIAL), row_bytes, depth) for depth in (streams, None)]
@@ -243,7 +243,7 @@ def _row_limit(
     row_bytes: float,
     depth: int | None,
 ) -> Limit | None:
-    """Rows a second that a device gives at most: one read a row, and all bytes of it."""
+    """Return rows per second that a device gives at most: one read for each row, and all bytes of the row."""
     reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
     moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
     if reads is None or moved is None:
@@ -253,7 +253,7 @@ def _row_limit(
 
 
 def _byte_limits(lines: Sequence[RooflineLine], *, cold: bool) -> list[Limit | None]:
-    """Bytes a second in order, one read at a time and at best."""
+    """Return bytes per second in order, with one read at a time and at the best depth."""
     if not cold:
         return [_most(lines, (CACHED_SEQUENTIAL,), None, lambda line: line.bytes_per_second)]
     return [_most(lines, (SEQUENTIAL,), depth, lambda line: line.bytes_per_second) for depth in (1, None)]
@@ -266,7 +266,7 @@ def _most(
     value: Callable[[RooflineLine], float],
     size_bytes: int | None = None,
 ) -> Limit | None:
-    """The most that lines of these kinds, of a depth or of any, and of a size or of any, show."""
+    """Return the highest value among lines of these kinds. `depth` and `size_bytes` None mean any."""
     found = [
         line
         for line in lines
@@ -282,16 +282,16 @@ def _most(
 def _share_notes(table: Table) -> Iterator[str]:
     if _is_cold(table):
         yield (
-            "at the depth of the calls / at the best depth. Of a take: its rows a second beside the device's reads of "
-            "4 KiB, one a row whatever its columns, or its bytes where rows are larger. Of others: bytes a second that "
-            "came from the device beside reads of 1 MiB in order. Over 100%: a call has several reads under way, or "
-            "several rows lie in one read"
+            "at the depth of the calls / at the best depth. Take: rows per second, relative to 4 KiB reads of the "
+            "device (one for each row, whatever its columns) or to its bytes if rows are larger. Other operations: "
+            "bytes per second from the device, relative to 1 MiB reads in order. Over 100%: a call has several reads "
+            "in flight, or one read covers several rows"
         )
     else:
         yield (
-            "of what one thread gets from the page cache by preadv. Of a take: its rows a second beside reads of "
-            "4 KiB, one a row whatever its columns, or its bytes where rows are larger. Of others: bytes a second that "
-            "read calls gave beside reads of 1 MiB in order"
+            "relative to one thread that reads the page cache with preadv. Take: rows per second, relative to 4 KiB "
+            "reads (one for each row, whatever its columns) or to bytes if rows are larger. Other operations: bytes "
+            "per second that read calls returned, relative to 1 MiB reads in order"
         )
 
 
@@ -299,7 +299,7 @@ def _share_notes(table: Table) -> Iterator[str]:
 
 
 def _result_bytes(table: Table, operation: OperationName) -> float | None:
-    """Raw I/O's, which has these values and nothing else in its result; without one the least that any gave."""
+    """Return raw I/O's result size, which has only these values; without raw I/O the smallest of any variant."""
     given = {
         row.variant: row.cells[operation].figures[RESULT].median
         for row in table.rows
@@ -319,7 +319,7 @@ def _amplifications(run: Run, table: Table, operation: OperationName) -> dict[Va
             continue
         texts = [NOTHING if _is_blind(run, row) else number_text(figures[LOGICAL].median / given)]
         if _is_cold(table):
-            # Distinct pages are those of all calls of a sample; streams make several even cold.
+            # Distinct pages are counted over all calls of a sample; streams make several calls even when cold.
             calls = figures["repetitions"].median if "repetitions" in figures else 1
             texts += [
                 number_text(figures[name].median / given / over) if name in figures else NOTHING
@@ -335,11 +335,11 @@ def _is_blind(run: Run, row: Row) -> bool:
 
 
 def _amplification_notes(run: Run, table: Table) -> Iterator[str]:
-    told = "given by read calls, cached or not"
+    told = "returned by read calls, cached or not"
     if _is_cold(table):
-        told += " / fetched from the device / distinct pages of the stored copy that were fetched, for opening too"
-    yield f"{told}; opening a copy that stays open is apart. Under 1: encoded or compressed"
+        told += " / fetched from the device / distinct pages of the stored copy that were fetched, including opening"
+    yield f"{told}; opening a copy that stays open is not included. Under 1: encoded or compressed"
     blind = [row.label for row in table.rows if row.measured and _is_blind(run, row)]
     if blind:
-        unseen = "reads by mappings or io_uring, which the counters of read calls do not see"
-        yield f"no figure of read calls: {unseen}: {', '.join(blind)}"
+        unseen = "it reads through mappings or io_uring, which bypass the counters"
+        yield f"no figure for read calls, because {unseen}: {', '.join(blind)}"

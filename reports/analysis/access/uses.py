@@ -1,9 +1,8 @@
-"""Which format for which use: of a table with many operations, each by itself, the fastest first.
+"""Name the fastest variants for each use of a table with many operations.
 
-What is read whole and selected from is never ranked; where that is faster than every call made for the use, it is
-said. What is surely slower, what cannot be told, and what has too few rounds for either are told apart. Where most
-variants have no figure, as on a busy machine, none is the fastest. A pure function of a table: it does not depend on
-where it is shown.
+Fallbacks that read everything and select are never ranked; one that beats every native call is mentioned. The text
+distinguishes variants that are slower, tied, or have too few rounds for a verdict. Where most variants have no figure,
+as on a busy machine, no fastest variant is named.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 
 FEWEST_OPERATIONS = 4
-"""A table has uses from so many operations beside save and read on."""
+"""A table has this section from this many operations on, save and read not counted."""
 MOST_OTHERS = 4
-"""So many are named behind the fastest."""
+"""Most variants named after the fastest."""
 NO_VERDICT = "?"
-"""Stands behind what may be chance."""
+"""Marks what may be chance."""
 USES_MEANING = (
-    "2.10: so many times as long as the fastest; =: cannot be told from it; "
-    f"{NO_VERDICT}: under {FEWEST_ROUNDS} rounds in common, no verdict"
+    "2.10: takes 2.10 times as long as the fastest; =: tied with it; "
+    f"{NO_VERDICT}: under {FEWEST_ROUNDS} common rounds, so no verdict"
 )
 IN_PLACE = {"rewrite": "saving all anew with", "save-all": "gathering all with"}
-"""What stands for a call that an engine does not have, in words, where it is not reading all."""
+"""Wording for fallbacks other than reading everything."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,12 @@ class Use:
 
 
 def has_uses(table: Table) -> bool:
-    """Whether a table is about uses; ways of reading near the storage have a section of their own."""
+    """Return whether a table is about uses; near-storage reading has its own section."""
     return len(table.columns.further) >= FEWEST_OPERATIONS and not has_near_storage(table)
 
 
 def uses_of(run: Run, table: Table) -> Iterator[Use]:
-    """One for each operation but the save, in the order of the columns."""
+    """Yield one for each operation except the save, in the order of the columns."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         if operation == SAVE or column is None:
@@ -73,19 +72,18 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
 
 
 def _multiple(ratio: Ratio) -> str:
-    """'=' for what is tied; a number for what is surely slower, with NO_VERDICT where nothing is sure."""
+    """Return '=' for a tie, or the ratio, with NO_VERDICT if it has no verdict."""
     return "=" if ratio.tied else f"{number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''}"
 
 
 def _none_ranked(table: Table, column: Column) -> str:
-    """Why no call is the fastest: nobody has one, or of those that have none counts among the others."""
+    """Return why no call is the fastest: no variant has a native call, or no native call has a counted figure."""
     own = any(column.operation in row.cells and not row.fallback(column.operation) for row in _ours(table))
-    return "none ranked" if own else "no call of its own"
+    return "none ranked" if own else "no native call"
 
 
 def _whole(table: Table, column: Column, first: Row | None) -> str:
-    """The fastest way without a call of its own, where it is faster than the fastest call, or there is none; ''
-    elsewhere."""
+    """Return the fastest fallback if it beats the fastest native call or if there is none, else ''."""
     places = [
         row
         for row in _ours(table)
@@ -97,7 +95,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
     told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading all with')} {_told(table, whole, column)}"
     if first is None:
         return told
-    # Beside this one call it is a call as any other: by rounds in common, and nothing under what the clock can tell.
+    # Rank it against this one call like any other: by common rounds, and nothing below what the clock can tell.
     beside = replace(whole.cells[column.operation], fallback="")
     ranks = ranking([beside, first.cells[column.operation]], column.figure, least=table.least(column))
     slower = ranks.get(first.cells[column.operation].cell)
@@ -107,7 +105,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
 
 
 def _ours(table: Table) -> Iterator[Row]:
-    """Those that could be ranked."""
+    """Yield the rows that could be ranked."""
     return (row for row in table.rows if not row.variant.is_raw_io and not row.variant.is_apart)
 
 

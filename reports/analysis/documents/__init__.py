@@ -1,1 +1,1 @@
-"""What reports say of document stores besides times: documents a second, merges, ranges by index and by scan."""
+"""Sections about document stores that go beyond times: ingestion rates, merges, and ranges by index and by scan."""

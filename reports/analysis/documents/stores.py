@@ -1,8 +1,7 @@
-"""How fast stores take documents, before and with their merges, and from which share of them an index is dearer.
+"""Show how fast stores take documents, before and with their merges, and when an index is slower than a scan.
 
-Documents and bytes a second are derived here, of rows and bytes over a time; sections 6.3 and 6.4 of Alkowaileet and
-Carey, VLDB 2022, show the same of theirs. A pure function of one table of stored samples: it knows nothing of where it
-is shown.
+Documents and bytes per second are derived from rows, bytes and times. Sections 6.3 and 6.4 of Alkowaileet and Carey,
+VLDB 2022, show the same figures for their stores.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ _BYTES_A_NS_TO_MB_A_S = 1_000
 
 
 def has_documents(table: Table) -> bool:
-    """Whether a table is about document stores that took documents."""
+    """Return whether a table has document stores that took documents."""
     return any(_ingestions(table))
 
 
 def documents_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Ingestion, one table for each way of it, then ranges."""
+    """Yield ingestion figures, one for each ingesting operation, then ranges."""
     for operation, rows in _ingestions(table):
         yield _ingestion(run, table, operation, rows)
     yield from _ranges(table)
 
 
 def _ingestions(table: Table) -> Iterator[tuple[OperationName, list[Row]]]:
-    """Operations that took documents, each with the rows that have figures of it, the fastest first."""
+    """Yield operations that took documents, each with the rows that have figures, the fastest first."""
     for operation in table.columns.operations:
         rows = [row for row in table.rows if operation in row.cells and INPUT in row.cells[operation].figures]
         if rows:
@@ -48,13 +47,13 @@ def _ingestion(run: Run, table: Table, operation: OperationName, rows: Sequence[
     lines = tuple((row.label, tuple(_rates(table, row.cells[operation]))) for row in rows)
     title = run.info.operation(operation).title
     return Figures(
-        f"{title}: documents and bytes of JSON a second",
+        f"{title}: documents and bytes of JSON per second",
         "store",
         ("documents/s", "MB/s", "MB/s before merges", "MB/s with sync", "stored, % of JSON"),
         lines,
         (
-            "to the end of the merges that are due, with closing; before merges: until all documents were taken; "
-            "documents are those of the data set, MB those of all JSON Lines that were handed over",
+            "time until the merges that are due have ended, including closing; before merges: until all documents were "
+            "taken. Documents: those of the data set; MB: all JSON Lines that were handed over",
         ),
     )
 
@@ -69,7 +68,7 @@ def _rates(table: Table, cell: CellSummary) -> Iterator[str]:
 
 
 def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
-    """By the median over rounds, so that the order is that of the times; NOTHING where a time was not seen."""
+    """Return the median rate over rounds, so that the order matches the times; NOTHING if a time was not measured."""
     if not all(name in cell.figures for name in times):
         return NOTHING
     rates = [
@@ -84,7 +83,7 @@ def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
 
 
 def _ranges(table: Table) -> Iterator[Figures]:
-    """Table 3: for each number of fields the scan beside the index, by the share of the documents."""
+    """Yield the paper's table 3: for each number of fields, scan and index by the share of the documents."""
     names = {name: name.parameters for name in table.columns.operations if name.name == RANGE}
     fields = sorted({int(settings["paths"]) for settings in names.values()})
     ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})
@@ -101,11 +100,11 @@ def _ranges(table: Table) -> Iterator[Figures]:
     if any(text != NOTHING for _, texts in lines for (indexed, _), text in zip(ways, texts, strict=True) if indexed):
         heads = tuple(f"{'index' if indexed else 'scan'} {100 * share:g} %" for indexed, share in ways)
         yield Figures(
-            "ranges by a scan and by an index, over a share of the documents: ms",
+            "ranges by scan and by index, by share of the documents: ms",
             "store",
             heads,
             tuple(lines),
-            ("values of some fields are counted in the documents whose indexed field lies in a range",),
+            ("counts values of some fields in the documents whose indexed field is in a range",),
         )
 
 

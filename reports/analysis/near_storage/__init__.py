@@ -1,1 +1,1 @@
-"""What figures of reading near the storage mean: throughput by selectivity, rates of retrieval, and cost."""
+"""Interpret figures of near-storage reading: throughput by selectivity, retrieval rates, and cost."""

@@ -1,6 +1,6 @@
-"""What the ways of reading are called for people, and which belong beside each other.
+"""Name the near-storage access paths for display, and sort them.
 
-The names are those of the thesis's two ways: V1 is the Parquet Reader (chapter 6), V2 Direct Byte-Range Access (7).
+V1 and V2 are the thesis's names: V1 is the Parquet Reader (chapter 6), V2 Direct Byte-Range Access (chapter 7).
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ _PLACES = tuple(_READERS)
 
 
 def is_way(variant: Variant) -> bool:
-    """Whether a variant is one of near storage's."""
+    """Return whether a variant is a near-storage access path."""
     return variant.engine == ENGINE
 
 
 def is_fetching(variant: Variant) -> bool:
-    """Whether it is what near storage is measured against: all files are fetched, all is done by the client."""
+    """Return whether it is the baseline of near storage: fetch all files, and let the client do all work."""
     return is_way(variant) and variant.settings.get("reader") == "fetch"
 
 
 def is_near(variant: Variant) -> bool:
-    """Whether it reads and filters near the storage, as one would let it: V1 or V2, with all that is left out."""
+    """Return whether it reads and filters near the storage as intended: V1 or V2 with all filters on."""
     settings = variant.settings
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 
 
 def is_foil(variant: Variant) -> bool:
-    """Whether it does what nobody would: a node that parses all footers anew is there for the thesis's comparison."""
+    """Return whether it exists only for the thesis's comparison: a node that parses all footers for each query."""
     return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 
 def way_label(variant: Variant) -> str:
-    """What a way of reading is called: 'V2 (byte ranges)', 'V1 (rows), footers parsed', 'fetch all'."""
+    """Return the label of an access path: 'V2 (byte ranges)', 'V1 (rows), footers parsed', 'fetch all'."""
     settings = variant.settings
     told = [_READERS.get(settings.get("reader", ""), settings.get("reader", variant))]
     if settings.get("footers") == "parsed":
@@ -60,19 +60,19 @@ def way_label(variant: Variant) -> str:
 
 
 def network_place(network: str) -> tuple[bool, bool, int, str]:
-    """Orders networks: one process, loopback, then what holds back, the narrowest first."""
+    """Return a sort key for networks: one process, loopback, then limited ones, the slowest first."""
     mbit = line_mbit(network)
     return bool(network), bool(mbit), mbit, network
 
 
 def line_mbit(network: str) -> int:
-    """What a network holds back to, in megabits a second; 0 where it does not."""
+    """Return the limit of a network in Mbit/s; 0 if it has none."""
     rate = network.removesuffix("mbit")
     return int(rate) if rate != network and rate.isdecimal() else 0
 
 
 def place_of(variant: Variant) -> tuple[int, int, str]:
-    """Orders variants: V2, V1, fetching, the others; each plain one first."""
+    """Return a sort key for variants: V2, V1, fetching, the others; each plain one first."""
     settings = variant.settings
     reader = settings.get("reader", "")
     return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

@@ -1,9 +1,8 @@
-"""From which selectivity reading near the storage beats fetching the files, by what a run has measured.
+"""Find the selectivity below which near-storage reading beats fetching the files.
 
-At a bandwidth that the run has a network of, the measured times are compared. At another one a query takes what it took
-on loopback, and besides what the bytes that it sent then take over such a line, as `recommend --bandwidth` counts
-elsewhere: a service that sends while it works is faster than that, so it is told. Nothing else is assumed, and nothing
-is told of what was not measured.
+If the run has a network of the requested bandwidth, measured times are compared. For another bandwidth, a query takes
+its time on loopback plus the time to send its bytes over such a line, the rule of `recommend --bandwidth`. A service
+that sends while it works is faster than this, so texts state that the time was computed. Nothing is extrapolated.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
 ALIKE = 0.05
-"""A network stands for a bandwidth that is off by no more: by so much its proxy may be."""
+"""A network represents a bandwidth within this relative difference, the tolerance of its proxy."""
 WALL, WIRE = "wall_ns", "wire_bytes"
 ByRound = Mapping[int, float]
 
 
 @dataclass(frozen=True)
 class NearBreakEven:
-    """What one way near the storage is against fetching, of queries that ask for parts of one stored table."""
+    """One near-storage access path against fetching, for queries that ask for parts of one stored table."""
 
     dataset: str
     rows: int
@@ -44,22 +43,22 @@ class NearBreakEven:
     way: str
     variant: Variant
     over: str
-    """Which line: 'loopback at 100 Mbit/s', or '20 MB/s'."""
+    """The network: 'loopback at 100 Mbit/s', or '20 MB/s'."""
     computed: bool
-    """Whether the time on the line was added up, and not measured."""
+    """Whether the time on the network was computed, not measured."""
     percents: tuple[float, ...]
     told: Crossovers
     below: Interval | None
-    """The share of row groups in percent under which it is faster; None where that is no single place."""
+    """Share of row groups in percent below which it is faster; None if there is no single such point."""
 
     @property
     def always(self) -> bool:
-        """Whether it is faster at every share that was measured."""
+        """Whether it is faster at every measured share."""
         return self.told.told and not self.told.found and self.told.first == self.variant and not self.told.equals
 
     @property
     def since(self) -> float | None:
-        """From which share on fetching is the faster one, where below nobody can be told apart."""
+        """The share from which on fetching is faster, if neither is clearly faster below it."""
         return next(
             (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
         )
@@ -68,8 +67,11 @@ class NearBreakEven:
 def break_evens(
     summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
 ) -> list[NearBreakEven]:
-    """For each stored table, place and line the way that beats fetching the furthest: at a bandwidth where one is
-    given, else on each network that holds back. Empty where a run has not both on a network."""
+    """Return the access path that beats fetching over the widest range, for each stored table, place and network.
+
+    With a bandwidth, compare at that bandwidth; without one, on each limited network. Empty if a run does not have both
+    near-storage reading and fetching on a network.
+    """
     groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
     for series in series_of(summaries):
         network = series.conditions.network
@@ -87,7 +89,7 @@ def break_evens(
         over = network_text(conditions.network) if line is None else f"{number_text(line / 1e6)} MB/s"
         compared = [
             each
-            # Of several that reach as far, or that nothing is told of, the first is named.
+            # Among equals, the first in this order is named.
             for series in sorted(near, key=lambda each: place_of(each.variant))
             if (each := _against(series, fetching, summaries, line, (dataset, rows, place, over))) is not None
         ]
@@ -101,37 +103,37 @@ def _is_advised(variant: Variant) -> bool:
 
 
 def sentences(found: Sequence[NearBreakEven]) -> Iterator[str]:
-    """Each in words, without a full stop."""
+    """Yield each result in words, without a full stop."""
     for each in found:
         about = f"{each.dataset}, {each.rows:,} rows, {each.place}"
-        how = "loopback's times, with its bytes over that line added" if each.computed else "measured"
+        how = "computed: times on loopback plus the time to send the bytes" if each.computed else "measured"
         yield f"{_told(each)} ({about}; {how})"
 
 
 def _told(each: NearBreakEven) -> str:
     named = f"over {each.over} reading near the storage by {each.way}"
     if not each.told.told:
-        return f"{named} was measured in too few rounds to say from where on it beats fetching the files"
+        return f"{named} has too few rounds to find where it beats fetching the files"
     if each.below is not None:
         low, high = (number_text(end) for end in each.below.spread)
         return (
-            f"{named} beats fetching the files where a query has to read under {number_text(each.below.median)} % "
+            f"{named} beats fetching the files if a query has to read under {number_text(each.below.median)} % "
             f"({low} to {high} %) of the row groups"
         )
     if each.always:
         least, most = each.percents[0], each.percents[-1]
-        return f"{named} beats fetching the files at all that was measured, {least:g} to {most:g} % of the row groups"
+        return f"{named} beats fetching the files at every measured share, {least:g} to {most:g} % of the row groups"
     if each.since is not None:
-        return f"{named} is slower than fetching the files from {each.since:g} % on; below they cannot be told apart"
+        return f"{named} is slower than fetching the files from {each.since:g} % on; below that they are tied"
     if each.told.first != each.variant and not each.told.found:
-        return f"{named} beats fetching the files at nothing that was measured"
-    return f"{named} and fetching the files change places more than once, or cannot be told apart"
+        return f"{named} never beats fetching the files at the measured shares"
+    return f"{named} and fetching the files swap places more than once, or are tied"
 
 
 def _asked(
     groups: Mapping[tuple[str, str, Conditions, int], list[Series]], bandwidth_bytes_per_s: float | None
 ) -> dict[tuple[str, str, Conditions, int], list[Series]]:
-    """The networks that say something of a bandwidth: one like it, else loopback; all that hold back without one."""
+    """Return the networks for a bandwidth: a similar one, else loopback; without a bandwidth all but loopback."""
     if bandwidth_bytes_per_s is None:
         return {key: group for key, group in groups.items() if key[2].network != LOOPBACK}
     like = {key: group for key, group in groups.items() if _is_like(key[2], bandwidth_bytes_per_s)}
@@ -171,7 +173,7 @@ def _against(
     if told is None:
         return None
     change = [each for each in told.found if isinstance(each, Change)]
-    # One change from near to fetching is a place; anything else is none.
+    # A single change from near to fetching is a break-even point; any other pattern is not.
     single = len(told.found) == 1 and change and change[0].before == near.variant
     dataset, rows, place, over = about
     label = way_label(near.variant)
@@ -180,7 +182,7 @@ def _against(
 
 
 def _times(summary: CellSummary, line: float | None) -> ByRound:
-    """Of each round the time, with what its bytes take over the line where that is added."""
+    """Return the time of each round, plus the time to send its bytes over `line` bytes per second, if given."""
     walls = summary.by_round[WALL]
     if line is None:
         return {number: max(value, 1) for number, value in walls.items()}

@@ -1,6 +1,6 @@
-"""Throughput over the share of row groups as charts: a line for each way of reading, a chart for each network.
+"""Build charts of throughput over the share of row groups: a line for each access path, a chart for each network.
 
-They are charts like those over any parameter, and are drawn as such; higher is better here.
+They are drawn like charts over any parameter, but higher is better.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, cross
 GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
 _GB = 1e9
 _LEAST_GB = 0.05
-"""Of lower throughput three decimals of GB/s say too little."""
+"""Below this throughput charts use MB/s, because three decimals of GB/s would say too little."""
 _COLUMN = Column(QUERY, "wall_ns", Role.TIME, "throughput")
 AXIS = "% of the row groups"
 LINEAR_BELOW_PERCENT = 1.0
-"""0 % stands to the left of it."""
+"""The axis is linear below this value, so that it can hold 0 %."""
 _Key = tuple[str, str, str, Conditions, str]
 
 
 def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSummary]) -> tuple[Chart, ...]:
-    """One for each suite, data set, machine, set of conditions and place that has two selectivities at least, with
-    clustered before scattered; a variant has the same style in all of them."""
+    """Return a chart for each suite, data set, machine, set of conditions and place with at least two selectivities.
+
+    Clustered comes before scattered. A variant has the same style in all charts.
+    """
     groups: dict[_Key, list[Series]] = {}
     for series in found:
         if len(series.measured) > 1:
@@ -87,7 +89,7 @@ def _chart(
 
 
 def _title(conditions: Conditions) -> str:
-    """'throughput, loopback': conditions stand on different pages, networks beside each other."""
+    """Return a title such as 'throughput, loopback': charts of several networks share a page."""
     told = ["throughput", network_text(conditions.network)]
     told += [conditions.cache] if conditions.cache != "warm" else []
     told += ["fresh service"] if conditions.service == "fresh" else []
@@ -95,7 +97,7 @@ def _title(conditions: Conditions) -> str:
 
 
 def _in_bytes(rate: Interval) -> Interval:
-    """GB/s in bytes a second, which units of charts start from."""
+    """Convert GB/s to bytes per second, the base of the charts' units."""
 
     def scaled(value: float | None) -> float | None:
         return None if value is None else value * _GB
@@ -113,7 +115,7 @@ def _in_bytes(rate: Interval) -> Interval:
 def _marks(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> dict[Variant, dict[float, str]]:
-    """Whose time is the shortest, and whose is tied with it, at each selectivity."""
+    """Return the marks of the shortest time and of those tied with it, at each selectivity."""
     found: dict[Variant, dict[float, str]] = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
@@ -127,7 +129,7 @@ def _marks(
 def _winners(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Crossovers | None:
-    """By the times themselves, paired by round; what gives more rows than were asked for is no winner."""
+    """Compare times, paired by round. Variants that return more rows than asked for cannot win."""
     ranked = [series for series in group if not series.variant.is_apart]
     return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
 

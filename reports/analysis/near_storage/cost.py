@@ -1,7 +1,7 @@
-"""What it costs to store data with a provider, and on machines of one's own that can compute beside it.
+"""Compute the cost of storing data with a provider, and on rented machines that compute near the storage.
 
-The model is that of Weigand, TU Munich 2025, section 3.1; prices and redundancy are inputs. Its figures stand here as
-an example, with the date that prices had: they are no offer, and this module asks nobody for today's.
+The model is that of Weigand, TU Munich 2025, section 3.1. Prices and redundancy are inputs. The constants below are
+examples with the date of their prices; no current prices are looked up.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HOURS_OF_MONTH = 24 * 365 / 12
-"""Hours for which a machine is paid each month."""
+"""Hours that a machine is paid for each month."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """The price of what is stored between the tier before and `up_to_gb`; None: all that is more."""
+    """The price of what is stored between the previous tier and `up_to_gb`; None: no upper limit."""
 
     up_to_gb: float | None
     per_gb_month: float
@@ -24,54 +24,55 @@ class Tier:
 
 @dataclass(frozen=True)
 class Machine:
-    """One that is rented: what its disks hold, and what an hour of it costs."""
+    """A rented machine: the capacity of its disks, and its price per hour."""
 
     capacity_gb: float
     per_hour: float
 
     @property
     def per_month(self) -> float:
-        """For a month of it."""
+        """Price for a month."""
         return self.per_hour * HOURS_OF_MONTH
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines that hold all data with their redundancy, and what they cost a month."""
+    """Machines that hold all data with their redundancy, and their cost per month."""
 
     machines: int
     per_month: float
 
 
 def provider_per_month(stored_gb: float, tiers: Sequence[Tier]) -> float:
-    """What storing costs a month, tier by tier. Raises ValueError where the tiers end below what is stored."""
+    """Return the cost of storing per month, tier by tier. Raises ValueError if the tiers end below `stored_gb`."""
     cost, below = 0.0, 0.0
     for tier in tiers:
         top = math.inf if tier.up_to_gb is None else tier.up_to_gb
         cost += max(min(stored_gb, top) - below, 0.0) * tier.per_gb_month
         below = top
     if stored_gb > below:
-        raise ValueError(f"{stored_gb:,.0f} GB: the tiers end at {below:,.0f} GB; the last one needs up_to_gb=None")
+        raise ValueError(f"{stored_gb:,.0f} GB: the tiers end at {below:,.0f} GB. Set up_to_gb=None in the last tier.")
     return cost
 
 
 def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.0) -> Cluster:
-    """Machines of one kind. `redundancy` is what lies on the disks over what is stored: 1 for one copy, 2 for two
-    replicas, 1.4 for erasure coding with 4 parts of parity to 10 of data.
+    """Return the number of machines of one kind, and their cost.
 
-    It knows neither people who run them, nor traffic, nor requests. Raises ValueError for a redundancy under 1.
+    `redundancy` is bytes on the disks / bytes stored: 1 for one copy, 2 for two replicas, 1.4 for erasure coding with 4
+    parity parts to 10 data parts. Staff, traffic and requests are not included. Raises ValueError for a redundancy
+    under 1.
     """
     if redundancy < 1:
-        raise ValueError(f"a redundancy of {redundancy:g} stores less than there is; 1 is one copy")
+        raise ValueError(f"redundancy must be at least 1, which means one copy (got {redundancy:g})")
     machines = math.ceil(stored_gb * redundancy / machine.capacity_gb)
     return Cluster(machines, machines * machine.per_month)
 
 
 THESIS_STORED_GB = 172_500_000
-"""What Snowflake stored in March 2018, by the thesis's estimate. Its erasure coding is computed of 175.5 PB."""
+"""Stored by Snowflake in March 2018, by the thesis's estimate. Its erasure coding is computed for 175.5 PB."""
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
-"""USD, as the thesis has them, early in 2025."""
+"""USD, from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)
-"""USD, reserved, Frankfurt, as the thesis has them, early in 2025."""
+"""USD, reserved, Frankfurt, from the thesis, early 2025."""
 REED_SOLOMON_10_4 = 1.4
-"""On the disks over what is stored."""
+"""Bytes on the disks / bytes stored."""

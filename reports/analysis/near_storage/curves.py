@@ -1,6 +1,6 @@
-"""The curves through a run's throughput, how far they are off, and how often a month all data could be read by them.
+"""Show the curves fitted to a run's throughput, their errors, and how often a month all data could be read.
 
-A pure function of series of throughput: tables 8.2 and 8.3 of Weigand, TU Munich 2025, of our figures alone.
+The figures correspond to tables 8.2 and 8.3 of Weigand, TU Munich 2025, for our measurements alone.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from reports.analysis.units import number_text
 from reports.analysis.words import NOTHING
 
 FEWEST_POINTS = 5
-"""A curve of four parameters through fewer has no error."""
-_FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups, fitted to the medians by least squares"
+"""A curve of four parameters through fewer points has no error."""
+_FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups; least-squares fit to the medians"
 
 
 def has_curves(found: Sequence[Series]) -> bool:
-    """Whether there are points enough for a curve."""
+    """Return whether there are enough points for a curve."""
     return bool(_fitted(found))
 
 
 def curves_of(found: Sequence[Series]) -> Iterator[Figures]:
-    """Of each suite, data set and place: the parameters, how far the curves are off, and the rates of retrieval."""
+    """Yield parameters, errors and retrieval rates for each suite, data set and place."""
 
     def about(series: Series) -> tuple[str, str, str]:
         return series.suite, series.dataset, series.place
@@ -50,7 +50,7 @@ def _of_place(about: str, several: Sequence[Series]) -> Iterator[Figures]:
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:
-    """What is read near the storage: of who fetches all, throughput is the same at each selectivity."""
+    """Return series that are read near the storage. Throughput of fetching is the same at each selectivity."""
     return [series for series in found if len(series.measured) >= FEWEST_POINTS and is_near(series.variant)]
 
 
@@ -59,7 +59,7 @@ def _order(series: Series) -> tuple[object, ...]:
 
 
 def _labels(several: Sequence[Series]) -> list[str]:
-    """'V2, loopback': the way, and what lies between."""
+    """Return labels such as 'V2, loopback': the access path and its network."""
     names = short_labels(series.variant for series in several)
     found = []
     for series in several:
@@ -71,7 +71,7 @@ def _labels(several: Sequence[Series]) -> list[str]:
 
 
 def _parameters(about: str, several: Sequence[Series]) -> Figures:
-    lines, notes = [], [_FORM, "±: one standard deviation, by the covariance of the fit"]
+    lines, notes = [], [_FORM, "±: one standard deviation, from the covariance of the fit"]
     for label, series in zip(_labels(several), several, strict=True):
         curve = series.curve()
         if isinstance(curve, Curve):
@@ -81,7 +81,7 @@ def _parameters(about: str, several: Sequence[Series]) -> Figures:
         else:
             lines.append((label, (NOTHING,) * 4))
             notes.append(f"{label}: {curve}")
-    return Figures(f"the curve through the throughput ({about})", "way", tuple("abcd"), tuple(lines), tuple(notes))
+    return Figures(f"curve fitted to the throughput ({about})", "way", tuple("abcd"), tuple(lines), tuple(notes))
 
 
 def _errors(about: str, several: Sequence[Series]) -> Figures:
@@ -90,15 +90,15 @@ def _errors(about: str, several: Sequence[Series]) -> Figures:
     for label, series in zip(_labels(several), several, strict=True):
         curve = series.curve()
         if isinstance(curve, Curve):
-            # Rounded first: no error is -0.0 %.
+            # Round first, so that no error is shown as -0.0 %.
             errors = {row.percent: round(100 * row.relative_error, 1) + 0.0 for row in curve.table(series.points)}
             lines.append((label, tuple(f"{errors[at]:+.1f} %" if at in errors else NOTHING for at in percents)))
     return Figures(
-        f"how far the curve is from what was measured ({about})",
+        f"error of the curve ({about})",
         "way",
         tuple(f"{percent:g} %" for percent in percents),
         tuple(lines),
-        ("the curve over the measured median: +10 % says that the curve is too high there",),
+        ("curve / measured median - 1: +10 % means that the curve is too high there",),
     )
 
 
@@ -120,14 +120,14 @@ def _retrieval(about: str, several: Sequence[Series]) -> Iterator[Figures]:
     heads = ("mean GB/s", "sustained GB/s", "times a month")
     needed = ", ".join(f"{name} {times}" for name, times in needed_per_month().items())
     yield Figures(
-        f"throughput of published mixes of queries ({about})",
+        f"throughput for published query mixes ({about})",
         "way",
         tuple(f"{name} {head}" for name in workloads for head in heads),
         tuple(lines),
         (
-            "mean: over queries of what each alone would reach; sustained: of answering them one after the other",
+            "mean: mean over queries of the throughput that each alone would reach; sustained: one after the other",
             f"times a month: how often a node of {CAPACITY_GB:,} GB is read at the sustained rate; needed: {needed} "
-            "(Weigand 2025, tables 4.2, 4.4 and 8.2). A curve of so little data says nothing of disks that are slower "
-            "than this machine's page cache",
+            "(Weigand 2025, tables 4.2, 4.4 and 8.2). A curve from this little data does not apply to disks that are "
+            "slower than this machine's page cache",
         ),
     )

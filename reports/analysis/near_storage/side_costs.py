@@ -1,8 +1,6 @@
-"""What reading near the storage takes beside its time: services, wire, metadata, small row groups, technique by
-technique.
+"""Show the costs of near-storage reading other than its time: services, network, metadata, row groups, techniques.
 
-Sections 8.1 and 8.3 to 8.5 of Weigand, TU Munich 2025, of our figures. A pure function of one table of stored samples:
-it knows nothing of where it is shown.
+The figures correspond to sections 8.1 and 8.3 to 8.5 of Weigand, TU Munich 2025, for our measurements.
 """
 
 from __future__ import annotations
@@ -30,22 +28,22 @@ TECHNIQUES = tuple(
     for title, besides, operation in (
         ("everything is read", ",technique=none", "query[groups=0.01,values=100]"),
         ("row groups left out", ",technique=groups", "query[groups=0.01,values=100]"),
-        ("rows filtered besides", "", "query[groups=0.01,values=100]"),
+        ("rows filtered too", "", "query[groups=0.01,values=100]"),
         ("one column of the rows", "", "query[groups=0.01,values=100,columns=1]"),
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Section 8.1: each beside all that stand before it."""
+"""Techniques of section 8.1, each added to all before it."""
 _GROUP_ROWS = "row_group_rows"
 
 
 def has_near_storage(table: Table) -> bool:
-    """Whether a table has something to say of it beside times."""
+    """Return whether a table has anything to show in this section."""
     return any(True for _ in _all(None, table))
 
 
 def near_storage_of(run: Run, table: Table) -> Iterator[Figures]:
-    """What there is of it, in the order of the thesis."""
+    """Yield the figures in the thesis's order."""
     return _all(run, table)
 
 
@@ -62,7 +60,7 @@ def _place(row: Row) -> tuple[int, int, str]:
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
-    """What was counted of an operation that the way itself answered."""
+    """Return the cell of an operation if it has `figure` and is not a fallback."""
     cell = row.cells.get(operation)
     return cell if cell is not None and figure in cell.figures and not cell.fallback else None
 
@@ -87,11 +85,11 @@ def _techniques(rows: Sequence[Row]) -> Iterator[Figures]:
             texts.append(NOTHING if ratio is None else ratio_text(ratio))
         lines.append((title, (*texts, *("",) * (3 - len(texts)))))
     yield Figures(
-        "V1 technique by technique, of a query of 100 values that 1 % of the row groups have",
+        "V1 technique by technique, for a query of 100 values that 1 % of the row groups have",
         "technique",
-        ("time ms", "times as fast as before", "as the first line"),
+        ("time ms", "speedup over the line above", "over the first line"),
         tuple(lines),
-        ("each line does what the lines above it do, and more; footers stay parsed",),
+        ("each line adds one technique to those above it; footers stay parsed",),
     )
 
 
@@ -105,21 +103,21 @@ def _services(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Fi
     grids: tuple[tuple[str, str, Callable[[CellSummary], str]], ...] = (
         ("CPU time of the services, ms", NODE_CPU, _milliseconds(NODE_CPU)),
         ("CPU time of the client, ms", "cpu_ns", _milliseconds("cpu_ns")),
-        ("memory of the services, MB: before the query, and what it adds at its peak", NODE_PEAK, _memory),
-        ("memory that the client adds at its peak, MB", Role.MEMORY.figure, _megabytes(Role.MEMORY.figure)),
+        ("memory of the services, MB: before the query, and increase at its peak", NODE_PEAK, _memory),
+        ("peak memory increase of the client, MB", Role.MEMORY.figure, _megabytes(Role.MEMORY.figure)),
         ("bytes that the services read from the device, MB", NODE_DEVICE, _megabytes(NODE_DEVICE)),
-        ("bytes on the wire, MB", WIRE, _megabytes(WIRE)),
+        ("bytes over the network, MB", WIRE, _megabytes(WIRE)),
     )
     proxied = table.conditions.network not in ("", "loopback")
     wire = (
         "counted by the proxy, without headers"
         if proxied
-        else "counted by the loopback interface, with headers, and with all else that this machine sent to itself"
+        else "counted at the loopback interface, with headers and with any other local traffic"
     )
     cells = [cell for row in served for cell in row.cells.values() if NODE_DEVICE in cell.figures]
     untouched = not any(cell.figures[NODE_DEVICE].median for cell in cells)
     told = {
-        NODE_CPU: "of catalog and node together, while the clock of the client runs",
+        NODE_CPU: "catalog and node together, while the client's clock runs",
         WIRE: f"{wire}{'. The services read nothing from the device' if untouched else ''}",
     }
     for title, figure, text in grids:
@@ -137,7 +135,7 @@ def _grid(
     text: Callable[[CellSummary], str],
     notes: Sequence[str],
 ) -> Iterator[Figures]:
-    """Operations beside each other, those that ask for groups first."""
+    """Yield figures with a column for each operation, those that ask for groups first."""
     names = [
         name
         for name in table.columns.operations
@@ -153,7 +151,7 @@ def _grid(
 
 
 def _head(run: Run | None, operation: OperationName) -> str:
-    """'10 %', '1 %, scattered', 'aggregate 1 %', for a narrow column."""
+    """Return a short header: '10 %', '1 %, scattered', 'aggregate 1 %'."""
     name, settings = operation.name, operation.parameters
     if "groups" not in settings:
         return run.info.operation(operation).title if run is not None else operation
@@ -192,11 +190,11 @@ def _metadata(table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
             lines.append((_form(row.variant), tuple(texts)))
     if lines:
         yield Figures(
-            "memory that metadata of so many files take, MB",
+            "memory of the metadata of this many files, MB",
             "form",
             tuple(f"{files:,} files" for files in names.values()),
             tuple(lines),
-            ("the stored files' again and again, held each time anew; section 8.4 of the thesis",),
+            ("the metadata of the stored files is loaded repeatedly to reach this number; section 8.4 of the thesis",),
         )
 
 
@@ -227,18 +225,18 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
         return
     labels = short_labels(row.variant for row, _ in pairs)
     yield Figures(
-        "times as long with other row groups as with those of 10,000 rows",
+        "time relative to row groups of 10,000 rows",
         "way",
         tuple(_head(run, name) for name in names),
         tuple(
             (labels[row.variant], tuple(_times(row, usual, name) or NOTHING for name in names)) for row, usual in pairs
         ),
-        ("paired by round, with the 95 % interval from five rounds on; section 8.5 of the thesis",),
+        ("paired by round; 95 % interval from five rounds on; section 8.5 of the thesis",),
     )
 
 
 def _times(row: Row, usual: Row, operation: OperationName) -> str:
-    """'' where one of the two was not measured."""
+    """Return the ratio of the two times, '' if one was not measured."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:
         return ""

@@ -1,7 +1,7 @@
-"""Throughput of a stored table by how many of its row groups a query has to read: its bytes over the query's time.
+"""Compute throughput of a stored table by the share of row groups that a query has to read: its bytes / query time.
 
-The definition is that of Weigand, TU Munich 2025, chapter 8: the bytes of the whole data set, whatever is read of it.
-So a query that reads a hundredth of it may reach many times what a disk gives.
+The definition is that of Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole data set, however much of
+it is read. So a query that reads one percent of it may exceed the speed of a disk many times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 @dataclass(frozen=True)
 class CellThroughput:
-    """What one cell reached: GB/s at a share of row groups in percent, with the interval of its times."""
+    """Throughput of one cell: GB/s at a share of row groups in percent, with the interval of its times."""
 
     percent: float
     gb_per_s: Interval
@@ -34,13 +34,13 @@ class Series:
     dataset: OperationName
     conditions: Conditions
     place: str
-    """How matching groups lie: 'clustered' or 'scattered'."""
+    """Placement of matching groups: 'clustered' or 'scattered'."""
     stored_bytes: float
     measured: tuple[CellThroughput, ...]
 
     @property
     def suite(self) -> str:
-        """The suite that all of its cells are of."""
+        """The suite of all its cells."""
         return self.measured[0].cell.suite
 
     @property
@@ -49,17 +49,17 @@ class Series:
         return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)
 
     def at(self, percent: float) -> CellThroughput | None:
-        """What was measured at this selectivity."""
+        """Return the measurement at this selectivity, None if there is none."""
         return next((each for each in self.measured if each.percent == percent), None)
 
     @property
     def reaches_all(self) -> bool:
-        """Whether all row groups were asked for too. Rates of a mix are decided by its slowest queries, so none is told
-        by a curve that ends before them."""
+        """Whether all row groups were asked for too. The slowest queries decide the rate of a mix, so a curve that ends
+        before them gives no rate."""
         return self.at(100) is not None
 
     def curve(self) -> Curve | NoFit:
-        """The curve through the medians, or why there is none."""
+        """Return the curve through the medians, or why there is none."""
         try:
             return fit(self.points)
         except NoFit as none:
@@ -67,10 +67,9 @@ class Series:
 
 
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
-    """One for each variant, data set, conditions and place that has queries of all columns, in the order of the cells.
+    """Return a series for each variant, data set, conditions and place with queries of all columns, in cell order.
 
-    What was read whole for a part, came from a library's own memory or was wrong in a round is left out, as it is from
-    every ranking, and raw I/O, which is no way of asking.
+    As in every ranking, fallbacks, cached answers and cells with a wrong answer are left out; so is raw I/O.
     """
     found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[CellThroughput]] = {}
     sizes: dict[tuple[Variant, OperationName, Conditions, str, str, str], float] = {}
@@ -92,7 +91,7 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: OperationName) -> tuple[float | None, str]:
-    """The share of the groups in percent, and how they lie; None for what does not ask for all that they hold."""
+    """Return the share of the groups in percent, and their placement; None for queries of some columns or values."""
     parameters = operation.parameters
     if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
@@ -100,7 +99,7 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """What the save of the same copy takes; under another state of the service it is the same copy."""
+    """Return the size by the save of the same copy. Other conditions of the service share the copy."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:
@@ -114,7 +113,7 @@ def _alike(conditions: Conditions) -> Iterator[Conditions]:
 
 
 def _rate(size_bytes: float, wall_ns: Interval) -> Interval:
-    """Bytes a nanosecond are GB a second; the longest time is the lowest rate."""
+    """Convert times to rates. Bytes per nanosecond are GB/s; the longest time is the lowest rate."""
     return Interval(
         median=size_bytes / max(wall_ns.median, 1),
         low=None if wall_ns.high is None else size_bytes / max(wall_ns.high, 1),

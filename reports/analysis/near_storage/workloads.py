@@ -1,7 +1,6 @@
-"""How selective the queries of real systems are, as published: what rates of retrieval are computed for.
+"""Load published selectivities of real workloads, for which retrieval rates are computed.
 
-The figures are those of Weigand, TU Munich 2025, chapter 4, which took them from Snowset and Thesios; they lie beside
-the other published figures.
+The figures are those of Weigand, TU Munich 2025, chapter 4, who took them from Snowset and Thesios.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from importlib import resources
 from reports.analysis.near_storage.retrieval import Band
 
 CAPACITY_GB = 111_840
-"""What a node of the thesis holds: rates a month are of so much, theirs and ours."""
+"""Capacity of a node in the thesis. Monthly rates, published and ours, refer to it."""
 
 
 @cache
 def distributions() -> Mapping[str, tuple[Band, ...]]:
-    """Tables 4.2 and 4.4: how selective queries are, by workload."""
+    """Return the selectivity of queries by workload (tables 4.2 and 4.4)."""
     found: dict[str, tuple[Band, ...]] = {}
     for row in published_rows("near_storage_selectivity.csv"):
         above, up_to, queries = (float(row[name]) for name in ("above_percent", "up_to_percent", "queries_percent"))
@@ -29,11 +28,11 @@ def distributions() -> Mapping[str, tuple[Band, ...]]:
 
 @cache
 def needed_per_month() -> Mapping[str, str]:
-    """How often a month each workload reads all that it stores (sections 4.1 and 4.2), as printed."""
+    """Return how often a month each workload reads all that it stores (sections 4.1 and 4.2), as printed."""
     return {row["workload"]: row["needed_per_month"] for row in published_rows("near_storage_retrieval.csv")}
 
 
 def published_rows(file: str) -> list[dict[str, str]]:
-    """The lines of a published table, by its heads."""
+    """Return the lines of a published table, by column name."""
     text = resources.files("reports.sources").joinpath(f"published/{file}").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -1,1 +1,1 @@
-"""What was measured at several values of one parameter: the lines, and where their winner changes."""
+"""Measurements at several values of one parameter: the lines, and where the best variant changes."""

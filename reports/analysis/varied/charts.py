@@ -1,4 +1,4 @@
-"""Charts of lines as values: what was varied, a line for each variant, where the winner changes; and that in words."""
+"""Describe charts over a parameter as values: the axis, a line for each variant, and where the winner changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, 
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers
 
 _BEYOND = 10
-"""How many times beyond the lines a chart goes for what is not ranked."""
+"""Factor beyond the ranked lines up to which a chart shows lines that are not ranked."""
 
 
 class Owner(Enum):
@@ -27,44 +27,44 @@ class Owner(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """What is varied. `rest` tells the operation or data set without it, where that is more than its name."""
+    """The varied parameter. `rest` is the operation or data set without it, if that is more than its name."""
 
     owner: Owner
     title: str
     rest: str
     values: tuple[float, ...]
     linear_below: float | None = None
-    """Up to here the scale is linear, so that it holds a 0, and logarithmic from here on."""
+    """The scale is linear up to here, so that it can hold 0, and logarithmic above."""
 
     @property
     def logarithmic(self) -> bool:
-        """Where no value is 0."""
+        """Whether no value is 0."""
         return self.values[0] > 0
 
     @property
     def unit(self) -> str:
-        """Behind a value in a sentence: shares are told in percent where the axis has them in percent."""
+        """Unit after a value in a sentence: ' %' if the axis is in percent."""
         return " %" if self.title.startswith("%") else ""
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One variant along the values."""
+    """One variant over the values of the axis."""
 
     variant: Variant
     label: str
     points: Mapping[float, Interval]
-    """By value; no point where it has no figure, or one that is not ranked with others."""
+    """Figures by value. A value is missing if it has no figure, or one that is not ranked."""
     marks: Mapping[float, str]
-    """'*' where it is the best, '=' where it is tied with that."""
+    """'*' where it is the best, '=' where it is tied with the best."""
     cells: Mapping[float, Cell]
-    """Of which cell each point is."""
+    """The cell of each point."""
     style: int = 0
-    """Its place among all variants of the suite's lines: the same in each chart, so that it has one colour."""
+    """Its place among all variants in the suite's lines, so that it has the same colour in each chart."""
 
     @property
     def end(self) -> Interval:
-        """At the last value that it has."""
+        """The figure at its last value."""
         return next(reversed(list(self.points.values())))
 
 
@@ -74,7 +74,7 @@ class Chart:
 
     suite: str
     dataset: str
-    """'' where data sets are the values."""
+    """'' if the values of the axis are data sets."""
     conditions: Conditions
     machine: str
     axis: Axis
@@ -82,21 +82,21 @@ class Chart:
     title: str
     """'take time', 'size'."""
     lines: tuple[Line, ...]
-    """The best ones first."""
+    """The best lines, the best one first."""
     left_out: tuple[str, ...]
-    """Labels of further ones."""
+    """Labels of the other lines."""
     raw_io: Line | None
     whole: Line | None
-    """The fastest that reads everything and selects from it, where that was measured along the axis."""
+    """The fastest fallback that reads everything and selects, if it was measured along the axis."""
     least: float
     crossovers: Crossovers | None
-    """None where each format has values of its own to choose (settings)."""
+    """None for settings, because each format has its own values to choose from."""
     own_unit: Unit | None = None
-    """That of what is no stored figure, as throughput."""
+    """Unit of a value that is not a stored figure, such as throughput."""
 
     @property
     def unit(self) -> Unit:
-        """In which its smallest value is readable; memory in MB."""
+        """The unit in which its smallest value is readable; memory in MB."""
         if self.own_unit is not None:
             return self.own_unit
         if self.column.is_memory:
@@ -108,7 +108,7 @@ class Chart:
 
     @property
     def medians(self) -> list[float]:
-        """Of all lines that take part, in the stored unit."""
+        """Medians of all lines that take part, in the stored unit."""
         return [interval.median for line in self.lines for interval in line.points.values()]
 
     @property
@@ -117,20 +117,23 @@ class Chart:
         return all(interval.low is None for line in self.lines for interval in line.points.values())
 
     def label(self, variant: Variant) -> str:
-        """What the chart calls a variant."""
+        """Return the label of a variant in the chart."""
         return next((line.label for line in self.lines if line.variant == variant), variant)
 
     @property
     def figure_title(self) -> str:
-        """What it shows, of what: 'take time, handle=kept'."""
+        """What the chart shows: 'take time, handle=kept'."""
         return (
             f"{self.title}, {self.axis.rest}" if self.axis.rest and self.axis.owner is Owner.OPERATION else self.title
         )
 
 
 def range_of(chart: Chart) -> tuple[float, float]:
-    """The smallest and the largest value that a chart has room for, in the stored unit: those of its lines and their
-    intervals, and of raw I/O and what reads everything as far as they lie within a decade of them."""
+    """Return the smallest and the largest value of a chart, in the stored unit.
+
+    The range covers its lines with their intervals, and raw I/O and the fallback as far as they are within a factor of
+    ten.
+    """
 
     def ends(lines: Iterable[Line | None]) -> list[float]:
         return [
@@ -157,17 +160,17 @@ def value_text(value: float) -> str:
 
 
 def crossover_texts(chart: Chart) -> list[str]:
-    """What there is to say of the winner, in sentences without a full stop."""
+    """Return what is known about the winner, in sentences without a full stop."""
     winners = chart.crossovers
     if winners is None:
         return []
     first = chart.label(winners.first)
     if not winners.told:
-        return ["where the winner changes cannot be told: under 5 rounds"]
+        return ["under 5 rounds: too few to find where the winner changes"]
     if not winners.found:
         tied = " and ".join(chart.label(name) for name in winners.equals)
-        others = f", not to be told from {tied}" if tied else ""
-        return [f"no crossing in what was measured: {first} at every value{others}"]
+        others = f", tied with {tied}" if tied else ""
+        return [f"no crossing at the measured values: {first} is best at every value{others}"]
     return [_change_text(chart, change) for change in winners.found]
 
 
@@ -175,12 +178,12 @@ def _change_text(chart: Chart, change: Change | Behind) -> str:
     unit = chart.axis.unit
     if isinstance(change, Behind):
         before, after = chart.label(change.before), chart.label(change.after)
-        return f"{after} is ahead from {value_text(change.since)}{unit} on; below it cannot be told from {before}"
+        return f"{after} is ahead from {value_text(change.since)}{unit} on; below that it is tied with {before}"
     before, after = chart.label(change.before), chart.label(change.after)
     if change.at is None or change.at.low is None or change.at.high is None:
         between = f"between {value_text(change.ahead_at)} and {value_text(change.behind_at)}{unit}"
-        return f"{before} below, {after} above: {between} (too few rounds have both)"
+        return f"{before} below, {after} above: {between} (too few common rounds)"
     at, low, high = (value_text(value) for value in (change.at.median, change.at.low, change.at.high))
-    # Sizes are the same in every round.
+    # Sizes are the same in every round, so they have no interval.
     between = "" if low == at == high else f" ({low} to {high}{unit})"
     return f"{before} below, {after} above: they cross at {at}{unit}{between}"

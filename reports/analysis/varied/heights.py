@@ -1,4 +1,4 @@
-"""Where labels of several lines stand so that none touches another."""
+"""Place the labels of several lines so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 
 def heights_apart(heights: Sequence[float], gap: float, sizes: Sequence[float] = ()) -> list[float]:
-    """Where labels stand beside the ends of lines, in the order given: each as near to its line as can be, `gap` apart,
-    between 0 and 1. `heights` are shares of the chart, from its foot; `sizes` say how many times the usual height a
-    label has."""
+    """Return heights for labels at the ends of lines, in the given order.
+
+    Each label is as near to its line as possible, at least `gap` from the next, and between 0 and 1. `heights` are
+    shares of the chart's height, measured from the bottom. `sizes` are multiples of the usual label height.
+    """
     order = sorted(range(len(heights)), key=lambda place: heights[place])
     sizes = [sizes[place] if sizes else 1.0 for place in order]
     gaps = [gap * (one + next_one) / 2 for one, next_one in itertools.pairwise(sizes)]

@@ -1,4 +1,4 @@
-"""What was measured at several values of one parameter, all else equal, as lines: one for each variant."""
+"""Build charts of measurements at several values of one parameter: a line for each variant, all else equal."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from reports.analysis.varied.series import (
 )
 
 MOST_LINES = 8
-"""More are not told apart: the best at any value are shown, and those that come next."""
+"""More lines cannot be distinguished. The best at any value are shown, then the next best."""
 
 
 def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
-    """All lines of a run: over parameters of operations, then of data sets, then of variants."""
+    """Return all charts of a run: over parameters of operations, then of data sets, then of variants."""
     fewest = FEWEST_OF_USE if run.info.request.over is not None else FEWEST_VALUES
     found = [
         chart
@@ -92,7 +92,7 @@ def _points(cells: Cells, figure: str, *, native: bool) -> dict[float, Interval]
 
 
 def _marks(series: Series) -> dict[Variant, dict[float, str]]:
-    """Who is the best and who is tied with it, at each value."""
+    """Return the marks of the best variant and of those tied with it, at each value."""
     if series.axis.owner is Owner.VARIANT:
         return {}
     found: dict[Variant, dict[float, str]] = {}
@@ -129,8 +129,7 @@ def _winners(series: Series, lines: Iterable[Line]) -> Crossovers | None:
 
 
 def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
-    """Who is best anywhere, or named by a crossover, then by how far each is from the best in the middle of its
-    values."""
+    """Sort lines: first those that are best anywhere or named by a crossover, then by the median ratio to the best."""
     best: dict[float, float] = {}
     for line in lines:
         for value, interval in line.points.items():
@@ -148,7 +147,7 @@ def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
 
 
 def _styled(charts: Sequence[Chart]) -> Iterator[Chart]:
-    """The same style for a variant in all charts of a suite, given in the order in which variants first stand."""
+    """Give a variant the same style in all charts of a suite, in the order of first appearance."""
     places: dict[tuple[str, str], int] = {}
     for chart in charts:
         for line in chart.lines:

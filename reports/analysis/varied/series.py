@@ -1,7 +1,7 @@
-"""The cells along each parameter that has several values, all else equal.
+"""Collect the cells along each parameter that has several values, all else equal.
 
-A parameter is one of an operation (`take[rows=100]`), of a data set (`traits[nulls=0.5]`) or of a variant
-(`f3[rows_per_unit=4096]`). All of it is read from tables and names.
+A parameter belongs to an operation (`take[rows=100]`), to a data set (`traits[nulls=0.5]`) or to a variant
+(`f3[rows_per_unit=4096]`). Everything is read from tables and names.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from reports.analysis.tables import Table
 from reports.analysis.varied.charts import Axis, Owner
 
 FEWEST_VALUES = 3
-"""Of a data set or a setting fewer values are no line, unless the run was asked to vary something."""
+"""Values of a data set or setting needed for a line, unless the run was asked to vary something."""
 FEWEST_OF_USE = 2
-"""Values of a parameter of an operation that are a line: they share a stored copy, and all else is the same."""
+"""Values of an operation's parameter needed for a line: fewer, because they share one stored copy."""
 NAMED = {
     ("take", "rows"): "rows taken",
     ("take", "columns"): "columns taken",
@@ -32,7 +32,7 @@ NAMED = {
     ("append", "rows"): "rows appended",
     ("batches", "rows"): "rows of a batch",
 }
-"""What parameters of operations are called for people; others by their name."""
+"""Titles of parameters of operations; others are shown by their name."""
 NAMED_OF_DATA = {
     "distinct": "distinct values",
     "run_length": "mean length of runs",
@@ -43,18 +43,18 @@ NAMED_OF_DATA = {
     "columns": "columns of the table",
     "rows": "rows of the table",
 }
-"""What parameters of data sets are called."""
+"""Titles of parameters of data sets."""
 ROWS_A_UNIT = ("row_group_rows", "rows_per_unit", "batch_rows", "chunk_rows", "stripe_rows")
-"""Settings that say how many rows lie together, whatever each format calls that."""
+"""Settings for the number of rows stored together, under each format's name for it."""
 IN_A_SECTION = (("query", "groups"),)
-"""Shown as throughput, in a section of their own."""
+"""Parameters that have their own section: throughput."""
 
 Cells = Mapping[float, CellSummary]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The cells of each line, before anything is chosen or drawn."""
+    """The cells of each line, before anything is selected or drawn."""
 
     table: Table
     axis: Axis
@@ -67,7 +67,7 @@ class Series:
 
 
 def over_operations(table: Table) -> Iterator[Series]:
-    """Over parameters of operations."""
+    """Yield series over parameters of operations."""
     groups: dict[tuple[str, str, str], dict[float, Column]] = {}
     for column in table.columns.times:
         name, parameters = column.operation.name, column.operation.parameters
@@ -86,7 +86,7 @@ def over_operations(table: Table) -> Iterator[Series]:
 
 
 def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series]:
-    """Over parameters of data sets that have at least so many values."""
+    """Yield series over parameters of data sets with at least `fewest` values."""
     groups: dict[tuple[tuple[str, str, Conditions], str, str, str], dict[float, Table]] = {}
     for table in tables:
         about = run.info.datasets.get(table.dataset)
@@ -99,7 +99,7 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
             continue
         points = dict(sorted(found.items()))
         first = next(iter(points.values()))
-        # Parameters that are as usual at every point say nothing.
+        # Parameters that have their default at every point are left out of the title.
         spelled = max((table.dataset for table in points.values()), key=len)
         rest = _rest(spelled.parameters, key)
         title = NAMED_OF_DATA.get(key, key.replace("_", " "))
@@ -114,7 +114,7 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
 
 
 def over_settings(table: Table) -> Iterator[Series]:
-    """Over settings: one line for each variant without the setting, if one has at least three values of it."""
+    """Yield series over settings: a line for each variant without the setting, if it has at least three values."""
     groups: dict[str, dict[Variant, dict[float, Variant]]] = {}
     for row in table.rows:
         for key, value in _numbers(row.variant.settings):
@@ -148,7 +148,7 @@ def over_settings(table: Table) -> Iterator[Series]:
 
 
 def _cells(points: Iterable[tuple[float, Table, Column]]) -> dict[Variant, dict[float, CellSummary]]:
-    """Each variant's cells, by value: those of a table's column."""
+    """Return each variant's cells by value, from the table and column of each point."""
     cells: dict[Variant, dict[float, CellSummary]] = {}
     for value, table, column in points:
         for row in table.rows:
