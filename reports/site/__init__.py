@@ -1,1 +1,1 @@
-"""The interactive site, and its publication."""
+"""The interactive site, and the pages of a publication."""

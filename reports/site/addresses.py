@@ -1,4 +1,4 @@
-"""Parts of addresses: what any file system and any browser takes, and none twice."""
+"""Make unique parts of addresses that work in any file system and any browser."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 
 def slug(text: str) -> str:
-    """A part of an address that any file system and any browser takes: small letters, digits and '-'."""
+    """Return `text` as lower-case letters, digits and '-', which any file system and any browser accepts."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:80] or "unnamed"
 
 
 @dataclass
 class Slugs:
-    """Gives each text an address that no other has."""
+    """Gives each text a unique address."""
 
     taken: set[str] = field(default_factory=set)
 
     def of(self, text: str) -> str:
-        """A slug of `text`, with a number where another text has it already."""
+        """Return a slug of `text`, with a number if another text has it already."""
         first = slug(text)
         found, number = first, 2
         while found in self.taken:
@@ -28,5 +28,5 @@ class Slugs:
 
 
 def suite_page(suite: str) -> str:
-    """The address of a suite's page."""
+    """Return the address of a suite's page."""
     return f"suite-{slug(suite)}.html"

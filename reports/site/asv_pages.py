@@ -1,8 +1,7 @@
-"""Which graphs asv's pages show, with the address of each, for the index page that leads to them.
+"""List the graphs of asv's pages with their addresses, for an index page.
 
-asv's own front page is a grid of small graphs in which a newcomer finds no format: the addresses lead to one measure of
-one data set with all variants beside one another. This module reads what `asv publish` has written, changes nothing of
-it, and must not know how anything was measured.
+asv's own front page is a grid of small graphs without format names. The addresses here lead to one measure of one data
+set with all variants next to each other. This module only reads what `asv publish` has written.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from urllib.parse import quote
 from bench_runner.results.information import READ, SAVE
 
 _MEASURES = ((r"time_(\w+)", "{} time"), (r"track_size", "size"), (r"track_(\w+)_peak_memory", "{} peak memory"))
-"""How the benchmarks of a suite are called, and what they measure, in the order of every report."""
+"""Names of a suite's benchmarks, and what they measure, in the order of every report."""
 _FIRST = (SAVE, READ)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """One measure of one data set; the address counts from the folder of asv's pages."""
+    """One measure of one data set; the address is relative to the folder of asv's pages."""
 
     suite: str
     dataset: str
@@ -33,12 +32,14 @@ class Graph:
     unit: str
     address: str
     place: tuple[int, int, str]
-    """Among the others of its data set, as columns stand in every report."""
+    """Sort key among the graphs of its data set, in the order of columns in reports."""
 
 
 def graphs(folder: Path) -> list[Graph]:
-    """The graphs that show at least one figure. Raises OSError, ValueError, KeyError, TypeError or AttributeError where
-    the folder is not as asv writes it."""
+    """Return the graphs with at least one figure.
+
+    Raises OSError, ValueError, KeyError, TypeError or AttributeError if the folder is not as asv writes it.
+    """
     benchmarks = json.loads((folder / "index.json").read_text(encoding="utf-8"))["benchmarks"]
     return [graph for name in sorted(benchmarks) for graph in _graphs_of(folder, benchmarks[name])]
 
@@ -51,14 +52,14 @@ def _graphs_of(folder: Path, benchmark: dict[str, Any]) -> Iterator[Graph]:
     measured = _measured_datasets(folder, name, benchmark["params"])
     for dataset in dict.fromkeys(benchmark["params"][0]):
         if dataset in measured:
-            # asv spells parameters as Python would, so the quotes belong to the name.
+            # asv spells parameters as Python literals, so the quotes belong to the name.
             address = f"index.html#{name}?x-axis=variant&p-dataset={quote(dataset)}"
             suite, (measure, place) = name.partition(".")[0], told
             yield Graph(suite, dataset.strip("'"), measure, benchmark["unit"], address, place)
 
 
 def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
-    """What a benchmark measures, and its place; None for one that is no figure of ours."""
+    """Return what a benchmark measures, and its sort key; None if it is not a figure of ours."""
     for role, (pattern, title) in enumerate(_MEASURES):
         if match := re.fullmatch(pattern, name):
             operation = match[1] if match.groups() else ""
@@ -68,7 +69,8 @@ def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
 
 
 def _measured_datasets(folder: Path, name: str, parameters: list[list[str]]) -> set[str]:
-    """asv keeps one value for each pair of parameters, in the order of their product, for each version."""
+    """Return data sets with a figure. For each version asv keeps one value for each pair of parameters, in the order of
+    their product."""
     pairs = list(product(*parameters))
     found = set()
     for path in (folder / "graphs").rglob(f"{name}.json"):

@@ -1,4 +1,4 @@
-"""Every execution behind a figure, as it was stored, with what became of it."""
+"""List every stored execution behind a figure, with its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reports.site.views import RowView
 
 @dataclass(frozen=True)
 class SampleLine:
-    """One execution: its round, what became of it, and its figures as stored, None where it has none."""
+    """One execution: its round, its state, and its figures as stored, None if missing."""
 
     round: int
     position: int
@@ -24,22 +24,22 @@ class SampleLine:
 
 @dataclass(frozen=True, eq=False)
 class CellView:
-    """One cell with all of its executions."""
+    """One cell with all its executions."""
 
     row: RowView
     summary: CellSummary
     names: tuple[str, ...]
-    """The figures that it has, in the order of the register."""
+    """Its figures, in the order of the register."""
     lines: tuple[SampleLine, ...]
 
     @property
     def medians(self) -> tuple[Interval | None, ...]:
-        """Of the counted executions, one for each of `names`."""
+        """Medians of the counted executions, one for each of `names`."""
         return tuple(self.summary.figures.get(name) for name in self.names)
 
 
 def cell_view(row: RowView, operation: OperationName) -> CellView:
-    """A cell of a row, with its samples."""
+    """Return a cell of a row with its samples."""
     summary = row.row.cells[operation]
     samples = row.view.place.samples.get(summary.cell, ())
     names = tuple(name for name in FIGURES if any(name in sample.figures for sample in samples))
@@ -59,7 +59,7 @@ def _state(sample: Sample, has_figure: bool, last: Mapping[int, int]) -> str:
     if sample.failure is not None:
         return f"{sample.failure.kind}: {sample.failure.reason}"
     if sample.unsettled:
-        return "not counted: the machine was not at rest, a warm read not warm, or all garbage was collected"
+        return "not counted: machine busy, page cache not warm, or a full garbage collection during the call"
     if not has_figure:
-        return "not counted: its read did not pass"
+        return "not counted: its read failed the check"
     return "counted" if last[sample.round] == sample.position else "not counted: measured again later"

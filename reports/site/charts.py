@@ -1,8 +1,7 @@
-"""The charts of a table as Vega-Lite: two specifications without data, and the figures of each table to put in.
+"""Build the charts of a table as Vega-Lite: two specifications without data, and the figures of each table.
 
-A browser draws them on the site, and reports.pdf prints them. Medians, intervals, marks and the Pareto frontier are
-computed by reports.analysis.tables and reports.analysis.codecs. Colours are names that the page's style gives a value,
-for light and for dark.
+A browser draws them on the site, and reports.pdf prints them. Colours are names to which the page's style gives values
+for light and dark.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from reports.analysis.units import MEGABYTES, Unit
 from reports.site.views import APART, BAND_NAMES, RowView, TableView
 
 COLOURS = (*BAND_NAMES, APART)
-"""The domain of the colour scale; the page's script puts in the range."""
+"""Domain of the colour scale; the page's script adds the range."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TOOLTIP = [
     {"field": "label", "title": "variant"},
@@ -30,7 +29,8 @@ _TOOLTIP = [
 
 
 def bars() -> dict[str, Any]:
-    """Bars with their intervals and values, raw I/O dashed. The script puts in rows, raw I/O and the kind of scale."""
+    """Return the specification of bars with intervals and values, and raw I/O as a dashed line. The script adds rows,
+    raw I/O and the type of scale."""
     variant = {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 230}}
     shared = {"tooltip": _TOOLTIP, "href": {"field": "address"}, "description": {"field": "words"}}
     has_figure = [{"filter": "datum.value !== null"}]
@@ -97,7 +97,7 @@ def bars() -> dict[str, Any]:
 
 
 def scatter() -> dict[str, Any]:
-    """Size against time: points, and the Pareto frontier as a numbered line of steps."""
+    """Return the specification of size against time: points, and the Pareto frontier as a numbered step line."""
     point = {
         "x": {"field": "size", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
         "y": {"field": "time", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
@@ -142,7 +142,7 @@ def scatter() -> dict[str, Any]:
 
 
 def powers(least: float, most: float) -> list[float]:
-    """Where a logarithmic axis has its lines: powers of ten, or 1, 2 and 5 times each where there are few."""
+    """Return the grid values of a logarithmic axis: powers of ten, or 1, 2 and 5 times each on a short axis."""
     steps = (1,) if math.log10(most / least) > 2.5 else (1, 2, 5)
     first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
     found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
@@ -150,7 +150,7 @@ def powers(least: float, most: float) -> list[float]:
 
 
 def chart_data(view: TableView) -> dict[str, Any]:
-    """What the script needs to draw one table."""
+    """Return the data that the script needs to draw one table."""
     return {
         "bars": [_best_first(view, column) for column in view.columns if _has(view, column)],
         "scatters": [scatter_of(view, column) for column in _reading_first(view) if frontier(view.table, column)],
@@ -158,18 +158,18 @@ def chart_data(view: TableView) -> dict[str, Any]:
 
 
 def _reading_first(view: TableView) -> list[Column]:
-    """The times: of what reads, then of what writes."""
+    """Return the times of reading operations, then those of writing ones."""
     return sorted(view.columns.times, key=lambda time: view.columns.writes(time.operation))
 
 
 def frontier_names(view: TableView, column: Column) -> list[RowView]:
-    """The variants on the frontier, in the order of their numbers."""
+    """Return the variants on the frontier, in the order of their numbers."""
     rows = {row.row: row for row in view.rows}
     return [rows[row] for row in frontier(view.table, column)]
 
 
 def chart_id(view: TableView, kind: str, column: Column) -> str:
-    """The id of the element that a chart is drawn into."""
+    """Return the id of the element that a chart is drawn into."""
     return f"{view.id}-{kind}-{view.slug_of[column.operation]}-{column.figure.replace('_', '-')}"
 
 
@@ -185,7 +185,7 @@ def _best_first(view: TableView, column: Column) -> dict[str, Any]:
 
 
 def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[str, Any]:
-    """The bars of these rows, in their order; raw I/O is a line across them."""
+    """Return the bars of these rows, in their order; raw I/O is a line across them."""
     unit = view.unit(column)
     rows = [_bar(view, row, column, unit) for row in shown]
     yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)
@@ -234,12 +234,12 @@ def _bar(view: TableView, row: RowView, column: Column, unit: Unit) -> dict[str,
 
 def _between(interval: Interval, unit: Unit) -> str:
     low, high = interval.spread
-    kind = "95 % interval" if interval.low is not None else "smallest and largest"
+    kind = "95 % interval" if interval.low is not None else "minimum and maximum"
     return "one round" if interval.rounds == 1 else f"{unit.text(low)} and {unit.text(high)} ({kind})"
 
 
 def scatter_of(view: TableView, column: Column) -> dict[str, Any]:
-    """Size against one time, with the Pareto frontier."""
+    """Return size against one time, with the Pareto frontier."""
     unit = view.unit(column)
     numbers = {row: place for place, row in enumerate(frontier_names(view, column), 1)}
     rows = list(_points(view, column, unit, numbers))

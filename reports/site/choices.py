@@ -1,4 +1,4 @@
-"""What a page lets one choose by, of the sections that it has."""
+"""Find the choices that a page offers for its sections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Facet:
-    """One choice of a page: (value, text) of each option."""
+    """One choice of a page; `options` are pairs (value, text)."""
 
     key: str
     title: str
@@ -29,7 +29,7 @@ class Facet:
 
 
 def facets(shown: Sequence[Mapping[str, str]], runs: Sequence[Place]) -> list[Facet]:
-    """What there is to choose between on a page that shows things with these facets: what all share is no choice."""
+    """Return the choices of a page that shows sections with these facets. A value shared by all is not a choice."""
     titles = {place.slug: place.title for place in runs}
     found = []
     for key, title in TITLES.items():

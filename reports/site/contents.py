@@ -1,8 +1,4 @@
-"""What each page of the site is made of: the values that its template shows and its script chooses from.
-
-It puts together what reports.site.views, reports.site.charts and the other reports say, and must not know how a page
-looks, nor where it is written.
-"""
+"""Collect what each page of the site needs: the values for its template, and the data for its script."""
 
 from __future__ import annotations
 
@@ -30,22 +26,22 @@ from reports.sources.judgement import count_text
 from reports.sources.reproduction import grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
-"""Files of a result folder that are given to download, beside its CSV files."""
+"""Files of a result folder that are offered for download, in addition to its CSV files."""
 RunRenderer = Callable[[Place, str], dict[str, Any] | None]
-"""The values of a section of a run on the page of a suite; None where it has nothing to say of that."""
+"""Returns the values of a run's section for the page of a suite; None if it has nothing about the suite."""
 CSV = ("results", "codecs", "operations")
-"""What the names of those begin with."""
+"""Prefixes of the names of CSV files."""
 
 
 def raw_files(place: Place) -> list[Path]:
-    """The files of a run that the site gives to download."""
+    """Return the files of a run that the site offers for download."""
     folder = place.run.folder
     found = [folder / name for name in RAW] + sorted(path for kind in CSV for path in folder.glob(f"{kind}-*.csv"))
     return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
 def _choices(found: Sequence[Facet], shown: Sequence[tuple[str, Mapping[str, str]]]) -> dict[str, Any]:
-    """What the script needs to choose sections by."""
+    """Return the data that the script needs to choose sections."""
     keys = [facet.key for facet in found]
     return {
         "facets": keys,
@@ -56,7 +52,7 @@ def _choices(found: Sequence[Facet], shown: Sequence[tuple[str, Mapping[str, str
 
 
 def overview(shown: Sequence[Place]) -> dict[str, Any]:
-    """The front page: a heat map of each table, and of the means over data sets."""
+    """Return the values of the front page: a heat map of each table, and of the means over data sets."""
     sections: list[tuple[Group | TableView, bool]] = []
     for place in shown:
         sections += [(view, False) for view in place.tables]
@@ -74,7 +70,7 @@ def overview(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _questions(shown: Sequence[Place]) -> dict[str, str]:
-    """Each suite with its question."""
+    """Return each suite with its question."""
     found: dict[str, str] = {}
     for place in shown:
         for suite in place.suites:
@@ -83,7 +79,7 @@ def _questions(shown: Sequence[Place]) -> dict[str, str]:
 
 
 def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
-    """The page of a suite: charts and figures of each of its tables, and the sections of its runs that stand here."""
+    """Return the values of a suite's page: charts and figures of its tables, and sections of its runs shown here."""
     views = [view for place in shown for view in place.tables if view.table.suite == suite]
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
@@ -121,7 +117,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _table_sections(view: TableView) -> list[dict[str, Any]]:
-    """What the page of its suite shows about a table, each section with its template."""
+    """Return the sections of a table on the page of its suite, each with its template."""
     return [
         {
             "id": f"{view.id}-{slug(section.name)}",
@@ -136,7 +132,7 @@ def _table_sections(view: TableView) -> list[dict[str, Any]]:
 
 
 def _of_table(section: TableSection, view: TableView) -> dict[str, Any] | None:
-    """The values of a section for its template, None where it is shown elsewhere."""
+    """Return the values of a section for its template, None if it is shown elsewhere."""
     if section.figures is not None:
         return {"template": "table-figures.html", "figures": list(section.figures(view.place.run, view.table))}
     renderer = OF_TABLE[section.name]
@@ -159,7 +155,7 @@ def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
 
 
 def _of_run(section: RunSection, place: Place, suite: str) -> dict[str, Any] | None:
-    """The values of a section for its template, None where it is shown elsewhere or has nothing about the suite."""
+    """Return the values of a section, None if it is shown elsewhere or has nothing about the suite."""
     if section.figures is not None:
         found = [each for each in section.figures(place.contents) if each.suite in ("", suite)]
         return {"template": "run-figures.html", "figures": found} if found else None
@@ -168,10 +164,10 @@ def _of_run(section: RunSection, place: Place, suite: str) -> dict[str, Any] | N
 
 
 def _tables(view: TableView) -> dict[str, Any]:
-    """The charts of a table, and all of its figures."""
+    """Return the charts of a table, and all its figures."""
     run, time = view.place.run, unit_for(view.table, "wall_ns")
     operations = view.columns.operations
-    # Of more than a head can name, those that a table shows first; the samples of each tell theirs.
+    # With more operations than a head can name, use those that a table shows first. Samples name the others.
     beside = operations if len(operations) <= words.MOST_BESIDE else view.columns.main
     return {
         "charts": site_charts.chart_data(view),
@@ -223,7 +219,7 @@ def _codecs(view: TableView) -> dict[str, Any]:
 
 
 def _calls(view: TableView) -> dict[str, Any]:
-    """The fastest and the slowest call of each format, for both operations."""
+    """Return the fastest and the slowest call of each format, for save and read."""
     rows = {row.row: row for row in view.rows}
     lines = [
         (column.operation, calls.format, rows[calls.fastest].address(column.operation), engines.texts(calls)[1:])
@@ -239,43 +235,43 @@ def _calls(view: TableView) -> dict[str, Any]:
 
 
 def _uses(view: TableView) -> dict[str, Any]:
-    """For each use the fastest format, and what comes next."""
+    """Return the fastest format for each use, and the next ones."""
     return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
 
 
 def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
-    """Throughput over the share of row groups of the suite's tables, None where it has none."""
+    """Return throughput over the share of row groups for the suite's tables, None if it has none."""
     found = site_lines.throughput_groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
 
 def _lines(place: Place, suite: str) -> dict[str, Any] | None:
-    """The lines of the suite's tables, None where it has none."""
+    """Return the lines of the suite's tables, None if it has none."""
     found = site_lines.groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
 
 OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "tables": _tables,
-    "further operations": Elsewhere("every operation has its charts and columns among those of the table"),
+    "further operations": Elsewhere("each operation has its charts and columns next to those of the table"),
     "uses": _uses,
     "codecs": _codecs,
     "calls": _calls,
 }
-"""The values of each section of a table that does not consist of figures, for its template on the page of the suite."""
+"""Renderers of table sections that do not consist of figures: they return values for a template."""
 OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "throughput": _throughput,
     "lines": _lines,
-    "means": Elsewhere("on the front page, index.html, beside the tables that they are made of"),
-    "fidelity": Elsewhere("on a page of its own, fidelity.html"),
+    "means": Elsewhere("on the front page, index.html, next to their tables"),
+    "fidelity": Elsewhere("on a separate page, fidelity.html"),
     "legend": Elsewhere("on each page that needs it, under 'How to read this'"),
     "remarks": Elsewhere("on the page of methods and machines, method.html"),
 }
-"""The values of each section of a run that does not consist of figures, for its template on the page of the suite."""
+"""Renderers of run sections that do not consist of figures: they return values for a template."""
 
 
 def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
-    """What each variant does to each kind of column."""
+    """Return the values of the fidelity page: what each variant does to each kind of column."""
     found = []
     for place in shown:
         for number, matrix in enumerate(fidelity.matrices(place.run), 1):
@@ -293,7 +289,7 @@ def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def method(shown: Sequence[Place]) -> dict[str, Any]:
-    """The machines, what is missing and why, and the files."""
+    """Return the values of the method page: machines, missing figures with reasons, and files."""
     return {
         "runs": [
             {
@@ -312,7 +308,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _facts(place: Place) -> Iterator[tuple[str, str]]:
-    """What is known of machine and request, in the order in which one asks for it."""
+    """Yield the known facts on machine and request."""
     info, machine = place.run.info, place.run.info.machine
     told = {
         "machine": machine.name,
@@ -330,7 +326,7 @@ def _facts(place: Place) -> Iterator[tuple[str, str]]:
         "rounds asked for": info.rounds_asked or "7, fewer for slow cells",
         "time limit": f"{info.timeout_s:g} s" if info.timeout_s is not None else None,
         "processes": info.isolate,
-        "least memory told": _least(place),
+        "smallest memory shown": _least(place),
     }
     yield from ((name, str(value)) for name, value in told.items() if value not in (None, ""))
     for name, folder in info.work_dirs.items():
@@ -343,7 +339,7 @@ def _least(place: Place) -> str | None:
 
 
 def _missing(place: Place) -> Iterator[dict[str, Any]]:
-    """Everything without figures, with its reason."""
+    """Yield everything without figures, with its reason."""
     for view in place.tables:
         for row in view.rows:
             for failure, operations in row.row.failures.items():
@@ -356,7 +352,7 @@ def _missing(place: Place) -> Iterator[dict[str, Any]]:
 
 
 def thesis(shown: Sequence[Place]) -> dict[str, Any]:
-    """Each run beside the thesis."""
+    """Return the values of the page that compares each run with the thesis."""
     parts = []
     for place in shown:
         if place.tables:
@@ -374,7 +370,7 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _cell_addresses(place: Place) -> dict[Cell, str]:
-    """Where the samples of each cell lie."""
+    """Return the address of each cell's samples."""
     return {
         summary.cell: row.address(operation)
         for view in place.tables
@@ -384,7 +380,7 @@ def _cell_addresses(place: Place) -> dict[Cell, str]:
 
 
 def samples(view: TableView) -> dict[str, Any]:
-    """Every execution behind one table, and the commands that repeat it."""
+    """Return the values of a samples page: every execution behind one table, and the commands that repeat it."""
     return {
         "view": view,
         "rows": [

@@ -1,7 +1,6 @@
-"""Lines over a parameter as Vega-Lite: one specification without data, and the figures of each chart to put in.
+"""Build lines over a parameter as Vega-Lite: one specification without data, and the figures of each chart.
 
-A browser draws them on the site, and reports.pdf prints them. Medians, bands, crossings and the places of labels are
-computed in reports.analysis.varied and here.
+A browser draws them on the site, and reports.pdf prints them.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from reports.site.charts import powers
 from reports.site.views import Place
 
 STYLES = tuple(range(len(LINE_COLOURS)))
-"""Each has a colour in the page's style, `line-0` and so on."""
+"""Each style has a colour in the page's style sheet, `line-0` and so on."""
 HEIGHT = 300
-"""Pixels of a chart."""
+"""Height of a chart in pixels."""
 LABELS_FROM = 8
-"""Pixels behind the chart at which labels begin, joined to the ends of their lines."""
+"""Pixels to the right of the chart where labels begin; thin lines join them to the ends of their lines."""
 _LABEL_PIXELS = 14
 _TWO_LINES = 1.3
-"""How many times as high as the others a label of two lines is."""
+"""Height of a label of two lines, relative to the others."""
 BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
-"""What does not choose charts of throughput: they are there to be compared over it."""
+"""Facets that do not select throughput charts, because these charts compare their values."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
 @dataclass(frozen=True, eq=False)
 class LineGroup:
-    """The charts of one axis, which the page shows or hides together."""
+    """The charts of one axis, shown or hidden together."""
 
     id: str
     title: str
@@ -50,7 +49,7 @@ class LineGroup:
 
 
 def specification() -> dict[str, Any]:
-    """Bands, lines with points, crossings, labels. The script puts in rows, scales and colours."""
+    """Return the specification: bands, lines, points, crossings, labels. The script adds rows, scales and colours."""
     x = {"field": "x", "type": "quantitative", "title": None}
     y = {"field": "y", "type": "quantitative", "title": None}
     colour = {"field": "colour", "type": "nominal", "scale": {"domain": STYLES}, "legend": None}
@@ -158,7 +157,7 @@ def specification() -> dict[str, Any]:
 
 
 def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """The lines of one suite of a run; `addresses` are those of the samples of each cell."""
+    """Return the lines of one suite of a run; `addresses` are those of each cell's samples."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         return chart.dataset, chart.axis.title, chart.axis.rest, chart.conditions, chart.machine
@@ -186,7 +185,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
 
 
 def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """The charts of throughput of one suite of a run, the networks of one data set together."""
+    """Return the throughput charts of one suite of a run, the networks of one data set together."""
     slugs, found = Slugs(), []
     of_suite = [chart for chart in place.contents.throughput_lines if chart.suite == suite]
     for (dataset, machine), group in itertools.groupby(of_suite, lambda chart: (chart.dataset, chart.machine)):
@@ -207,7 +206,7 @@ def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]
 
 
 def _facets(place: Place, chart: Chart) -> dict[str, str]:
-    """Those of the tables that the points are from; where they are of several data sets, no data set chooses them."""
+    """Return the facets of the tables that the points are from, without the data set if there are several."""
     for view in place.tables:
         same = (view.table.suite, view.table.conditions, view.table.machine)
         if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (
@@ -227,8 +226,10 @@ def line_chart(
     broken: Callable[[str], str] = str,
     gap: float = _LABEL_PIXELS / HEIGHT,
 ) -> dict[str, Any]:
-    """What is drawn of one chart, and what the page says below it. `broken` breaks a label into lines; labels are `gap`
-    apart, as a share of the height."""
+    """Return the data of one chart, and the text below it.
+
+    `broken` breaks a label into lines. Labels are `gap` apart, as a share of the height.
+    """
     scale = chart.unit.scale
     low, high = (end / scale for end in range_of(chart))
     low, high = low / 1.25, high * 1.25
@@ -287,7 +288,7 @@ def line_chart(
 
 
 def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
-    """The horizontal encoding, with the measured values along the foot and no others."""
+    """Return the horizontal encoding, with the measured values as its only ticks."""
     kind: dict[str, Any] = {"type": "log" if chart.axis.logarithmic else "linear"}
     if chart.axis.linear_below is not None:
         kind = {"type": "symlog", "constant": chart.axis.linear_below}
@@ -295,7 +296,7 @@ def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
         "scale": {**kind, "domain": domain, "nice": False},
         "axis": {
             "values": chart.axis.values,
-            # Written out: the scale would round a label to the distance of its neighbours.
+            # Written out, because the scale would round labels to the distance between ticks.
             "labelExpr": "format(datum.value, ',~r')",
             "title": chart.axis.title,
             "labelFlush": False,
@@ -311,7 +312,7 @@ def _rows(chart: Chart, line: Line, addresses: Mapping[Cell, str]) -> Iterator[d
         low, high = interval.spread
         below = interval.median < chart.least
         text = f"{'<' if below else ''}{unit.text(max(interval.median, chart.least))} {unit.name}"
-        kind = "95 % interval" if interval.low is not None else "smallest and largest"
+        kind = "95 % interval" if interval.low is not None else "minimum and maximum"
         mark = line.marks.get(value, "")
         yield {
             "label": line.label,

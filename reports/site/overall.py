@@ -1,7 +1,4 @@
-"""What the pages of the site say over several data sets: geometric means, and the ratios that they are made of.
-
-The means are those of reports.analysis.means.
-"""
+"""Prepare means over several data sets for the site: geometric means, and the ratios behind them."""
 
 from __future__ import annotations
 
@@ -20,20 +17,20 @@ from reports.site.views import BAND_NAMES, NONE, Place, RowView, TableView
 
 @dataclass(frozen=True, eq=False)
 class OverallRow:
-    """One variant over all data sets of a group: its geometric means, and what they are made of."""
+    """One variant over all data sets of a group: its geometric means, and the figures behind them."""
 
     label: str
     variant: Variant
     format: str
     slug: str
     means: tuple[float | None, ...]
-    """For each column of the group; None where a data set lacks it."""
+    """A mean for each column of the group; None if a data set lacks it."""
     parts: tuple[tuple[RowView | None, TableView], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Tables that differ in their data set alone."""
+    """Tables that differ only in their data set."""
 
     views: tuple[TableView, ...]
     name: str
@@ -51,17 +48,17 @@ class Group:
 
     @property
     def samples_address(self) -> str:
-        """The page that says what its means are made of."""
+        """The page with the ratios behind its means."""
         return f"samples/{self.id}.html"
 
     @property
     def facets(self) -> Mapping[str, str]:
-        """Those of its tables, but for the data set."""
+        """The facets of its tables, except the data set."""
         return {**self.views[0].facets, "dataset": OVERALL, "amount": OVERALL}
 
     @cached_property
     def rows(self) -> tuple[OverallRow, ...]:
-        """Every variant that is ranked in one of the tables, by its leading mean; those without a mean last."""
+        """Every variant that is ranked in one of the tables, sorted by its leading mean; those without a mean last."""
         by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
         slugs = Slugs()
         rows = []
@@ -74,7 +71,7 @@ class Group:
 
 
 def groups(place: Place) -> list[Group]:
-    """The groups of a run's tables that have more than one data set."""
+    """Return the groups of a run's tables that have more than one data set."""
     by_table = {id(view.table): view for view in place.tables}
     slugs = Slugs({view.name for view in place.tables})
     found = []
@@ -86,7 +83,7 @@ def groups(place: Place) -> list[Group]:
 
 
 def mean_band(mean: float | None) -> str:
-    """The colour of a geometric mean of ratios."""
+    """Return the colour of a geometric mean of ratios."""
     if mean is None:
         return NONE
     return BAND_NAMES[band_of_mean(mean)]

@@ -1,8 +1,8 @@
-"""The interactive site: a folder of pages that a browser opens from a disk or from GitHub Pages, without any network.
+"""Write the interactive site: a folder of pages that a browser opens from disk or GitHub Pages, without any network.
 
-Each page is whole in itself: style, script, figures and the drawing library lie in it, and its security policy lets
-nothing else in. Without scripts every figure is still there, as tables. What the pages say is in reports.site.contents
-and what it is made of; the looks are in reports/site/templates. Runs are hostile text: templates escape everything.
+Each page is self-contained: style, script, figures and the drawing library are embedded, and its security policy blocks
+everything else. Without scripts every figure is still there, in tables. The text of runs is not trusted, so templates
+escape everything.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MANIFEST = "site.json"
-"""Names the files of a site, so that the next one removes what is out of date, and nothing else."""
+"""Lists the files of a site, so that the next one removes outdated files and nothing else."""
 TITLE = "Format Bench"
 MOST_PAGE_BYTES = 4_000_000
-"""A larger page is slow to open. One whole run of all suites makes 1.5 MB, six make 4."""
+"""A larger page opens slowly. One complete run of all suites makes 1.5 MB, six make 4."""
 
 
 class SiteError(Exception):
-    """The site cannot be made: what is missing or in the way, and what to do."""
+    """The site cannot be made. The message says what is missing or in the way, and what to do."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """Something that lies behind the site: its title, and its address from the site's folder."""
+    """A page outside of the site: its title, and its address relative to the site's folder."""
 
     title: str
     address: str
@@ -58,20 +58,22 @@ def write_site(
 ) -> Path:
     """Write the site of `runs` into `folder` and return its front page.
 
-    A site that was there before is replaced. Raises SiteError without the libraries, and when `folder` holds something
-    else, unless `among_others` says that this stays beside the site; OSError when the disk refuses. With `files_in` the
-    folders of the runs lie already in that folder of the site, and their files are not copied.
+    An earlier site in `folder` is replaced. With `among_others` other files may stay in `folder`. With `files_in` the
+    folders of the runs are already in that folder of the site, and their files are not copied.
+
+    Raises SiteError if a library is missing, or if `folder` has other files without `among_others`; OSError if a file
+    cannot be written.
     """
     check_libraries()
     before = _files_before(folder)
     if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SiteError(f"{folder} is not empty and holds no site of ours; name another folder")
+        raise SiteError(f"{folder} is not empty and has no site from this program. Name another folder.")
     shown = places(runs, files_in)
     pages = dict(_pages(shown, links))
     copied = () if files_in else shown
     copies = {f"{place.files}/{path.name}": path for place in copied for path in site_contents.raw_files(place)}
     written = {*pages, *copies, MANIFEST}
-    # First, and with what was there before: a site that a full disk has left half is one of ours, to be replaced.
+    # Written first, and with the earlier files, so that a half-written site is recognised and replaced next time.
     _put_manifest(folder, written | (before or set()))
     for name in (before or set()) - written:
         (folder / name).unlink(missing_ok=True)
@@ -92,22 +94,22 @@ def _put_manifest(folder: Path, names: Iterable[str]) -> None:
 
 
 def slow_pages(folder: Path) -> dict[str, int]:
-    """The pages of the site there that are too large to open quickly, with their bytes."""
+    """Return the pages of the site in `folder` that are too large to open quickly, with their bytes."""
     pages = [name for name in _files_before(folder) or () if name.endswith(".html")]
     sizes = {name: (folder / name).stat().st_size for name in sorted(pages)}
     return {name: size for name, size in sizes.items() if size > MOST_PAGE_BYTES}
 
 
 def check_pages(runs: Sequence[Run]) -> None:
-    """Make the pages of runs and write none. Raises SiteError without the libraries, and whatever odd facts in a
-    run raise."""
+    """Make the pages of runs without writing them. Raises SiteError if a library is missing, and any error that an
+    unusual run causes."""
     check_libraries()
     for _ in _pages(places(runs), ()):
         pass
 
 
 def missing_library() -> str | None:
-    """The distribution that the site lacks here, None when it has all."""
+    """Return the distribution that the site needs and that is not installed, None if all are."""
     import importlib.util
 
     needed = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}
@@ -115,15 +117,17 @@ def missing_library() -> str | None:
 
 
 def check_libraries() -> None:
-    """Raise SiteError where the site lacks one of its libraries."""
+    """Raise SiteError if a library of the site is missing."""
     missing = missing_library()
     if missing:
-        raise SiteError(f"the site needs {missing}, not installed here: pip install -e '.[site]'")
+        raise SiteError(f"The site needs {missing}, which is not installed. Install it with: pip install -e '.[site]'")
 
 
 def _files_before(folder: Path) -> set[str] | None:
-    """The files of the site that lies there, None where there is none. A manifest may be anybody's: it names nothing
-    outside of the folder."""
+    """Return the files of the site in `folder`, None if there is none.
+
+    The manifest is not trusted: names outside of the folder are ignored.
+    """
     try:
         names = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         inside = folder.resolve()
@@ -147,7 +151,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """The error with the file that it was about, which a failed write does not name."""
+    """Return the error with its file, which a failed write does not name."""
     return OSError(error.errno, error.strerror, str(path))
 
 
@@ -155,7 +159,7 @@ def _told(error: OSError, path: Path) -> OSError:
 
 
 def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
-    """(name, text) of every page."""
+    """Yield (name, text) of every page."""
     suites = list(dict.fromkeys(suite for place in shown for suite in place.suites))
     navigation = [Link("Overview", "index.html"), *(Link(name, suite_page(name)) for name in suites)]
     navigation += [
@@ -202,8 +206,8 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
 
 @cache
 def environment() -> Environment:
-    """The templates, which escape all values. Kept, because compiling them takes longer than the pages of a run, and a
-    publication has many sites."""
+    """Return the templates, which escape all values. Cached, because compiling them takes longer than making the pages
+    of a run, and a publication has many sites."""
     import jinja2
 
     found = jinja2.Environment(
@@ -220,10 +224,10 @@ def environment() -> Environment:
 
 
 def _breakable(label: str) -> Markup:
-    """A label that may be broken before its settings and between them."""
+    """Return a label that may be wrapped before and between its settings."""
     from markupsafe import Markup, escape
 
-    # The comma of a number ends no setting: '1,000 Mbit/s'.
+    # A comma in a number does not end a setting: '1,000 Mbit/s'.
     text = re.sub(r"(_|,(?!\d{3}))", r"\1<wbr>", str(escape(label)))
     return Markup(text.replace("[", "<wbr>["))
 
@@ -234,7 +238,7 @@ def _asset(name: str) -> str:
 
 @cache
 def drawing_library() -> str:
-    """Vega, Vega-Lite and vega-embed as one script that can stand in a page; kept in the user's cache folder, because
+    """Return Vega, Vega-Lite and vega-embed as one script to embed in a page. Kept in the user's cache folder, because
     making it takes seconds."""
     import vl_convert
 
@@ -245,7 +249,7 @@ def drawing_library() -> str:
     )
     with suppress(OSError):
         return kept.read_text(encoding="utf-8")
-    # Within a string or a regular expression of JavaScript the backslash changes nothing.
+    # Inside JavaScript strings and regular expressions the extra backslash changes nothing.
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     script = script.replace("\r\n", "\n").replace("\r", "\n")
@@ -255,8 +259,10 @@ def drawing_library() -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Nothing is fetched, nothing is sent, and only our own scripts run: they are named by their digests. Styles are
-    free, because the drawing library writes some; they can fetch nothing either."""
+    """Return a policy under which nothing is fetched or sent, and only our own scripts run, named by their digests.
+
+    Styles are allowed, because the drawing library writes some; they cannot fetch anything either.
+    """
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return (

@@ -1,8 +1,8 @@
-"""The pages of a publication: the interactive site in front, and behind it an index of all stored runs with a page for
-each, and the pages that asv makes.
+"""Write the pages of a publication: the interactive site, an index of all stored runs with a page for each, and links
+to asv's pages.
 
-`python -m reports.site.publication RUNS SITE` reads every result folder below RUNS and writes into SITE. Runs are
-hostile text: everything that is shown is escaped. The pages fetch nothing, and nothing here pushes anything.
+`python -m reports.site.publication RUNS SITE` reads every result folder below RUNS and writes into SITE. The text of
+runs is not trusted, so all of it is escaped. The pages fetch nothing, and this module publishes nothing.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ KEPT = ("report.pdf", "run.json", "samples.jsonl", "fidelity.jsonl")
 WIDTH = 110
 LEAST_CHANGE = 0.05
 ODD_FACTS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
-"""What a run raises that holds something else than ours do."""
+"""Errors that the records of a foreign or damaged run may cause."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """One stored run and where it lies."""
+    """One stored run and its folder."""
 
     folder: Path
     run: Run
 
     @property
     def name(self) -> str:
-        """The name of its folder, which is its address as well."""
+        """The name of its folder, which is also its address."""
         return self.folder.name
 
     @property
     def started(self) -> str:
-        """When; empty where the run does not tell."""
+        """When it started; empty if unknown."""
         return self.run.info.started or ""
 
     @property
     def commit(self) -> str:
-        """The version that measured; empty where the run does not tell."""
+        """The commit that measured it; empty if unknown."""
         return self.run.info.commit or ""
 
     @property
@@ -62,12 +62,12 @@ class Published:
 
     @property
     def machine(self) -> str:
-        """The machine's name, as samples carry it."""
+        """The machine's name from the samples."""
         return next((sample.machine for sample in self.run.samples), "")
 
     @property
     def same_machine(self) -> tuple[str, str | None]:
-        """What runs of one machine share: a cloud host may give another processor under the same name."""
+        """What runs of one machine share. A cloud host may give another processor under the same name."""
         return self.machine, self.run.info.machine.cpu
 
     @property
@@ -80,7 +80,7 @@ class Published:
 
     @property
     def facts(self) -> str:
-        """When and where it was measured, of which version, and how it ended."""
+        """When and where it was measured, by which version, and how it ended."""
         parts = (
             self.started and f"started {self.started}",
             self.machine and f"on {self.machine}",
@@ -91,7 +91,7 @@ class Published:
 
 
 def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
-    """The runs below `folder`, newest first, and why others cannot be read."""
+    """Return the runs below `folder`, newest first, and the reasons why others cannot be read."""
     found, problems = [], []
     for place in sorted(folder.iterdir(), reverse=True) if folder.is_dir() else ():
         if not place.is_dir() or place.is_symlink():
@@ -99,15 +99,17 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
         try:
             found.append(Published(place, read_run(place)))
         except RecordError as error:
-            # Not the whole path, which is this machine's own.
+            # Without the full path, which belongs to this machine.
             problems.append(str(error).replace(str(place), place.name))
     found.sort(key=lambda published: published.started, reverse=True)
     return found, problems
 
 
 def write_site(runs: Path, site: Path) -> list[str]:
-    """Write the site of the newest runs, and the index and pages of all runs below `runs`; what else lies in `site`
-    stays. Returns why a run has no page. Raises SiteError without the site's libraries."""
+    """Write the site of the newest runs, and the index and pages of all runs below `runs`. Other files in `site` stay.
+
+    Return the reasons for runs without a page. Raises SiteError if a library of the site is missing.
+    """
     check_libraries()
     published, problems = stored_runs(runs)
     shown = []
@@ -116,7 +118,7 @@ def write_site(runs: Path, site: Path) -> list[str]:
         try:
             _write_run(each, earlier, site / "runs" / each.name)
         except ODD_FACTS as error:
-            # One run with odd facts must not hide the others.
+            # One damaged run must not hide the others.
             problems.append(f"{each.name}: {type(error).__name__}: {error}")
         else:
             shown.append(each)
@@ -129,8 +131,10 @@ def write_site(runs: Path, site: Path) -> list[str]:
 
 
 def _newest(published: Sequence[Published]) -> list[Published]:
-    """The newest run of the same suites on each machine; of those that are complete, where there is one. The request
-    does not count, so that runs of older versions, which asked in other words, do not pile up on the pages."""
+    """Return the newest run of the same suites on each machine, preferring complete runs.
+
+    The request does not count, so that runs of older versions, which worded it differently, do not pile up.
+    """
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
         found.setdefault((each.suites, each.same_machine), each)
@@ -138,7 +142,7 @@ def _newest(published: Sequence[Published]) -> list[Published]:
 
 
 def _write_front(published: Sequence[Published], site: Path, problems: list[str], *, has_history: bool) -> None:
-    """The interactive site. One run with odd facts must not hide the others."""
+    """Write the interactive site, without runs that cannot be shown."""
     links = [Link("All stored runs", "runs/index.html")]
     if has_history:
         links.append(Link("History", "asv/index.html"))
@@ -154,7 +158,7 @@ def _write_front(published: Sequence[Published], site: Path, problems: list[str]
 
 
 def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequence[Graph]] | None:
-    """asv's graphs by suite and data set, None where its pages cannot be read."""
+    """Return asv's graphs by suite and data set, None if its pages cannot be read."""
     try:
         found = graphs(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -171,8 +175,8 @@ def _same_question(one: Published, other: Published) -> bool:
 
 
 def _question(published: Published) -> tuple[object, ...]:
-    """What two runs have in common that can be compared: suites, machine and request; of the threads what was measured,
-    because a request may leave them to the suite."""
+    """Return what two comparable runs share: suites, machine and request. Thread counts are those measured, because a
+    request may leave them to the suite."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
     return published.suites, published.same_machine, request, threads
@@ -196,7 +200,7 @@ def _write_run(published: Published, earlier: Published | None, folder: Path) ->
 
 
 def _printed(show: Callable[[Console], None]) -> str:
-    """What the terminal shows, as plain text."""
+    """Return what the terminal shows as plain text."""
     text = io.StringIO()
     show(Console(file=text, width=WIDTH, force_terminal=False, color_system=None))
     return text.getvalue()
@@ -209,7 +213,7 @@ def _write_page(name: str, folder: Path, **values: object) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`python -m reports.site.publication RUNS SITE`."""
+    """Run `python -m reports.site.publication RUNS SITE`."""
     if len(arguments) != 2:
         print("usage: python -m reports.site.publication RUNS SITE", file=sys.stderr)
         return 2

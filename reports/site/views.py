@@ -1,6 +1,6 @@
-"""What the pages of the site say of runs and tables, as plain values: every figure with its words, mark and address.
+"""Describe runs and tables for the site's pages as plain values: every figure with its text, mark and address.
 
-All statistics are those of reports.analysis, in their words; this module adds addresses and places.
+Statistics and words come from reports.analysis; this module adds addresses.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from reports.analysis.words import (
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
-"""One for each of the bands of the ratio to the best."""
+"""One name for each band of the ratio to the best."""
 APART, NONE = "apart", "none"
-"""Not ranked, and no figure."""
+"""Bands of figures that are not ranked, and of missing figures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,9 @@ class Place:
     run: Run
     slug: str
     files: str
-    """The folder of its raw files, from the site's."""
+    """The folder of its raw files, relative to the site."""
     processor: str = ""
-    """Where runs of other processors bear the name of the same machine, as those of a cloud host may."""
+    """Set if runs on other processors have the same machine name, as on a cloud host."""
 
     @cached_property
     def contents(self) -> Contents:
@@ -56,19 +56,19 @@ class Place:
 
     @cached_property
     def tables(self) -> tuple[TableView, ...]:
-        """Its tables, each with a name that no other table of the site has."""
+        """Its tables, each with a name that is unique in the site."""
         found = self.contents.tables
         names, slugs = distinguishing_names(found), Slugs()
         return tuple(TableView(self, table, slugs.of(names[number])) for number, table in enumerate(found))
 
     @property
     def name(self) -> str:
-        """The run's own name."""
+        """The run's id, or the name of its folder."""
         return self.run.info.id or self.run.folder.name
 
     @property
     def title(self) -> str:
-        """What tells it from other runs: name, day, machine, version."""
+        """What identifies it among other runs: name, day, machine, version."""
         info = self.run.info
         parts = [
             (info.started or "")[:10],
@@ -80,18 +80,18 @@ class Place:
 
     @cached_property
     def suites(self) -> tuple[str, ...]:
-        """The suites that it has tables of."""
+        """The suites of its tables."""
         return tuple(dict.fromkeys(view.table.suite for view in self.tables))
 
     def address_of(self, variant: Variant, suite: str) -> str:
-        """Of the first samples of a variant, in one of the tables of a suite where there is one."""
+        """Return the address of the first samples of a variant, preferably in a table of `suite`."""
         rows = [row for view in self.tables for row in view.rows if row.row.variant == variant]
         rows.sort(key=lambda row: row.view.table.suite != suite)
         return rows[0].address()
 
     @cached_property
     def samples(self) -> Mapping[Cell, Sequence[Sample]]:
-        """Every execution of each cell, in the order in which they were stored; without pilot rounds."""
+        """Every execution of each cell in stored order, without pilot rounds."""
         found: dict[Cell, list[Sample]] = {}
         for sample in self.run.samples:
             if sample.round > 0:
@@ -100,8 +100,10 @@ class Place:
 
 
 def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
-    """The runs with their places, in the order given. `files_in` names the folder of the site in which the runs' own
-    folders lie; without it their files are copied to places of the site."""
+    """Return the runs with their places, in the given order.
+
+    `files_in` is the folder of the site that holds the runs' folders. Without it their files are copied into the site.
+    """
     slugs = Slugs()
     named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
     machines = {(run.info.machine.name, run.info.machine.cpu) for run, _ in named}
@@ -122,17 +124,17 @@ class Shown:
     """One figure, or why there is none."""
 
     text: str
-    """With its unit: '52.3 ms'; in a word why there is none."""
+    """With its unit: '52.3 ms'; or a word for why it is missing."""
     spread: str
     mark: str
-    """'*' for the best, '=' for what is tied with it, FALLBACK where the call does more than was asked."""
+    """'*' for the best, '=' for a tie with it; FALLBACK or CACHED if it is not ranked for that reason."""
     ratio: str
-    """Times the best: '1.13'; '' where it is not ranked."""
+    """Ratio to the best: '1.13'; '' if it is not ranked."""
     band: str
     address: str
-    """Of its samples, from the site's folder."""
+    """Address of its samples, relative to the site's folder."""
     words: str
-    """All of it in a sentence."""
+    """The figure in a sentence."""
 
     @property
     def leads(self) -> bool:
@@ -147,16 +149,16 @@ class Shown:
 
 @dataclass(frozen=True)
 class Best:
-    """Who is best in one column, who is tied with it, and how far the next is."""
+    """The best variant in one column, those tied with it, and the distance of the next one."""
 
     column: Column
     label: str
     figure: Shown
     tied: tuple[str, ...]
     next: str
-    """'csv, 1.31 times (1.28 to 1.34)', '' when there is none."""
+    """'csv, 1.31 times (1.28 to 1.34)', '' if there is none."""
     verdict: bool
-    """Whether there are rounds enough for one."""
+    """Whether there are enough rounds for a verdict."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,25 +171,25 @@ class RowView:
 
     @property
     def format(self) -> str:
-        """The format that it belongs to."""
+        """Name of its format."""
         return self.row.variant.format_name
 
     @property
     def title(self) -> str:
-        """Its format's name for people."""
+        """Title of its format."""
         described = self.view.place.run.info.variants.get(self.row.variant)
         return described.title if described and described.title else self.format
 
     @property
     def maturity(self) -> str:
-        """How far its format has come, and why: 'young: one implementation'; '' where the run does not tell."""
+        """Maturity of its format with the reason: 'young: one implementation'; '' if unknown."""
         described = self.view.place.run.info.variants.get(self.row.variant)
         told = described.maturity if described else None
         return f"{stage_text(told)}: {told.reason}" if told else ""
 
     @property
     def is_raw_io(self) -> bool:
-        """Whether it is the yardstick."""
+        """Whether it is raw I/O."""
         return self.row.variant.is_raw_io
 
     @property
@@ -196,17 +198,17 @@ class RowView:
         return self.row.variant.is_apart
 
     def address(self, operation: str = "") -> str:
-        """Of the samples of one of its cells; of its first where this was not run."""
+        """Return the address of one of its cells' samples, or of its first if `operation` was not run."""
         known = operation if operation in self.row.cells else next(iter(self.row.cells))
         return f"{self.view.samples_address}#{self.anchor(known)}"
 
     def anchor(self, operation: str) -> str:
-        """The part behind '#'."""
+        """Return the fragment of an operation's address."""
         return f"{self.view.slug_of[operation]}-{self.slug}"
 
     @cached_property
     def figures(self) -> Mapping[Column, Shown]:
-        """One for each column of its table."""
+        """One figure for each column of its table."""
         return {column: self.view.shown(self, column) for column in self.view.columns}
 
 
@@ -225,12 +227,12 @@ class TableView:
 
     @property
     def columns(self) -> Columns:
-        """Those of its table."""
+        """The columns of its table."""
         return self.table.columns
 
     @cached_property
     def slug_of(self) -> Mapping[str, str]:
-        """The part of addresses for each operation."""
+        """Part of addresses for each operation."""
         slugs = Slugs()
         return {name: slugs.of(name) for name in self.columns.operations}
 
@@ -246,7 +248,7 @@ class TableView:
 
     @cached_property
     def facets(self) -> Mapping[str, str]:
-        """What one chooses it by."""
+        """The values by which the page selects it."""
         table = self.table
         return {
             "suite": table.suite,
@@ -259,48 +261,48 @@ class TableView:
 
     @property
     def choice(self) -> str:
-        """What chooses it on the page of its suite, as the part of the address behind '#'."""
+        """The fragment that selects it on the page of its suite."""
         return urlencode({key: value for key, value in self.facets.items() if key not in ("suite", "amount")})
 
     @property
     def title(self) -> str:
-        """'eq, 1,000,000 rows'."""
+        """Data set and amount: 'eq, 1,000,000 rows'."""
         return f"{self.table.dataset}, {self.table.amount}"
 
     @property
     def data_title(self) -> str:
-        """What the data set is, where its run says so."""
+        """Description of the data set, if its run has one."""
         described = self.place.run.info.datasets.get(self.table.dataset)
         return described.title if described and described.title != self.table.dataset else ""
 
     @property
     def conditions(self) -> str:
-        """In words."""
+        """The conditions in words."""
         return conditions_text(self.table.conditions)
 
     @cached_property
     def rows(self) -> tuple[RowView, ...]:
-        """In the order of the table."""
+        """Rows in the order of the table."""
         slugs = Slugs()
         return tuple(RowView(self, row, slugs.of(row.variant)) for row in self.table.rows)
 
     @cached_property
     def formats(self) -> tuple[str, ...]:
-        """The formats that have a row, without raw I/O."""
+        """The formats with a row, without raw I/O."""
         return tuple(sorted({row.format for row in self.rows if not row.is_raw_io}))
 
     @property
     def fallback_meaning(self) -> str:
-        """What the signs of figures that are not ranked say; '' where none bears one."""
+        """Meaning of the marks of figures that are not ranked; '' if no figure has one."""
         meanings = {FALLBACK_MEANING: has_fallbacks(self.table), CACHED_MEANING: has_cached(self.table)}
         return ". ".join(meaning for meaning, seen in meanings.items() if seen)
 
     def unit(self, column: Column) -> Unit:
-        """The unit of a column."""
+        """Return the unit of a column."""
         return unit_of(self.table, column)
 
     def shown(self, row: RowView, column: Column) -> Shown:
-        """One figure of one row."""
+        """Return one figure of one row."""
         interval = row.row.interval(column)
         if interval is None:
             why = why_none(row.row, column)
@@ -320,7 +322,7 @@ class TableView:
         )
 
     def text(self, row: RowView, column: Column, interval: Interval) -> str:
-        """A figure with its unit; a long time is in seconds in a column of milliseconds too."""
+        """Return a figure with its unit; long times are in seconds even in a column of milliseconds."""
         unit = self.unit(column)
         if unit is MILLISECONDS and interval.median >= LONG_NS:
             unit = SECONDS
@@ -328,7 +330,7 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """Who is best in each column that has a figure; of parts of the data in time alone, or they were dozens."""
+        """The best variants of each column with a figure; memory only for main operations, to limit the number."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:
@@ -349,7 +351,7 @@ class TableView:
 
 
 def ratio_text(ratio: float) -> str:
-    """Times the best: '1', '1.13', '12.4', '1,204'."""
+    """Return a ratio to the best: '1', '1.13', '12.4', '1,204'."""
     if ratio == 1:
         return "1"
     if ratio >= 100:
@@ -358,7 +360,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def ratio_words(ratio: Ratio) -> str:
-    """'1.31 times (1.28 to 1.34)'; without the interval where there is none."""
+    """Return '1.31 times (1.28 to 1.34)', without the interval if there is none."""
     told = f"{ratio_text(ratio.ratio)} times"
     if ratio.low is None or ratio.high is None:
         return told
@@ -366,7 +368,7 @@ def ratio_words(ratio: Ratio) -> str:
 
 
 def _machine(machine: MachineInfo) -> str:
-    """Its name, and what it is: a name alone says nothing to strangers."""
+    """Return the machine's name with a description, because a name alone says nothing to strangers."""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
     about = ", ".join(part for part in told if part)
     return f"{machine.name} ({about})" if about else machine.name
@@ -379,20 +381,20 @@ def _band(ratio: Ratio | None) -> str:
 
 
 def band_meanings(few_rounds: bool) -> list[tuple[str, str]]:
-    """What the colours say, from the best on."""
+    """Return the meaning of each colour, from the best on."""
     meanings = [(name, meaning) for name, (_, _, meaning) in zip(BAND_NAMES, BANDS, strict=True)]
     if few_rounds:
-        meanings[0] = (BAND_NAMES[0], "the lowest (no verdict)")
-    return [*meanings, (APART, "not ranked: another result")]
+        meanings[0] = (BAND_NAMES[0], "lowest (no verdict)")
+    return [*meanings, (APART, "not ranked: different result")]
 
 
 def _words(row: Row, column: Column, text: str, spread: str, mark: str, ratio: Ratio | None, interval: Interval) -> str:
     rounds = f"{interval.rounds} round{'s' * (interval.rounds > 1)}"
     told = f"{row.label}, {column.title} {text}{f' {spread}' if spread else ''}, {rounds}"
     if row.fallback(column.operation):
-        return f"{told}; reads everything, then selects: not ranked"
+        return f"{told}; fallback that reads everything: not ranked"
     if row.cached(column.operation):
-        return f"{told}; from the library's own memory: not ranked"
+        return f"{told}; from the library's memory: not ranked"
     if ratio is None:
         return f"{told}; not ranked"
     if mark:

@@ -1,5 +1,5 @@
-// Shows and hides what the page holds, and draws its charts. It computes no figure: all of them come with the page.
-// The choice is kept in the address (#dataset=eq&track=plain&scale=log&without=xml,excel), so it can be sent on.
+// Shows and hides sections of the page, and draws its charts. It computes no figure: all of them come with the page.
+// The choice is kept in the address (#dataset=eq&track=plain&scale=log&without=xml,excel), so it can be shared.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("page-data").textContent);
@@ -33,7 +33,7 @@
 
   // --- choosing -----------------------------------------------------------------------------------------------------
 
-  // Facet after facet, each with the values that the ones before it leave; a value that is not there becomes the first.
+  // Choose facet after facet among the values that remain. A value that is not available becomes the first one.
   function choose() {
     let left = data.sections;
     const chosen = {};
@@ -100,7 +100,7 @@
     readAddress();
     show();
   });
-  // Places of this page are gone to without losing the choice in the address.
+  // Links within this page scroll without losing the choice in the address.
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']");
     const place = link && !link.hash.includes("=") && document.getElementById(link.hash.slice(1));
@@ -156,7 +156,7 @@
     };
   }
 
-  // Where a logarithmic axis has its lines: powers of ten, or 1, 2 and 5 of each where there are few.
+  // Grid values of a logarithmic axis: powers of ten, or 1, 2 and 5 times each on a short axis.
   function powers(least, most) {
     const steps = Math.log10(most / least) > 2.5 ? [1] : [1, 2, 5];
     const found = [];
@@ -185,7 +185,7 @@
       const least = Math.min(...values) / 2;
       bars.x.scale = { type: "log", domainMin: least, nice: false };
       bars.x.axis = { values: powers(least, Math.max(...values)) };
-      // A logarithmic scale has no 0: what is not above it begins at its left end.
+      // A logarithmic scale has no 0, so bars begin at its left end.
       const above = (value) => (value === null ? null : Math.max(value, least));
       rows = rows.map((row) => ({ ...row, value: above(row.value), low: above(row.low), high: above(row.high) }));
     } else bars.x.scale = { zero: true };
@@ -230,7 +230,7 @@
     const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);
     const room = Math.min(7 * Math.max(...names, 0) + 12, width * 0.4);
     for (const name of ["labels", "other_labels"]) layer(spec, name).mark.limit = room - 10;
-    // What is drawn beside the lines is part of what has to fit: room for it on top of that would be twice as much.
+    // The fitted size already includes the labels next to the lines, so the padding leaves no extra room for them.
     spec.padding = { left: 0, top: 6, bottom: 4, right: 4 };
     return spec;
   }
