@@ -1,6 +1,6 @@
-"""What every format and image storage promises: operations, settings, capabilities, losses, and how
-variants are spelled and found.
+"""Define what every format, image storage and document store provides: operations, settings, capabilities, declared
+losses, and how variants are spelled and found.
 
-This room imports no other room, and no library that stores data: `format-bench list` must not pay
-for pandas.
+This package imports no other package of the project and no library that stores data, so that `format-bench list` starts
+fast.
 """

@@ -1,9 +1,9 @@
-"""The contracts that every tabular format and every image storage keeps.
+"""Define the contracts for tabular formats and image storages.
 
-An adapter says what it is (settings, capabilities, losses) before it does anything, and does nothing but store and
-return: it reads no clock, invents no path, removes no file but what it has begun of a stream that broke, and loads its
-libraries in `load_library` alone, so that import time is never save time. What an engine offers beside save and read is
-said in `adapters.offers`.
+An adapter declares its settings, capabilities and losses up front. Otherwise it only stores and returns data: it reads
+no clock, chooses no path, and removes no file except its own partial output of a failed stream. It imports its
+libraries only in `load_library`, so that import time never counts as save time. `adapters.offers` defines the optional
+operations beyond save and read.
 """
 
 from __future__ import annotations
@@ -29,28 +29,27 @@ if TYPE_CHECKING:
 
 
 class Native(Enum):
-    """What the engine's own call takes and returns. The harness converts between it and the user's target,
-    inside the clock."""
+    """What the engine's own call takes and returns. The harness converts between it and the user's target inside the
+    clock."""
 
     PANDAS = "pandas"
     ARROW = "arrow"
     POLARS = "polars"
-    """A polars DataFrame, which the harness makes of and turns into an Arrow table."""
+    """A polars DataFrame. The harness converts it from and to an Arrow table."""
     RECORDS = "records"
     BUFFERS = "buffers"
-    """The Arrow table that the cached data set holds, whatever the target: for raw I/O alone, which converts
-    nothing."""
+    """The Arrow table of the cached data set, whatever the target. Only for raw I/O, which converts nothing."""
     IMAGES = "images"
     DOCUMENTS = "documents"
-    """Batches of JSON Lines or of dicts; `adapters.document_store` has their contract."""
+    """Batches of JSON Lines or of dicts; see `adapters.document_store`."""
 
 
 @dataclass(frozen=True)
 class Records:
     """Rows as Python dictionaries. `rows` may be consumed only once.
 
-    A save is given the Arrow schema that they follow. A read whose file has none gives None: then the types are what
-    the values suggest to pyarrow.
+    On save, `schema` is the Arrow schema of the rows. On read it is None if the file has none; pyarrow then infers the
+    types from the values.
     """
 
     schema: pa.Schema | None
@@ -59,49 +58,49 @@ class Records:
 
 @dataclass(frozen=True)
 class Images:
-    """What a user of images holds and wants back: arrays of uint8, (height, width) for grey or (height, width, 3) for
-    RGB, in their order, with a label each."""
+    """What a user of images has: uint8 arrays of shape (height, width) for grey or (height, width, 3) for RGB, in
+    order, with one label each."""
 
     arrays: list[np.ndarray]
     labels: list[int]
 
 
 class Can(Enum):
-    """What a user may need of a format beyond save and read; `recommend --need` asks for it."""
+    """Capabilities that a user may need beyond save and read; `recommend --need` asks for them."""
 
     PROJECTION = "projection"
-    """Some columns can be read without making values of the others."""
+    """Some columns can be read without decoding the others."""
     APPEND = "append"
-    """Rows can be added to a stored copy without writing it anew."""
+    """Rows can be added to a stored copy without rewriting it."""
     TYPES = "types"
-    """The file tells the type of each column, so that nothing is guessed from values. A type may be coarser than what
-    was stored, as a declared loss."""
+    """The file stores the type of each column, so that types are not guessed from values. A type may be coarser than
+    the stored one if that is a declared loss."""
     NESTED = "nested"
     """Lists and structs are stored as such, not as text."""
     SINGLE_FILE = "single-file"
     """A stored copy is one file, not a folder."""
     OTHER_LANGUAGES = "other-languages"
-    """Not Python alone has programs that read it."""
+    """Programs in other languages than Python can read it."""
     NO_PICKLE = "no-pickle"
-    """Nothing in it is a pickle, whose reading runs whatever its writer put in."""
+    """It contains no pickle, because reading a pickle runs code from its writer."""
 
 
 class Stage(Enum):
-    """How far a format has come, the surest first."""
+    """Maturity of a format, the most mature first."""
 
     ESTABLISHED = "established"
     """A stable specification, and several independent implementations."""
     YOUNG = "young"
-    """One implementation, or a specification that still moves, however old it is."""
+    """One implementation, or a specification that still changes, however old it is."""
     EXPERIMENTAL = "experimental"
-    """Research, a prototype."""
+    """Research or a prototype."""
 
 
 @dataclass(frozen=True)
 class Maturity:
-    """How far what is stored can be relied on, beyond what is measured: who reads it elsewhere, and in ten years.
+    """How far stored data can be relied on beyond what is measured: other readers, and readability in ten years.
 
-    `reason` is a line for people, without a full stop. `ours`: the code that saves and reads is this project's own.
+    `reason` is one line without a full stop. `ours`: this project's own code saves and reads it.
     """
 
     stage: Stage
@@ -110,12 +109,12 @@ class Maturity:
 
 
 UNDECLARED = Maturity(Stage.YOUNG, "declares none")
-"""Of whoever says nothing nothing is claimed. The contract's tests ask for more."""
+"""Maturity of adapters that declare none. The contract's tests require a declaration."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of an engine: the values it takes and the one it has when nobody says."""
+    """One setting of an engine: its allowed values and its default."""
 
     allowed: tuple[str, ...] | range
     default: str | int | None
@@ -123,7 +122,7 @@ class Setting:
     always_spelled: bool = False
 
     def parse(self, text: str) -> str | int:
-        """The value that `text` spells. Raises ValueError when it is not allowed."""
+        """Convert `text` to a value. Raises ValueError if it is not allowed."""
         if isinstance(self.allowed, range):
             value = int(text)
             if value not in self.allowed:
@@ -134,7 +133,7 @@ class Setting:
         return text
 
     def allowed_text(self) -> str:
-        """The allowed values, for an error or a listing."""
+        """Return the allowed values as text, for an error or a listing."""
         if isinstance(self.allowed, range):
             return f"{self.allowed.start} to {self.allowed[-1]}"
         return ", ".join(self.allowed)
@@ -142,7 +141,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the written file says of itself, read back from it: the check that a variant is what it is called.
+    """What the written file records about itself, read back to check that it matches the variant.
 
     `codec` is None for formats without codecs; `encodings` are the format's own names, sorted.
     """
@@ -154,7 +153,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Besides:
-    """Distributions that one value of a setting needs besides those of its engine, and the extra that installs them."""
+    """Distributions that one value of a setting needs in addition to its engine's, and the extra that installs them."""
 
     distributions: tuple[str, ...]
     extra: str
@@ -162,9 +161,9 @@ class Besides:
 
 @dataclass(frozen=True)
 class Program:
-    """Something that an engine needs besides Python's distributions, and that the system's packages install.
+    """A program that an engine needs in addition to Python distributions, installed by a system package.
 
-    `version` finds its release, None where it is not there; it is asked often and keeps what it has found.
+    `version` returns its release, or None if it is not installed. It is called often and caches its result.
     """
 
     name: str
@@ -175,11 +174,11 @@ class Program:
 
 @dataclass(frozen=True)
 class PartCall:
-    """What a user writes for a part of a table: an expression, the statements `before` it, the import lines that they
-    need besides, and the statements `after` it.
+    """What a user writes to read or change part of a table: an expression, statements before and after it, and the
+    extra imports.
 
-    `columns` are the names asked for, `rows` a list of their numbers; conditions are on `column`, by `low` and `high`,
-    `value`, `values` or `prefix`; `{more}` is the place of rows to be added.
+    Names in the code: `columns` are the requested names, `rows` a list of row numbers. Conditions are on `column`, by
+    `low` and `high`, `value`, `values` or `prefix`. `{more}` stands for the rows to append.
     """
 
     expression: str
@@ -190,12 +189,11 @@ class PartCall:
 
 @dataclass(frozen=True)
 class Calls:
-    """What a user writes for a variant: expressions with places for what is held (`{held}`) and for the file
-    (`{path}`, Python's spelling of a text), and the import lines that they need. Of images and documents they are
-    statements.
+    """What a user writes to save and read with a variant: expressions, and the imports that they need.
 
-    They take and give what the adapter's `native` names; records stand for an Arrow table here. What `offers` names and
-    has no call here takes more than some lines: then Format Bench's own code stands for it.
+    `{held}` stands for the object to save, `{path}` for the file as a Python literal. For images and documents these
+    are statements. Objects are of the adapter's `native` kind; for records an Arrow table is used. An operation in
+    `offers` without a call here takes more than a few lines, so Format Bench's own code is used for it.
     """
 
     imports: tuple[str, ...]
@@ -208,59 +206,59 @@ class Calls:
 
 
 class Adapter(ABC):
-    """What formats for tables and storages for images have in common: a name, settings, and how they are spelled.
+    """Common base of formats for tables and storages for images: a name, settings and their spelling.
 
-    Build a fresh one for each use: instances hold settings, never data.
+    Build a new instance for each use: instances hold settings, never data.
     """
 
     format: ClassVar[str]
     """Registry name of the format or storage, e.g. 'hdf5-table', 'lmdb'."""
     engine: ClassVar[str | None]
-    """The library call, e.g. 'pandas'. None where settings name it, as `excel[save=..,read=..]` does."""
+    """The library call, e.g. 'pandas'. None if settings name it, as in `excel[save=..,read=..]`."""
     title: ClassVar[str]
-    """For people: 'HDF5 table'."""
+    """Display name: 'HDF5 table'."""
     distributions: ClassVar[tuple[str, ...]]
-    """What has to be installed, by distribution name; the first one's version stands for the engine."""
+    """Required distributions. The version of the first one is shown for the engine."""
     programs: ClassVar[tuple[Program, ...]] = ()
-    """What has to be installed besides; where there is one, its version stands for the engine."""
+    """Required programs. If there is one, its version is shown for the engine."""
     server_cache_bytes: ClassVar[int] = 0
-    """In so much memory a server of its own keeps what it has read, which the worker's memory does not show."""
+    """Memory in which a separate server caches what it has read, which the worker's memory does not include."""
     native: ClassVar[Native]
     suffix: ClassVar[str]
-    """Ending of the location that the harness hands out, with its dot: some calls refuse others."""
+    """Suffix of the location from the harness, with its dot. Some calls refuse other suffixes."""
     is_folder: ClassVar[bool] = False
-    """Whether a stored copy is a folder, which no single call replaces by another."""
+    """Whether a stored copy is a folder, which cannot be replaced in a single call."""
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
-    """The settings that make the track `plain`: no codec."""
+    """The settings of the track `plain`: no codec."""
     library_default: ClassVar[Mapping[str, str]] = {}
-    """The settings that equal the library's library default: the track `default`."""
+    """The settings of the track `default`: the library's defaults."""
     equal: ClassVar[Mapping[str, str]] = {}
-    """The settings of the track `equal`, zstd at level 1; empty for an engine that does not have it."""
+    """The settings of the track `equal`, zstd at level 1; empty if the engine does not have it."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Further settings that are measured beside the plain ones, such as arrays=views."""
+    """Further settings that are measured in addition to the plain ones, such as arrays=views."""
     capabilities: ClassVar[frozenset[Can]]
     maturity: ClassVar[Maturity] = UNDECLARED
-    """Of the format; of an engine where its library is relied on less than the format."""
+    """Maturity of the format, or of the engine if its library is less mature."""
     levels: ClassVar[Mapping[str, range]] = {}
-    """The levels that the setting `level` may have with each codec; a codec that is absent here takes none."""
+    """Allowed values of the setting `level` for each codec. A codec that is missing here has no levels."""
     codec_names: ClassVar[Mapping[str, str]] = {}
-    """What this engine calls a codec that others call otherwise: {'lz4': 'blosc:lz4'}."""
+    """This engine's names for codecs with another common name: {'lz4': 'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
-    """What has to be installed besides for one codec, by its value of the setting `codec`."""
+    """Additional distribution for a value of the setting `codec`."""
     besides_for: ClassVar[Mapping[str, Besides]] = {}
-    """What has to be installed besides for one value of another setting, spelled as in a variant: 'parser=lxml'."""
+    """Additional distributions for a value of another setting, spelled as in a variant: 'parser=lxml'."""
     extra: ClassVar[str | None] = None
-    """The extra that installs this engine, where it is not that of its format."""
+    """The extra that installs this engine, if it differs from that of the format."""
     is_served: bool = False
-    """Whether `services` has something to say with these settings."""
+    """Whether `services` returns any service with these settings."""
     syncs_on_save: ClassVar[bool] = False
-    """Whether the save itself forces the data to the device."""
+    """Whether the save itself syncs the data to the device."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
-        """Check and keep the settings. `threads` is None for the library's default, or 1.
+        """Check and keep the settings. `threads` is 1, or None for the library's default.
 
-        Raises RefusedSetting for a setting or a value that this engine does not take.
+        Raises RefusedSetting for a setting or a value that this engine does not support.
         """
         self.threads = threads
         self.values = self._checked(settings or {})
@@ -297,7 +295,7 @@ class Adapter(ABC):
 
     @property
     def variant(self) -> str:
-        """How this variant is spelled, as honoured: its engine, its codec, and whatever is not the default."""
+        """The spelling of this variant: its engine, its codec, and every setting that differs from its default."""
         spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
         for key, setting in self.settings.items():
             if setting.always_spelled or self.values[key] != setting.default:
@@ -306,53 +304,53 @@ class Adapter(ABC):
 
     @property
     def native_read(self) -> Native:
-        """What `read` returns: `native`, but where a setting has another library read than the one that saves."""
+        """What `read` returns. It differs from `native` if a setting selects another library for reading."""
         return self.native
 
     @property
     def reads_unseen(self) -> bool:
-        """Whether a call reads its file by a mapping, by io_uring or in a process that goes on: counters of read calls
-        do not see it."""
+        """Whether a call reads its file through a mapping, io_uring or a separate process, which the counters of read
+        calls miss."""
         return self.values.get("mapped") == "true"
 
     @abstractmethod
     def load_library(self) -> None:
-        """Import what save and read need: after it, neither adds anything to sys.modules."""
+        """Import everything that save and read need, so that neither adds anything to sys.modules."""
 
     def data_of(self, location: Path) -> Path:
-        """What of a stored copy holds its values: all of it, unless services keep notes of their own beside them."""
+        """Return the part of a stored copy that holds its values. Services may store other files next to them."""
         return location
 
     def sized_at(self, location: Path) -> Path:
-        """The part of a stored copy whose size is reported: all of it by default. A server excludes the files that it
-        needs even when it is empty."""
+        """Return the part of a stored copy whose size is reported. A server excludes files that it needs even when
+        empty."""
         return location
 
     def begin(self, location: Path) -> None:
         """Start what users have running before they store or read data, such as a server for `location`, which may be
-        empty or missing. Does nothing by default."""
+        empty or missing. The default does nothing."""
         return
 
     def end(self, location: Path) -> None:
-        """Stop what `begin` has started. All handles are closed before."""
+        """Stop what `begin` started. All handles are closed before."""
         return
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """The programs that serve the copy at `location`, in the order in which to start them; none if the caller reads
-        the copy itself. What they write stays at `location`."""
+        """Return the programs that serve the copy at `location`, in start order; empty if the caller reads the copy
+        itself. Their output stays at `location`."""
         return ()
 
     def reach(self, location: Path, served: Served) -> None:
-        """From now on, read the copy at `location` through its services; other locations are read as files."""
+        """Read the copy at `location` through its services from now on. Other locations are still read as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
-        """Ask the services for a little of the copy at `location`, so that they have answered before."""
+        """Send the services a small request for the copy at `location`, so that they have answered once."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:
-        """Read codec and encodings back from what lies at `location`. A format that has neither has nothing to say;
-        one with a setting `codec` must say it, which the contract's tests hold."""
+        """Read codec and encodings back from what is stored at `location`. Formats with a setting `codec` must
+        implement it, which the contract's tests check."""
         return Stored()
 
 
@@ -361,55 +359,56 @@ class TabularFormat(Adapter):
 
     @property
     def calls(self) -> Calls | None:
-        """The calls of `save` and `read` as a user writes them; None where that takes more than a line each."""
+        """The calls of `save` and `read` as a user writes them; None if either takes more than one line."""
         return None
 
     @property
     def offers(self) -> Offers:
-        """What `open` has calls for with these settings, and whether there is `append`."""
+        """The operations that `open` supports with these settings, and whether there is `append`."""
         return Offers()
 
     def open(self, location: Path) -> Handle:
-        """Open what lies at `location` for the calls that `offers` names. No schema is given, as for `read`."""
+        """Open the copy at `location` for the operations in `offers`. As for `read`, no schema is given."""
         return Handle()
 
     def open_rows(self, location: Path) -> Handle:
-        """As `open`, for `take` alone: other calls of some engines open the file themselves."""
+        """Open a copy for `take` alone, because other calls of some engines open the file themselves."""
         return self.open(location)
 
     def open_columns(self, location: Path) -> Handle:
-        """As `open`, for `project` again and again. Only where `offers` says that it stays open."""
+        """Open a copy for repeated `project`. Only called if `offers` says that it stays open."""
         return self.open(location)
 
     def open_scans(self, location: Path) -> Handle:
-        """As `open`, for `scan` and `aggregate` again and again. Only where `offers` says that it stays open."""
+        """Open a copy for repeated `scan` and `aggregate`. Only called if `offers` says that it stays open."""
         return self.open(location)
 
     def append(self, table: Any, location: Path) -> None:
-        """Add the rows of `table`, of the kind `native` names and with the columns of what lies at `location`, behind
-        those that are there, and close every handle. Only where `offers` names it."""
+        """Append the rows of `table` to the copy at `location`, and close every handle. Only called if `offers` has it.
+
+        `table` is of the `native` kind and has the columns of the copy."""
         raise NotImplementedError(f"{self.variant} has no call that appends")
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
-        """Store the rows of `batches` at `location` (does not exist yet) as they come: what is held are those of the
-        unit that is being written, not all. Each is of the kind `native` names, Arrow's are record batches, and all
-        follow this Arrow schema. Only where `offers` names it.
+        """Store the rows of `batches` at `location` (does not exist yet) as they arrive.
 
-        Where `batches` raises, so does this, and leaves nothing there that could be taken for the whole."""
+        Only called if `offers` has it. Only the unit being written is held in memory. Batches are of the `native` kind
+        (record batches for Arrow) and follow `schema`. If `batches` raises, the error is passed on, and nothing remains
+        that could be taken for a complete copy."""
         raise NotImplementedError(f"{self.variant} has no call that saves a stream")
 
     takes_masked: ClassVar[bool] = True
-    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. Where they cannot, such
-    data is measured with `nulls=numpy` besides."""
+    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. If not, such data is measured
+    with `nulls=numpy` in addition."""
     max_rows: ClassVar[int | None] = None
-    """Most rows, where the format has a limit."""
+    """Most rows, if the format has a limit."""
     lost_names: ClassVar[str | None] = None
-    """A regular expression that finds names of columns which a save does not keep, or a read does not give back."""
+    """A regular expression for column names that a save or a read does not preserve."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Kinds of column that the call corrupts beyond any relation, and how. Data that holds them fails its
-        verification and gets no figures; this only says that it is known."""
+        """Kinds of column that the call corrupts beyond any relation, with a description. Data with them fails
+        verification and gets no figures; this only records that the fault is known."""
         return {}
 
     @property
@@ -418,10 +417,10 @@ class TabularFormat(Adapter):
         return ()
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Why this data cannot be stored, as far as can be known before trying; None when it can.
+        """Return why this data cannot be stored, as far as that is known before trying; None if it can.
 
-        Called when the plan is made, with the schema of the Arrow table that the target is made from. One's own ends
-        with `super()`, which knows `max_rows` and `lost_names`.
+        Called when the plan is made, with the schema of the Arrow table behind the target. An override ends with
+        `super()`, which checks `max_rows` and `lost_names`.
         """
         pattern = self.lost_names
         lost = next((name for name in schema.names if pattern is not None and re.search(pattern, name)), None)
@@ -433,54 +432,57 @@ class TabularFormat(Adapter):
 
     @abstractmethod
     def save(self, table: Any, location: Path) -> None:
-        """Store `table`, of the kind `native` names, at `location` (does not exist yet; may become a file or
-        a folder) and close every handle. Writes nowhere else."""
+        """Store `table`, of the `native` kind, at `location` and close every handle.
+
+        `location` does not exist yet and may become a file or a folder. Nothing else is written."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return all that lies at `location`, as `native` names it, in memory of its own. No schema is given:
-        a user who reads a file has none."""
+        """Return everything stored at `location`, of the `native_read` kind, in its own memory. No schema is given,
+        because a user who reads a file has none."""
 
 
 class ImageStorage(Adapter):
     """One engine of one storage for images. `native` is Native.IMAGES."""
 
     max_side: ClassVar[int | None] = None
-    """Most pixels of a side, where the format has a limit."""
+    """Most pixels in one dimension, if the format has a limit."""
     offers: ClassVar[Offers] = Offers()
-    """What `open` has calls for: `take` and `batches` alone."""
+    """The operations that `open` supports: only `take` and `batches`."""
 
     @property
     def calls(self) -> Calls | None:
-        """The statements that a user writes without this adapter, at most 15 lines with their imports. `save` takes
-        `arrays` and `labels`, two lists, and `read` makes them. What either stores the other reads, and so does this
-        adapter. None where it takes more lines."""
+        """The statements that a user writes without this adapter, at most 15 lines with imports; None if it takes more.
+
+        `save` uses the lists `arrays` and `labels`, and `read` creates them. Each can read what the other or this
+        adapter stored."""
         return None
 
     def open(self, location: Path) -> ImageHandle:
-        """Open what lies at `location` for the calls that `offers` names."""
+        """Open the copy at `location` for the operations in `offers`."""
         return ImageHandle()
 
     @property
     def least_psnr_db(self) -> float | None:
-        """None where pixels come back exactly. Otherwise the declared loss (rule 12): over all pixels of all images,
-        the peak signal-to-noise ratio is at least this, and each image by itself at most 10 dB lower."""
+        """None if pixels come back exactly. Otherwise the declared loss (rule 12): the peak signal-to-noise ratio over
+        all pixels of all images is at least this, and for each image at most 10 dB lower."""
         return None
 
     def refusal(self, max_side: int) -> str | None:
-        """Why images cannot be stored of which the longest side is `max_side` pixels; None when they can."""
+        """Return why images with a longest side of `max_side` pixels cannot be stored; None if they can."""
         if self.max_side is not None and max_side > self.max_side:
             return f"{self.title} holds at most {self.max_side:,} pixels a side, one image has {max_side:,}"
         return None
 
     @abstractmethod
     def save(self, images: Any, location: Path) -> None:
-        """Store Images at `location` (does not exist yet; may become a file or a folder) and close every handle. Writes
-        nowhere else."""
+        """Store Images at `location` and close every handle.
+
+        `location` does not exist yet and may become a file or a folder. Nothing else is written."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return all Images that lie at `location`, in the order of the save, in memory of their own.
+        """Return all Images stored at `location`, in the order of the save, in their own memory.
 
-        With arrays=owned each array owns its memory and can be written to; with arrays=views it may lie over memory
-        that the library gave, such as one block for all."""
+        With arrays=owned each array owns writable memory. With arrays=views it may be a view of memory from the
+        library, such as one block for all."""

@@ -1,9 +1,9 @@
-"""The contract that every document store keeps: JSON-like documents under a key, whole, in part, and queried.
+"""Define the contract for document stores: JSON-like documents under a key, read whole or in part, and queried.
 
-A document is a dict with text keys of None, bool, int (64 bits, signed), float, str, bytes, list and dict, nested to
-`MOST_LEVELS`. Its key is one of its own fields, at the top: int or text, one kind in a store. Missing is not null, and
-equality is of type and bits. A query travels as the JSON text of its plan (`to_json` of `libraries.document_queries`),
-because this package imports no other.
+A document is a dict with text keys. Values are None, bool, int (64 bits, signed), float, str, bytes, list and dict,
+nested up to `MOST_LEVELS`. Its key is one of its top-level fields, an int or text, with one kind per store. A missing
+field differs from null, and equality compares type and bits. A query is passed as the JSON text of its plan (`to_json`
+of `libraries.document_queries`), because this package imports no other.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
 
 MOST_LEVELS = 64
-"""How deep arrays and objects may lie in each other, the document itself counted."""
+"""Maximum nesting depth of arrays and objects, including the document itself."""
 
 Document = dict[str, Any]
 
 Batch = bytes | Sequence[Document]
-"""Documents as a user has them: JSON Lines, whole lines in UTF-8, the last one ended or not; or dicts."""
+"""Documents as a user has them: dicts, or JSON Lines in UTF-8 as whole lines, with or without a final line break."""
 
 Key = int | str
 
 FieldPath = tuple[str, ...]
-"""Names of fields from the top of a document down, not through arrays. A name may be any text."""
+"""Field names from the top of a document down, not through arrays. A name may be any text."""
 
 Plan = str
 """A query as JSON text."""
 
 View = Callable[[Any], Any]
-"""Of a document, what is still to be compared."""
+"""Maps a document to the part that is still compared."""
 
 
 class RefusedQuery(AdapterError):
-    """The store has no call that answers this query as it is meant. The harness reads everything and answers itself."""
+    """The store cannot answer this query correctly. The harness then reads everything and answers it itself."""
 
 
 @dataclass(frozen=True)
 class DocumentLoss:
-    """One thing that a store is known to change, as a check and not as a waiver.
+    """A known change by a store, to be checked and not just excused.
 
-    `kinds` are names of the contract's kinds of documents (tests/contracts/documents.py). On each of them the loss
-    must be seen, and on all others documents come back exactly. What was stored and what came back must be identical
-    once `view` was taken of both. Without a `view` such documents are refused when they are stored (RefusedData).
+    `kinds` are names of the contract's kinds of documents (tests/contracts/documents.py). The loss must occur on
+    each of them, and all other documents must come back exactly. After `view` is applied, stored and returned documents
+    must be identical. Without a `view` such documents are refused when they are stored (RefusedData).
     """
 
     what: str
@@ -58,31 +58,31 @@ class DocumentLoss:
     kinds: frozenset[str]
     view: View | None = None
     lossless: str | None = None
-    """A variant that does not lose this."""
+    """A variant without this loss."""
 
 
 @dataclass(frozen=True)
 class DocumentOffers:
-    """What a store has calls of its own for, beside storing documents and reading all of them.
+    """The native operations of a store beyond storing documents and reading all of them.
 
-    Reading by keys and reading some fields always answer; where they are not offered everything was read for it.
+    Reading by keys and reading some fields always work. If they are not offered, everything is read for them.
     """
 
     get: bool = False
-    """Documents are found by their keys without reading all."""
+    """Documents are found by their keys without reading everything."""
     project: bool = False
-    """Some fields are read without making values of all others."""
+    """Some fields are read without decoding all others."""
     upsert: bool = False
     delete: bool = False
     index: bool = False
-    """A field may be given an index, which later writes keep right and queries use."""
+    """A field can be indexed; later writes keep the index up to date, and queries use it."""
     operators: frozenset[str] = frozenset()
-    """The steps of a plan that the store itself carries out, by their tags (`filter`, `unnest`, `group_by` ...); a plan
-    with another one is refused."""
+    """The steps of a plan that the store itself carries out, by their tags (`filter`, `unnest`, `group_by` ...). A plan
+    with another step is refused."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The operations, for a listing."""
+        """Names of the operations, for a listing."""
         named = {
             "get": self.get,
             "project": self.project,
@@ -95,76 +95,76 @@ class DocumentOffers:
 
 
 class DocumentHandle(ABC):
-    """Stored documents that are open. What it gives is in memory of its own and stays valid after `close`.
+    """An open store. What it returns has its own memory and stays valid after `close`.
 
-    Written to by one thread at a time. A write is seen by every later call of this handle.
+    Only one thread at a time writes. Every later call of this handle sees a write.
     """
 
     @abstractmethod
     def count(self) -> int:
-        """How many documents there are."""
+        """Return the number of documents."""
 
     @abstractmethod
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """All documents in batches that are never empty, each once, in any order.
+        """Yield all documents in non-empty batches, each once, in any order.
 
-        With `paths` as `parts` has it: of each document what these paths reach, and nothing else; a document without
-        any of it is an empty dict. An iterator that is not taken to its end is to be closed before the handle is.
+        With `paths`, documents contain only what these paths reach, as in `parts`; a document without any of it is an
+        empty dict. Close an unfinished iterator before the handle.
         """
 
     @abstractmethod
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """The documents of these keys in that order, repeated where a key is; None for a key that no document has."""
+        """Return the documents of these keys in order, repeated if a key is repeated; None for an unknown key."""
 
     def prepare(self, plan: Plan) -> None:
-        """Put this query into the store's own language, as a SQL statement for example, and look up what users know of
-        their data when they write that, such as which kinds a field has. It is called outside the clock; a query that
-        was not prepared does it itself. Raises RefusedQuery where `query` would because of the plan."""
+        """Translate this query into the store's own language, such as SQL, and look up what users know about their data
+        when they write it, such as the kinds of a field. Called outside the clock; `query` does it for a query that was
+        not prepared. Raises RefusedQuery if `query` would refuse the plan."""
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Take over what `prepare` has made and found on another handle of this store, which may be closed, on the same
-        documents: none of it is done again by `query`."""
+        """Reuse what `prepare` found on another handle of this store with the same documents, so that `query` does not
+        repeat it. The other handle may be closed."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """The rows that a plan gives, in their order.
+        """Return the rows of a plan, in their order.
 
-        Raises RefusedQuery for what `offers` does not name, and for a condition that the store means differently.
+        Raises RefusedQuery for operators that `offers` does not have, and for conditions with another meaning in the
+        store.
         """
         raise RefusedQuery("this store has no call that answers queries; read it by scan")
 
     def upsert(self, batch: Batch) -> None:
-        """Store documents, each in place of the one of its key if there is one: all of the batch or, with an error,
-        none of it. On return they are as durable as the store's settings say. Only where `offers` names it."""
+        """Store documents, replacing those with the same key: all of the batch, or none of it if there is an error. On
+        return they are as durable as the store's settings require. Only called if `offers` has it."""
         raise NotImplementedError("this store has no call that replaces documents")
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Remove the documents of these keys; one that is not there is passed over. Only where `offers` names it."""
+        """Remove the documents of these keys; unknown keys are ignored. Only called if `offers` has it."""
         raise NotImplementedError("this store has no call that removes documents")
 
     def index(self, path: FieldPath) -> None:
-        """Give what this path reaches an index of its own; nothing is done where it has one. Only where `offers` names
-        it."""
+        """Create an index on this path, unless it has one. Only called if `offers` has it."""
         raise NotImplementedError("this store has no index of fields")
 
     def has_index(self, path: FieldPath) -> bool:
-        """Whether this path has an index, as what is stored says, and not as this handle remembers. Only where
-        `offers` names it; asked outside the clock."""
+        """Return whether the stored data have an index on this path, not whether this handle remembers one. Only called
+        if `offers` has it, outside the clock."""
         raise NotImplementedError("this store has no index of fields")
 
     def uses_index(self, plan: Plan) -> bool:
-        """Whether `query` would look for the documents of this plan in an index of a field, as the store's own plan of
-        execution says. Only where `offers` names it; asked outside the clock, after `prepare`."""
+        """Return whether `query` would use an index on a field for this plan, according to the store's own execution
+        plan. Only called if `offers` has it, outside the clock and after `prepare`."""
         raise NotImplementedError("this store has no index of fields")
 
     def settle(self) -> None:
-        """Return once the work is done that writes have left for later, such as merges; most stores have none."""
+        """Return after work that writes have deferred, such as merges, is done. Most stores have none."""
         return
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything. A second call does nothing."""
+        """Release everything. A second call does nothing."""
 
 
 def _nothing() -> None:
@@ -177,13 +177,15 @@ class DocumentStoreAdapter(Adapter):
     native: ClassVar[Native] = Native.DOCUMENTS
     offers: ClassVar[DocumentOffers] = DocumentOffers()
     checks_lines: ClassVar[bool] = True
-    """Whether lines that are no JSON are refused when they are stored. A store that keeps lines as they are finds it
-    when it reads them."""
+    """Whether lines that are not JSON are refused when they are stored. A store that keeps lines unchanged detects them
+    when it reads."""
 
     @property
     def calls(self) -> Calls | None:
-        """The lines that a user writes without this adapter: `{held}` are JSON Lines, `{key}` is the name of the key,
-        and what is read is called `documents`, a list of dicts. None where that takes more than some lines."""
+        """The lines that a user writes without this adapter; None if it takes more than a few.
+
+        `{held}` stands for the JSON Lines and `{key}` for the name of the key. The read assigns a list of dicts to
+        `documents`."""
         return None
 
     @property
@@ -199,36 +201,38 @@ class DocumentStoreAdapter(Adapter):
         key: str = "id",
         accepted: Callable[[], None] = _nothing,
     ) -> None:
-        """Store all documents at `location` (does not exist yet; may become a file or a folder) under their field
-        `key`, finish what is due, and close every handle. Writes nowhere else. No key comes twice.
+        """Store all documents at `location` under their field `key`, finish deferred work, and close every handle.
 
-        `accepted` is called once, when every document has been taken and work such as merges may still be due.
-        Raises RefusedData, naming the document's number (from 0) as far as the store's library tells it, for what
-        cannot be stored; then what lies at `location` is not to be read.
+        `location` does not exist yet and may become a file or a folder. Nothing else is written. Keys are unique.
+        `accepted` is called once, when every document has been taken and deferred work such as merges may remain.
+
+        Raises RefusedData for documents that cannot be stored, with the document's number (from 0) if the library
+        reports it. The data at `location` are then unusable.
         """
 
     @abstractmethod
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
-        """Open what lies at `location`, with the key that it was stored under."""
+        """Open the store at `location`, with the key it was stored under."""
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Why what lies there is the same as without a setting of this variant, so that no figure may bear its name;
-        None for what differs. Asked of all documents, not of few."""
+        """Return why the stored data do not differ from those without a setting of this variant, so that it gets no
+        figures; None if they differ. Called with all documents, not with few."""
         return None
 
     def size_bytes(self, location: Path) -> int:
-        """What the files hold that documents lie in."""
+        """Return the size of the files that hold documents, in bytes."""
         data = self.data_of(location)
         files = [data] if data.is_file() else [path for path in data.rglob("*") if path.is_file()]
         return sum(file.stat().st_size for file in files)
 
 
-# --- what documents mean, for stores that have no call for it, and for whoever checks them ----------------------
+# --- meaning of documents, for stores without a native call and for verification ---------------------------------
 
 
 def parts(document: Mapping[str, Any], paths: Sequence[FieldPath]) -> Document:
-    """Of a document what these paths reach, in objects like those around it. Arrays are not entered; what a path
-    does not reach leaves nothing behind, not even an empty object."""
+    """Return what these paths reach in a document, within objects like those around it.
+
+    Arrays are not entered. A path that reaches nothing leaves nothing, not even an empty object."""
     found: Document = {}
     for path in paths:
         value: Any = document
@@ -249,8 +253,8 @@ def _put(found: Document, path: FieldPath, value: Any) -> None:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Whether two values are one and the same by type and bits: 1, 1.0 and True differ, and so do 0.0 and -0.0; the
-    order of an object's fields means nothing."""
+    """Return whether two values are identical in type and bits: 1, 1.0 and True differ, and so do 0.0 and -0.0. The
+    order of an object's fields is ignored."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -263,7 +267,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def seen(value: Any, losses: Sequence[DocumentLoss]) -> Any:
-    """What of a document is compared where these losses are declared."""
+    """Return the part of a document that is compared under these losses."""
     for loss in losses:
         if loss.view is not None:
             value = loss.view(value)
@@ -276,9 +280,9 @@ def first_difference(
     losses: Sequence[DocumentLoss] = (),
     key: str = "id",
 ) -> str | None:
-    """What the first document is that did not come back as it was stored, but for these losses; None where all did.
+    """Describe the first document that did not come back as stored, apart from these losses; None if all did.
 
-    The order of documents means nothing. Raises RefusedData where a key comes twice among those stored."""
+    The order of documents is ignored. Raises RefusedData if a key occurs twice among the stored documents."""
     wanted: dict[tuple[type, Key], Mapping[str, Any]] = {}
     for document in stored:
         name = (type(document[key]), document[key])

@@ -1,7 +1,7 @@
-"""What the pages of a Lance data set say of their encodings: one place for tables and images.
+"""Read the encodings of a Lance data set's pages, for tables and images.
 
-pylance tells a page's encoding as the printed form of its message (Lance documentation, file format, encodings), so it
-is taken apart by its words. This module imports no library: the adapter that has loaded pylance hands over the reader.
+pylance only gives a page's encoding as the printed form of its message (Lance documentation, file format, encodings),
+so the text is parsed. This module imports no library: the adapter, which has loaded pylance, passes in the reader.
 """
 
 from __future__ import annotations
@@ -15,30 +15,29 @@ from adapters.contract import Stored
 from adapters.errors import RefusedData
 
 CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compression-level"
-"""Keys of a field's metadata that say how Lance is to compress it (Lance documentation, file format, encodings)."""
+"""Metadata keys of a field that select Lance's compression (Lance documentation, file format, encodings)."""
 
 STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
-"""Key of a field's metadata that says how its pages are laid out; files of version 2.0 ignore it."""
+"""Metadata key of a field that selects the layout of its pages; files of version 2.0 ignore it."""
 
 LAYOUTS = {"miniblock": ("MiniBlockLayout", "Chunked"), "fullzip": ("FullZipLayout", "Zipped")}
-"""What the pages of a layout call themselves, up to version 2.2 and from 2.3 on."""
+"""Names of each layout in pages, up to version 2.2 and from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
-"""From version 2.3 on all pages have one layout, which names how their values lie by itself."""
+"""From version 2.3 on all pages have one layout, which names the layout of its values separately."""
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
 
 
 def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> Stored:
-    """Codec and encodings of all pages of the data set that lies at `location`; `open_file` is
+    """Return codec and encodings of all pages of the data set at `location`. `open_file` is
     `lance.file.LanceFileReader`.
 
-    The codec is 'auto' where the schema asks for none; otherwise what the values of the pages are packed with, several
-    joined by '+', or 'none'. Lance packs dictionaries with LZ4 whatever is asked: that is no codec of the values, and
-    stands among the encodings.
+    The codec is 'auto' if the schema asks for none. Otherwise it is the codec of the pages' values, several joined by
+    '+', or 'none'. Lance always packs dictionaries with LZ4; that is listed among the encodings, not as the codec.
 
-    Raises RefusedData where Lance packed nothing of this data with the codec that was asked for, as with booleans.
+    Raises RefusedData if Lance used the requested codec for none of this data, as with booleans.
     """
     pages = [page for path in sorted((location / "data").rglob("*.lance")) for page in _pages(open_file(str(path)))]
     asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
@@ -50,8 +49,8 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
 
 
 def check_layout(found: Iterable[str], structural: str) -> None:
-    """Whether all pages with values, of which these are the layouts and encodings, are laid out as was asked. Raises
-    RefusedData where the writer knew better, as with dictionaries."""
+    """Check that all pages with values, which have these layouts and encodings, have the requested layout. Raises
+    RefusedData if the writer chose another one, as with dictionaries."""
     others = {
         name for asked, names in LAYOUTS.items() if structural != "default" and asked != structural for name in names
     }
@@ -67,12 +66,12 @@ def _pages(file: Any) -> Iterator[str]:
 
 
 def schemes(pages: Iterable[str]) -> set[str]:
-    """The general codecs that the values of these pages are packed with: 'lz4', 'zstd'."""
+    """Return the general codecs of these pages' values: 'lz4', 'zstd'."""
     return {scheme.lower() for page in pages for scheme in _SCHEME.findall(_apart(page)[0])}
 
 
 def encodings(pages: Iterable[str]) -> set[str]:
-    """The layouts and encodings of these pages, by Lance's own names; those of dictionaries are called so."""
+    """Return the layouts and encodings of these pages by Lance's names; those of dictionaries are labelled so."""
     found = set()
     for page in pages:
         values, dictionary = _apart(page)
@@ -84,7 +83,7 @@ def encodings(pages: Iterable[str]) -> set[str]:
 
 
 def _apart(page: str) -> tuple[str, str]:
-    """The text of a page without its dictionary, and the dictionary's."""
+    """Return the text of a page without its dictionary, and the dictionary's text."""
     start = page.find(_DICTIONARY)
     if start < 0:
         return page, ""

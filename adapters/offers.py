@@ -1,4 +1,4 @@
-"""The calls that an engine offers in addition to save and read, and the open copy that has them."""
+"""Define the operations that an engine offers in addition to save and read, and the open copy that has them."""
 
 from __future__ import annotations
 
@@ -14,66 +14,66 @@ if TYPE_CHECKING:
 
 
 class Reach(Enum):
-    """How much an engine reads for some rows that are named by their numbers."""
+    """How much an engine reads for some rows, given their numbers."""
 
     ROWS = "rows"
-    """What it needs to find those rows."""
+    """Only what it needs to find those rows."""
     GROUPS = "groups"
-    """The groups of rows that they lie in, whole: row groups, batches, stripes, blocks."""
+    """The whole groups that contain them: row groups, batches, stripes, blocks."""
 
 
 class Sifts(Enum):
-    """How much a scan leaves out of what does not meet its condition."""
+    """Which rows a scan leaves out."""
 
     ROWS = "rows"
-    """All of it."""
+    """All rows that do not meet the condition."""
     GROUPS = "groups"
-    """The groups of rows whose statistics say that none meets it; of all others every row comes."""
+    """Groups of rows whose statistics rule out a match; all rows of other groups are returned."""
     NOTHING = "nothing"
-    """All rows come, whatever is asked: what a filter saves is measured against it."""
+    """No rows: all rows are returned, as a baseline for what a filter saves."""
 
 
 class Sharing(Enum):
-    """How several threads take rows of one stored copy at once."""
+    """How several threads can take rows of one stored copy at once."""
 
     ONE = "one handle"
-    """One handle answers all of them."""
+    """All threads share one handle."""
     EACH = "a handle each"
-    """Each needs one of its own: on a shared one the library gives wrong answers, or ends the process."""
+    """Each thread needs its own handle: a shared one gives wrong answers or crashes the process."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """What an engine has calls of its own for, beside save and read. For what is not here the harness reads or saves
-    everything, and says so in every figure."""
+    """The native operations of an engine beyond save and read. For the others the harness reads or saves everything,
+    and every figure is marked so."""
 
     project: bool = False
     take: Reach | None = None
     scan: frozenset[Kind] = frozenset()
-    """The conditions that the engine itself tests."""
+    """The kinds of condition that the engine itself evaluates."""
     ordered: bool = True
-    """Whether a scan gives its rows in the order in which they are stored."""
+    """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """What a scan gives; where it is not ROWS, `group_rows` is told."""
+    """What a scan leaves out. If it is not ROWS, `group_rows` must be set."""
     keeps_scans: bool = False
-    """Whether what `open_scans` gives stays open from one `scan` or `aggregate` to the next."""
+    """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False
     metadata: bool = False
     group_rows: int | None = None
-    """How many rows each group of a stored copy has, the last one fewer; None where nobody asks."""
+    """Rows of each group in a stored copy, the last one may have fewer; None if not needed."""
     file_rows: int | None = None
-    """Likewise each file; None where a copy is one."""
+    """Rows of each file; None if a copy is one file."""
     append: bool = False
     batches: bool = False
     save_stream: bool = False
     sharing: Sharing | None = None
-    """How several threads take rows at once; None where the library is not made for threads, or nobody has tried."""
+    """How several threads take rows at once; None if the library is not thread-safe, or this was not tried."""
     keeps_columns: bool = False
-    """Whether what `open_columns` gives stays open from one `project` to the next."""
+    """Whether the handle from `open_columns` stays open between calls of `project`."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The operations, with what limits them: for a listing."""
+        """Names of the operations with their limits, for a listing."""
         kinds = ", ".join(kind.value for kind in Kind if kind in self.scan)
         order = "" if self.ordered else "; in any order"
         named = {
@@ -96,39 +96,38 @@ def _nothing_to_close() -> None:
 class Handle:
     """A stored copy that is open for reading in part.
 
-    Each call is there when the adapter's `offers` name it. What it gives is of the kind that `native_read` names, in
-    memory of its own, and stays valid after `close`. `columns` is never empty, and gives their order.
+    Calls are present if the adapter's `offers` has them. Results are of the `native_read` kind, have their own memory,
+    and stay valid after `close`. `columns` is never empty, and results have that order.
     """
 
     project: Callable[[Sequence[str]], Any] | None = None
-    """All rows of these columns."""
+    """Return all rows of these columns."""
     take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
-    """The rows of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
-    Raises IndexError for a number that no row has, before anything is read."""
+    """Return the rows of these numbers (int64, one dimension, from 0), in that order, repeated if a number is repeated.
+    Raises IndexError for a number out of range, before anything is read."""
     scan: Callable[[Predicate, Sequence[str]], Any] | None = None
-    """The rows that meet the condition, of a kind that `offers.scan` names. Its column need not be among `columns`."""
+    """Return the rows that meet the condition, of a kind in `offers.scan`. Its column need not be among `columns`."""
     aggregate: Callable[[Predicate, str], Any] | None = None
-    """Of the rows that meet the condition one row: how many they are (`count`), and the `min`, `max` and `sum` of one
-    column of whole numbers, all int64; all null but the first where there are none."""
+    """Return one row on the rows that meet the condition: their `count`, and `min`, `max` and `sum` of one column of
+    whole numbers, all int64. Without matching rows all but `count` are null."""
     metadata: Callable[[int], Any] | None = None
-    """Takes in what is known of the stored files before one is read, file by file, again from the first one until it is
-    that of so many, and holds it until `close`. Gives a column `rows` (int64): those of each group."""
+    """Load the metadata of this many stored files before one is read, file by file, starting over if there are fewer,
+    and hold it until `close`. Return a column `rows` (int64): the rows of each group."""
     batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
-    """All rows of these columns in stored order, at most so many at a time and never none: a table without rows gives
-    no batch. Each stays valid when the next one comes. What is not taken to its end is to be closed before the handle
-    is."""
+    """Yield all rows of these columns in stored order, at most the given number at a time. Batches are never empty, so
+    a table without rows gives none. Each stays valid after the next. Close an unfinished iterator before the handle."""
     close: Callable[[], None] = _nothing_to_close
 
 
 @dataclass(frozen=True)
 class ImageHandle:
-    """Stored images that are open for reading in part: as `Handle`, with the calls that the storage's `offers` name.
-    Each array that they give owns its memory, whatever the setting `arrays` says of a read."""
+    """Stored images that are open for reading in part, with the calls that the storage's `offers` has. Returned arrays
+    own their memory, whatever the setting `arrays` says about reads."""
 
     take: Callable[[np.ndarray], Any] | None = None
-    """The Images of these numbers (int64, one dimension, counted from 0), in that order, repeated where a number is.
-    Raises IndexError for a number that no image has, before any image is read."""
+    """Return the Images of these numbers (int64, one dimension, from 0), in that order, repeated if a number is
+    repeated. Raises IndexError for a number out of range, before anything is read."""
     batches: Callable[[int], Iterator[Any]] | None = None
-    """All Images in stored order, so many at a time, the last ones fewer, and never none. Each stays valid when the
-    next one comes. What is not taken to its end is to be closed before the handle is."""
+    """Yield all Images in stored order, this many at a time; the last batch may be smaller but is never empty. Each
+    stays valid after the next. Close an unfinished iterator before the handle."""
     close: Callable[[], None] = _nothing_to_close

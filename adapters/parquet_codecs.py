@@ -1,6 +1,6 @@
-"""The codecs of Parquet as settings, and what a file's footer says of them: one place for tables and images.
+"""Define Parquet's codecs as settings, and read them back from a file's footer, for tables and images.
 
-This module imports nothing: the adapter that has loaded pyarrow hands the footer over.
+This module imports no library: the adapter, which has loaded pyarrow, passes in the footer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 
 def stored_of(metadata: pq.FileMetaData) -> Stored:
-    """Codec and encodings of all column chunks, from the footer; several codecs come joined by '+'."""
+    """Return codec and encodings of all column chunks, from the footer; several codecs are joined by '+'."""
     chunks = list(_chunks(metadata))
     codecs = sorted({chunk.compression.lower() for chunk in chunks})
     encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
@@ -33,10 +33,10 @@ def stored_of(metadata: pq.FileMetaData) -> Stored:
 def check_layout(
     metadata: pq.FileMetaData, *, row_group_rows: int | str | None, page_index: bool, dictionary: bool, statistics: bool
 ) -> None:
-    """Whether the footer tells a file that was written so. Raises AdapterError.
+    """Check that the footer matches the settings. Raises AdapterError if it does not.
 
-    How many rows a page has stands in no footer; a chunk without distinct values may have no dictionary although it
-    might, and types without an order have no statistics.
+    The rows of a page cannot be checked, because no footer records them. A chunk without distinct values may lack a
+    dictionary even if it is on, and types without an order have no statistics.
     """
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if row_group_rows is not None and any(each != row_group_rows for each in rows[:-1]):

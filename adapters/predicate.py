@@ -1,7 +1,7 @@
-"""What a filter asks of one column: a closed set of conditions, with one meaning for all engines.
+"""Define conditions on one column: a closed set, with one meaning for all engines.
 
-NaN satisfies no condition, a null satisfies `null` alone, and -0.0 equals 0.0. An adapter says it to its engine in the
-engine's words; it knows no column's data, and nothing here computes an answer.
+NaN satisfies no condition, a null satisfies only `null`, and -0.0 equals 0.0. Adapters translate a condition for their
+engine; nothing here evaluates it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import Any
 
 
 class Kind(Enum):
-    """What a condition is about."""
+    """Kind of a condition."""
 
     RANGE = "range"
-    """From the first value on, below the second."""
+    """At least the first value, and below the second."""
     EQUAL = "equal"
-    """The one value."""
+    """Equal to the value."""
     IN = "in"
-    """One of the values; a null among them is met by nothing."""
+    """Equal to one of the values; a null among them matches nothing."""
     NULL = "null"
-    """No value."""
+    """Null."""
     PREFIX = "prefix"
-    """A text that begins with the one value, letter by letter."""
+    """A text that begins with the value, compared character by character."""
 
 
 VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL: (0, 0), Kind.PREFIX: (1, 1)}
-"""How many values a condition of each kind has: at least, and at most, where there is a limit."""
+"""Minimum and maximum number of values for each kind of condition; None means no limit."""
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition on one column. `values` are Python's: int, float, bool, str, bytes, datetime (of the column's unit
-    and zone), date; None only in IN. Raises ValueError for another number of values."""
+    """A condition on one column. `values` are Python values: int, float, bool, str, bytes, datetime (of the column's
+    unit and zone) or date; None only in IN. Raises ValueError for a wrong number of values."""
 
     column: str
     kind: Kind
@@ -48,5 +48,5 @@ class Predicate:
 
     @property
     def present(self) -> tuple[Any, ...]:
-        """The values that are none: what an engine is asked for, because in SQL a null in a list spoils the rest."""
+        """The values that are not None. Engines get these, because a null in a SQL list invalidates the comparison."""
         return tuple(value for value in self.values if value is not None)

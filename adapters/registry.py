@@ -1,7 +1,7 @@
-"""Registries: from a name to the module that keeps the contract, imported on first use.
+"""Map names to adapter classes, which are imported on first use.
 
-A registry row is all that a new format needs. Third parties add theirs through an entry point of the
-group that the registry names; they keep the same contract and can run the same contract tests.
+A new format needs only a registry row. Third parties add theirs through an entry point of the group that the registry
+names. They follow the same contract and can run the same contract tests.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from adapters.spelling import parse
 
 @dataclass(frozen=True)
 class Entry:
-    """One row: where the engines are ('module:NAME', a tuple of classes, the default first), and what installs
-    their libraries."""
+    """One row: the engines ('module:NAME', a tuple of classes, the default first), and the extra that installs their
+    libraries."""
 
     engines: str
     extra: str | None = None
 
     def install_command(self, engine: type[Adapter]) -> str:
-        """The command that installs what an engine of this entry needs."""
+        """Return the command that installs what an engine of this entry needs."""
         extra = engine.extra or self.extra
         if extra is None:
             return f"pip install {' '.join(engine.distributions)}"
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether an engine can be used here, from installed metadata and what programs say (nothing is imported)."""
+    """Whether an engine can be used here, from installed metadata and the programs' versions; nothing is imported."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]
@@ -45,18 +45,19 @@ class Availability:
 
     @property
     def installed(self) -> bool:
-        """Whether every distribution and every program that the engine needs is there."""
+        """Whether every required distribution and program is installed."""
         return not self.missing
 
 
 @cache
 def _version(distribution: str) -> str:
-    """Cached, because a plan asks for every variant. A missing one is not cached: it may be installed later."""
+    """Return the installed version. Cached, because a plan asks for every variant; a missing one is not cached, because
+    it may be installed later."""
     return importlib.metadata.version(distribution)
 
 
 def is_installed(distribution: str) -> bool:
-    """By its metadata: nothing is imported."""
+    """Return whether a distribution is installed, by its metadata: nothing is imported."""
     try:
         _version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -68,17 +69,17 @@ AdapterT = TypeVar("AdapterT", bound=Adapter)
 
 
 class Registry(Generic[AdapterT]):
-    """The formats (or storages, as `noun` says) that exist, under their names."""
+    """All formats, or whatever `noun` names, by name."""
 
     def __init__(self, entries: Mapping[str, Entry], entry_point_group: str, noun: str = "format") -> None:
-        """`entries` are ours; the entry points of `entry_point_group` are added on first use."""
+        """Use our `entries`, and add the entry points of `entry_point_group` on first use."""
         self.noun = noun
         self._own = dict(entries)
         self._group = entry_point_group
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """All rows by name, ours and third parties'. Raises AdapterError when a third party takes a name of ours."""
+        """All rows by name, ours and those of third parties. Raises AdapterError if a third party takes our name."""
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:
@@ -89,11 +90,11 @@ class Registry(Generic[AdapterT]):
         return dict(sorted(rows.items()))
 
     def __iter__(self) -> Iterator[str]:
-        """The names, sorted."""
+        """Iterate over the names, sorted."""
         return iter(self.entries)
 
     def engines(self, name: str) -> tuple[type[AdapterT], ...]:
-        """The engine classes of a format, the default one first. Raises UnknownFormat."""
+        """Return the engine classes of a format, the default first. Raises UnknownFormat."""
         if name not in self.entries:
             near = difflib.get_close_matches(name, self.entries, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
@@ -106,7 +107,7 @@ class Registry(Generic[AdapterT]):
         return engines
 
     def engine(self, spelled: str) -> tuple[type[AdapterT], dict[str, str]]:
-        """The engine class that a spelled variant names, and its settings as text.
+        """Return the engine class that a spelled variant names, and its settings as text.
 
         Raises SpellingError, UnknownFormat, RefusedSetting.
         """
@@ -120,8 +121,8 @@ class Registry(Generic[AdapterT]):
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
     def availability(self, engine: type[AdapterT], values: Mapping[str, object] | None = None) -> Availability:
-        """Which of the distributions and programs are installed that the engine needs, with these values of its
-        settings, or their defaults."""
+        """Return which distributions and programs that the engine needs with these settings (or the defaults) are
+        installed."""
         if values is None:
             values = {key: setting.default for key, setting in engine.settings.items()}
         codec = engine.codec_distributions.get(str(values.get("codec")))
@@ -146,9 +147,9 @@ class Registry(Generic[AdapterT]):
         return Availability(versions, (*missing, *(program.name for program in absent)), " && ".join(commands))
 
     def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
-        """A fresh adapter for a spelled variant, its libraries not loaded yet.
+        """Return a new adapter for a spelled variant, with its libraries not yet loaded.
 
-        Raises what `engine` raises, NotInstalled when a library is missing, RefusedSetting for a bad value.
+        Raises what `engine` raises, NotInstalled if a library is missing, RefusedSetting for a bad value.
         """
         engine, settings = self.engine(spelled)
         adapter = engine(settings, threads=threads)

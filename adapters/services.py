@@ -1,6 +1,6 @@
-"""Programs that serve a stored copy over TCP: what an adapter says of them, so that somebody else can start them.
+"""Describe programs that serve a stored copy over TCP, so that the harness can start them.
 
-An adapter describes; it starts nothing. Who starts them chooses addresses, may put something between, and ends them.
+An adapter only describes them. The harness starts and ends them, chooses addresses, and may put a proxy in between.
 """
 
 from __future__ import annotations
@@ -9,17 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 TOKEN = "FORMAT_BENCH_SERVICE_TOKEN"
-"""The variable of the environment that holds the token which services ask for. Whoever starts them chooses it."""
+"""Environment variable with the token that services require. The harness chooses the token."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """One program, run by this Python: `python -P` with the words of `command`.
+    """One program, run by this Python as `python -P` with the words of `command`.
 
-    In these '{advertised}' stands for the address, 'host:port', under which others are to reach it, empty where that is
-    where it listens, and '{NAME}' for the address of a service that stands before it in the list. It listens on
-    127.0.0.1, at a port of its own choice, and prints a line of JSON when it answers: {"port": 34567}. It ends when it
-    gets SIGTERM.
+    In these, '{advertised}' is the address 'host:port' under which others reach the service; it is empty if that is
+    where it listens. '{NAME}' is the address of a service that comes before it in the list. It listens on 127.0.0.1 at
+    a port of its choice, and prints a line of JSON when it is ready: {"port": 34567}. It ends on SIGTERM.
     """
 
     name: str
@@ -29,7 +28,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Served:
-    """Where a stored copy is served: the address of each service by its name, 'host:port', and the token."""
+    """Where a stored copy is served: the address 'host:port' of each service by name, and the token."""
 
     addresses: Mapping[str, str]
     token: str

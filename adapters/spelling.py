@@ -1,7 +1,6 @@
-"""Names with parameters: `parquet[engine=pyarrow,codec=zstd,level=3]`, `synthetic[int=5,str=1]`.
+"""Parse and write names with parameters: `parquet[engine=pyarrow,codec=zstd,level=3]`, `synthetic[int=5,str=1]`.
 
-One grammar for variants and data sets. It knows text only: what a key may be, and which values it
-takes, is said by the one who owns the name.
+Variants and data sets share this grammar. Allowed keys and values are checked where the name is used.
 """
 
 import re
@@ -37,7 +36,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def spell(name: str, parameters: Mapping[str, object]) -> str:
-    """The inverse of `parse`; booleans are spelled true and false."""
+    """Write a name with its parameters, the inverse of `parse`; booleans become true and false."""
     if not parameters:
         return name
     return f"{name}[{','.join(f'{key}={_text(value)}' for key, value in parameters.items())}]"

@@ -1,5 +1,5 @@
-"""Ready-made relations: how the columns that common calls change still depend on what was stored.
+"""Relations for common losses: how a changed column still depends on what was stored.
 
-Each is written once for all adapters that declare it, beside others for columns of its kind. Pure functions of Arrow
-columns; a function returns None for a column that it does not touch.
+They are shared by all adapters that declare them. Each is a pure function of an Arrow column, and returns None for a
+column that it does not affect.
 """

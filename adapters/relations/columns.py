@@ -1,4 +1,4 @@
-"""What relations of several kinds ask of a column, and do with it."""
+"""Helpers shared by relations of several kinds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def null_where(column: pa.ChunkedArray, where: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The column with nulls where the other says so; None where it says so nowhere."""
+    """Return the column with nulls where `where` is true; None if it is true nowhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -19,7 +19,7 @@ def null_where(column: pa.ChunkedArray, where: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
-    """Whether it holds text, in whichever of Arrow's layouts."""
+    """Return whether a column holds text, in any of Arrow's layouts."""
     import pyarrow as pa
 
     return column.type in (pa.string(), pa.large_string(), pa.string_view())

@@ -1,4 +1,4 @@
-"""Floats and decimals that calls give back rounded, as another type, or as missing."""
+"""Relations for floats and decimals that come back rounded, as another type, or as missing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _JSON_LARGE = 1e16
 
 
 def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """float64 with a value, unchanged: to be used with a tolerance."""
+    """Return float64 columns with a value, unchanged: for use with a tolerance."""
     import pyarrow as pa
 
     return column if column.type == pa.float64() and column.null_count < len(column) else None
 
 
 def floats_of_decimals(decimals: int) -> Expect:
-    """Floats as pandas' JSON writer has them, to be used with a tolerance of that many decimals: from 1e16 on it
-    keeps that many digits instead."""
+    """Return floats as written by pandas' JSON writer with this many decimals, for use with a tolerance of that many
+    decimals. From 1e16 on it keeps that many digits instead."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import numpy as np
@@ -41,28 +41,28 @@ def floats_of_decimals(decimals: int) -> Expect:
 
 
 def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """float32 in the type that a text reader knows."""
+    """Return float32 as float64, the only float type of text readers."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float32() else None
 
 
 def float16_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """float16 in the type that a text reader knows."""
+    """Return float16 as float64, the only float type of text readers."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float16() else None
 
 
 def float16_as_float32(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """float16 in the smallest type of a reader that lacks it."""
+    """Return float16 as float32, the smallest type of a reader without float16."""
     import pyarrow as pa
 
     return column.cast(pa.float32()) if column.type == pa.float16() else None
 
 
 def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floats of which none has a fraction or is missing, as a reader guesses them from numbers without a point."""
+    """Return whole floats without missing values as int64, as a reader infers from numbers without a point."""
     import pyarrow as pa
 
     if not _is_float(column) or column.null_count or not len(column):
@@ -74,7 +74,7 @@ def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same of a reader that keeps nulls; NaN counts as one."""
+    """Return whole floats as int64 for a reader that keeps nulls; NaN counts as null."""
     import pyarrow as pa
 
     without_nan = nan_as_null(column)
@@ -83,26 +83,26 @@ def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None
 
 
 def infinite_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floats of which some are infinite, unchanged: to be used with `parse_text`."""
+    """Return floats with infinities, unchanged: for use with `parse_text`."""
     return None if infinite_as_null(column) is None else column
 
 
 def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floats without their infinities."""
+    """Return floats with infinities as null."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_inf(column)) if _is_float(column) else None
 
 
 def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floats after a visit to pandas, where NaN and null are one."""
+    """Return floats with NaN as null, as pandas treats them."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_nan(column)) if _is_float(column) else None
 
 
 def without_minus_zero(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floats of which some are -0.0, as 0.0."""
+    """Return floats with -0.0 as 0.0."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -121,14 +121,14 @@ def _is_float(column: pa.ChunkedArray) -> bool:
 
 
 def decimals_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Decimals as the nearest floats."""
+    """Return decimals as the nearest floats."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else None
 
 
 def decimals_of_needed_precision(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Decimals whose precision was inferred from Python values: as many digits as the largest one needs."""
+    """Return decimals with the precision inferred from Python values: the digits that the largest one needs."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

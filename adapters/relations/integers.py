@@ -1,4 +1,4 @@
-"""Integers and booleans that calls give back as another type, or rounded; those in structs too."""
+"""Relations for integers and booleans that come back as another type, or rounded, also in structs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_INT64 = 2**63 - 1
 
 
 def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers without nulls as a text reader guesses them: int64, or uint64 where that is needed."""
+    """Return integers without nulls as int64, as a text reader infers them; None for values that need uint64."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.null_count or column.type == pa.int64():
@@ -20,7 +20,7 @@ def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers that fit, with nulls as well, in the one type that a reader which keeps nulls guesses."""
+    """Return integers that fit, with or without nulls, as int64, for a reader that keeps nulls."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type == pa.int64() or _beyond_int64(column):
@@ -29,21 +29,21 @@ def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def large_integers_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers of which some are beyond int64, rounded to float64."""
+    """Return integers, some beyond int64, rounded to float64."""
     import pyarrow as pa
 
     return column.cast(pa.float64(), safe=False) if _beyond_int64(column) else None
 
 
 def large_integers_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers of which some are beyond int64, as decimals of 38 digits."""
+    """Return integers, some beyond int64, as decimals of 38 digits."""
     import pyarrow as pa
 
     return column.cast(pa.decimal128(38, 0)) if _beyond_int64(column) else None
 
 
 def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers of which some are below zero and some are not, or some beyond int64, as decimals of 38 digits."""
+    """Return integers of both signs, or some beyond int64, as decimals of 38 digits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -55,7 +55,7 @@ def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers in the smaller of Avro's two that holds all of their type."""
+    """Return integers as the smaller of Avro's two integer types that holds the whole range of their type."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type in (pa.int32(), pa.int64()):
@@ -65,7 +65,7 @@ def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers with nulls as numpy has them: rounded to float64."""
+    """Return integers with nulls rounded to float64, as in numpy."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or not column.null_count:
@@ -74,12 +74,12 @@ def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def small_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same, for a reader that makes text of integers beyond int64 when some are missing."""
+    """Return the same, except for integers beyond int64, which this reader turns into text if some are missing."""
     return None if _beyond_int64(column) else integers_with_nulls_as_float64(column)
 
 
 def large_integers_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Integers with nulls of which some are beyond int64: to be used with `parse_text`."""
+    """Return integers with nulls, some beyond int64, unchanged: for use with `parse_text`."""
     return column if column.null_count and _beyond_int64(column) else None
 
 
@@ -91,12 +91,12 @@ def _beyond_int64(column: pa.ChunkedArray) -> bool:
 
 
 def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """int64 without nulls, rounded to float64 as a spreadsheet has all numbers. Within +-(2^63 - 1024)."""
+    """Return int64 without nulls, rounded to float64 as in a spreadsheet. Within +-(2^63 - 1024)."""
     return None if column.null_count else any_integers_rounded_to_float64(column)
 
 
 def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same for a reader that keeps nulls."""
+    """Return the same for a reader that keeps nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -110,14 +110,14 @@ def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def booleans_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Booleans with nulls, unchanged: to be used with `nulls='numpy'`."""
+    """Return booleans with nulls, unchanged: for use with `nulls='numpy'`."""
     import pyarrow as pa
 
     return column if pa.types.is_boolean(column.type) and column.null_count else None
 
 
 def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Booleans with nulls as 1.0, 0.0 and missing."""
+    """Return booleans with nulls as 1.0, 0.0 and null."""
     import pyarrow as pa
 
     if booleans_with_nulls(column) is None:
@@ -126,7 +126,7 @@ def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Structs of which some are missing, after a visit to pandas: their integers miss values, and are floats."""
+    """Return structs, some missing, with their integers as float64, as pandas converts missing values."""
     import pyarrow as pa
 
     if not pa.types.is_struct(column.type) or not column.null_count:

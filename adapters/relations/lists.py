@@ -1,4 +1,4 @@
-"""Vectors, which are lists of one length each, that calls give back as plain lists."""
+"""Relations for vectors (lists of a fixed length) that come back as plain lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Lists whose length is no part of their type."""
+    """Return vectors as lists without a fixed length."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type):
@@ -18,7 +18,7 @@ def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def vectors_as_lists_of_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same of float32, in the type that a text reader knows."""
+    """Return vectors of float32 as lists of float64, the only float type of text readers."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type) or column.type.value_type != pa.float32():

@@ -1,4 +1,4 @@
-"""Columns without any value, which calls give back without their type. A NaN is no value here, as in pandas."""
+"""Relations for columns without any value, which come back without their type. As in pandas, NaN is not a value."""
 
 from __future__ import annotations
 
@@ -13,45 +13,46 @@ if TYPE_CHECKING:
 
 
 def nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns of any type, as pandas' readers guess them from nothing."""
+    """Return empty columns of any type as float64, as pandas' readers infer them."""
     import pyarrow as pa
 
     return _nulls(column, pa.float64())
 
 
 def nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns of any type, as text."""
+    """Return empty columns of any type as text."""
     import pyarrow as pa
 
     return None if is_text(column) else _nulls(column, pa.string())
 
 
 def nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns of any type, as Arrow's type of nulls alone."""
+    """Return empty columns of any type as Arrow's null type."""
     import pyarrow as pa
 
     return _nulls(column, pa.null())
 
 
 def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns that pandas may hold as Python objects, as text."""
+    """Return empty columns that pandas may hold as Python objects as text."""
     return nulls_as_text(column) if _may_be_objects(column) else None
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same, as Arrow's type of nulls alone: there is no object that would tell a type."""
+    """Return empty columns that pandas may hold as Python objects as Arrow's null type, which has no value to infer a
+    type from."""
     return nulls_as_null(column) if _may_be_objects(column) else None
 
 
 def dictionary_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Dictionaries alone, as Arrow's type of nulls alone."""
+    """Return empty dictionary columns as Arrow's null type."""
     import pyarrow as pa
 
     return nulls_as_null(column) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_nulls_with(values: str) -> Expect:
-    """Dictionaries alone, as dictionaries whose values are of this Arrow type: there is none that would tell."""
+    """Return empty dictionary columns as dictionaries with values of this Arrow type, as no value reveals theirs."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow as pa
@@ -65,7 +66,7 @@ def dictionary_of_nulls_with(values: str) -> Expect:
 
 
 def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | None:
-    """As many nulls of the type; None for a column of this type, of no rows, or with a value."""
+    """Return nulls of `as_type` for each row; None if the column has this type, no rows, or any value."""
     import pyarrow as pa
 
     without_nan = floats.nan_as_null(column)
@@ -76,7 +77,8 @@ def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | N
 
 
 def _may_be_objects(column: pa.ChunkedArray) -> bool:
-    """Text is held so with `--strings object`, and booleans with `nulls=numpy`; otherwise both keep their type."""
+    """Return whether pandas may hold a column as Python objects. It holds text so with `--strings object`, and booleans
+    with `nulls=numpy`; otherwise both keep their type."""
     import pyarrow.types as of
 
     kinds = (of.is_boolean, of.is_date, of.is_time, of.is_binary, of.is_large_binary, of.is_decimal, of.is_nested)

@@ -1,4 +1,4 @@
-"""Text and dictionaries that calls give back as missing, as numbers, cut, or without their dictionary."""
+"""Relations for text and dictionaries that come back as missing, as numbers, cut, or without their dictionary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def words_as_null(words: Iterable[str]) -> Expect:
-    """Text of which some words are read as missing."""
+    """Return text with these words as null."""
     missing = sorted(words)
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -29,14 +29,14 @@ def words_as_null(words: Iterable[str]) -> Expect:
 
 
 def formulas_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text without what a spreadsheet takes for a formula."""
+    """Return text with null for values that a spreadsheet treats as formulas."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.starts_with(column, "=")) if is_text(column) else None
 
 
 def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text of which every value reads as a number: int64, with nulls or fractions float64."""
+    """Return text in which every value is a number as int64, or as float64 if there are nulls or fractions."""
     import pyarrow as pa
 
     if not is_text(column) or column.null_count == len(column):
@@ -51,13 +51,13 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same of a reader that keeps nulls: int64, with fractions float64."""
+    """Return the same for a reader that keeps nulls: int64, or float64 if there are fractions."""
     numbers = numeric_text_as_numbers(column.drop_null())
     return None if numbers is None else column.cast(numbers.type)
 
 
 def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same of a reader that leaves text alone of which some value begins with a needless zero, as postcodes do."""
+    """Return the same for a reader that leaves text with leading zeros, such as postcodes, alone."""
     import pyarrow.compute as pc
 
     if not is_text(column) or pc.any(pc.match_substring_regex(column, r"^[+-]?0\d")).as_py():
@@ -66,7 +66,7 @@ def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray
 
 
 def text_cut_at(characters: int) -> Expect:
-    """Text of which only the first characters are kept."""
+    """Return text cut to this many characters."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow.compute as pc
@@ -79,21 +79,21 @@ def text_cut_at(characters: int) -> Expect:
 
 
 def null_as_empty_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text with its nulls as empty text."""
+    """Return text with its nulls as empty text."""
     import pyarrow.compute as pc
 
     return pc.fill_null(column, "") if is_text(column) and column.null_count else None
 
 
 def dictionary_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """A dictionary's values, without the dictionary."""
+    """Return a dictionary's values, without the dictionary."""
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary's values where they are integers or floats."""
+    """Return a dictionary's values if they are integers or floats."""
     import pyarrow.types as of
 
     if not of.is_dictionary(column.type):
@@ -103,13 +103,13 @@ def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary's integers as numpy has them where some are missing: rounded to float64."""
+    """Return a dictionary's integers with nulls rounded to float64, as in numpy."""
     values = dictionary_of_numbers_as_values(column)
     return None if values is None else integers_with_nulls_as_float64(values)
 
 
 def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """An ordered dictionary as one that has no order."""
+    """Return an ordered dictionary as an unordered one."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type) or not column.type.ordered:

@@ -1,4 +1,4 @@
-"""Points and spans of time that calls give back in another unit, as another type, or cut."""
+"""Relations for timestamps, times and durations that come back in another unit, as another type, or cut."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None) -> Expect:
-    """Timestamps of these units in another one, exactly; those with a zone in `to_zone`, if it is given."""
+    """Return timestamps of these units exactly in `to_unit`; those with a zone in `to_zone`, if it is given."""
     changed = frozenset(units)
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -29,7 +29,7 @@ def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None
 
 
 def zones_as_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps with a zone as those of UTC."""
+    """Return timestamps with a zone in UTC."""
     import pyarrow as pa
 
     if not pa.types.is_timestamp(column.type) or column.type.tz in (None, "UTC"):
@@ -38,7 +38,7 @@ def zones_as_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps with a zone as those of UTC, in us but for those in ns."""
+    """Return timestamps with a zone in UTC, in us, or in ns if they were in ns."""
     import pyarrow as pa
 
     if not pa.types.is_timestamp(column.type) or column.type.tz is None:
@@ -48,7 +48,7 @@ def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps without what is below a millisecond, in us."""
+    """Return timestamps cut to whole milliseconds, in us."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -58,7 +58,7 @@ def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps without what is below a millisecond, in ms."""
+    """Return timestamps cut to whole milliseconds, in ms."""
     import pyarrow as pa
 
     cut = timestamps_cut_to_ms(column)
@@ -66,7 +66,7 @@ def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps without what is below a microsecond, in us, and in UTC where they have a zone."""
+    """Return timestamps cut to whole microseconds, in us, and in UTC if they have a zone."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -79,15 +79,15 @@ def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The same, but for those without a zone that are in ns."""
+    """Return the same, except for timestamps in ns without a zone, which are unchanged."""
     import pyarrow as pa
 
     return None if column.type == pa.timestamp("ns") else timestamps_cut_to_us(column)
 
 
 def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Timestamps as guessed from text that has a fraction only where it is needed: s, or ns where any has one; UTC
-    where they have a zone."""
+    """Return timestamps as inferred from text with only the necessary fractions: s, or ns if any has a fraction, and in
+    UTC if they have a zone."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -99,21 +99,21 @@ def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def times_in_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Times of day in ns."""
+    """Return times of day in ns."""
     import pyarrow as pa
 
     return column.cast(pa.time64("ns")) if pa.types.is_time(column.type) and column.type != pa.time64("ns") else None
 
 
 def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Days as their midnights, in us."""
+    """Return dates as timestamps at midnight, in us."""
     import pyarrow as pa
 
     return column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else None
 
 
 def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Days and points in time as whole milliseconds since 1970: int64, with nulls float64."""
+    """Return dates and timestamps as whole milliseconds since 1970: int64, or float64 if there are nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -126,14 +126,14 @@ def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Spans of time as the number of their units."""
+    """Return durations as the number of their units."""
     import pyarrow as pa
 
     return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None
 
 
 def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Spans of time as whole milliseconds, rounded down: int64, with nulls float64."""
+    """Return durations as whole milliseconds, rounded down: int64, or float64 if there are nulls."""
     import pyarrow as pa
 
     if not pa.types.is_duration(column.type):
@@ -142,7 +142,7 @@ def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_days(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Spans of time as float64 days."""
+    """Return durations as days in float64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Columns that calls give back as the text of their values, and how such text is read again."""
+"""Relations for columns that come back as the text of their values, and parsers for such text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns of types that a text format has no notation for, unchanged: to be used with `parse_text`."""
+    """Return columns of types without a notation in text formats, unchanged: for use with `parse_text`."""
     import pyarrow.types as of
 
     kinds = (of.is_temporal, of.is_binary, of.is_large_binary, of.is_nested)
@@ -23,12 +23,12 @@ def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def of_types(*types: str) -> Expect:
-    """Columns of Arrow types that begin with one of these names, unchanged: to be used with `parse_text`."""
+    """Return columns of Arrow types that begin with one of these names, unchanged: for use with `parse_text`."""
     return lambda column: column if str(column.type).startswith(types) else None
 
 
 def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Columns other than text that miss values, NaN counted as missing: to be used with `parse_text`."""
+    """Return columns other than text with missing values (or NaN), unchanged: for use with `parse_text`."""
     if is_text(column):
         return None
     without_nan = floats.nan_as_null(column)
@@ -37,16 +37,16 @@ def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """What the text that pandas writes for a value of `arrow_type` stands for; empty text is a missing value.
+    """Parse text that pandas wrote for values of `arrow_type`; empty text is a missing value.
 
-    Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that stands for no such value.
+    Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that is not such a value.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
     if pa.types.is_timestamp(arrow_type):
-        # In us at least, because pandas may write more decimals than the unit has.
+        # At least us, because pandas may write more decimals than the unit has.
         unit = "ns" if arrow_type.unit == "ns" else "us"
         return text.cast(pa.timestamp(unit, arrow_type.tz and "UTC")).cast(arrow_type)
     if pa.types.is_time(arrow_type):
@@ -65,7 +65,7 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
 
 
 def parse_blob(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """What the text that DuckDB writes for bytes stands for: \\x00 for each that is no printable ASCII."""
+    """Parse text that DuckDB wrote for bytes: \\x00 for each byte that is not printable ASCII."""
     import pyarrow as pa
 
     def value(text: str | None) -> bytes | None:
