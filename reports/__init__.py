@@ -1,5 +1,5 @@
-"""How it is shown: every report is a pure function of stored samples.
+"""Show results: every report is a pure function of stored samples.
 
-This room imports only `bench_runner.results.records` and `bench_runner.results.statistics`: a report can be made again
-on another machine, years later, without any of the libraries that were measured.
+This package imports only the results' records and statistics and a few declarations of `bench_runner`. So a report can
+be made again on another machine, years later, without any of the libraries that were measured.
 """

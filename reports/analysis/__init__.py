@@ -1,2 +1,1 @@
-"""What samples mean: tables, comparisons, recommendations, codecs, calls. Figures alone, nothing of how they are
-shown."""
+"""Compute what samples mean: tables, comparisons, recommendations, codecs, calls. Outputs are in the other packages."""

@@ -1,7 +1,6 @@
-"""How far a figure is from the best, in five bands, with the colour of each; and the colours of lines.
+"""Define five bands for the ratio to the best, with their colours, and the colours of lines.
 
-PDF and site show the same.
-The site gives the bands colours of its own for light and for dark; the limits and the words are these.
+PDF and site share limits and words. The site has its own colours for light and dark.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ BANDS = (
     (20.0, "#fdb863", "5 to 20 times"),
     (float("inf"), "#b35806", "over 20 times"),
 )
-"""Upper end of the ratio to the best, colour, meaning. From ColorBrewer's blue to brown, which every common
-kind of colour blindness keeps apart; the order of lightness also holds in grey at both ends."""
+"""Upper end of the ratio to the best, colour, meaning. The colours are ColorBrewer's from blue to brown, which remain
+distinct under all common kinds of colour blindness. In grey, lightness increases from both ends."""
 
 
 def band_of(ratio: Ratio) -> int:
-    """The place of a ratio in BANDS; what is tied with the best is with it."""
+    """Return the band of a ratio; a tie with the best is in the first band."""
     return 0 if ratio.tied else band_of_mean(ratio.ratio)
 
 
 def band_of_mean(ratio: float) -> int:
-    """The place of a mean of ratios, which has no tie."""
+    """Return the band of a mean of ratios, which has no tie."""
     return next(place for place, (end, _, _) in enumerate(BANDS) if ratio <= end)
 
 
 LINE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#882255", "#444444")
-"""Of variants that are lines, by their style: after Okabe and Ito, which every common kind of colour blindness keeps
-apart, with a darker yellow. A ninth has the first one's colour again, and is dashed."""
+"""Colours of lines by style, after Okabe and Ito (with a darker yellow), which remain distinct under all common kinds
+of colour blindness. The ninth line has the first colour again, and is dashed."""

@@ -1,6 +1,6 @@
-"""The columns of a table: the figures that people compare, each found by its operation and its role.
+"""Define the columns of a table: the figures that reports compare, each identified by its operation and its role.
 
-Which columns there are follows from the operations that were measured: nobody looks one up by its place.
+The columns follow from the operations that were measured. Code finds them by operation and role, never by position.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench_runner.variants import OperationName
 
 
 class Role(Enum):
-    """What a column says of its operation, in the order in which columns stand."""
+    """What a column shows of its operation, in display order."""
 
     TIME = "wall_ns"
     SIZE = "size_bytes"
@@ -22,13 +22,13 @@ class Role(Enum):
 
     @property
     def figure(self) -> str:
-        """The registered figure that is shown for it."""
+        """The name of the registered figure."""
         return self.value
 
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of one operation. Two columns are the same whatever their titles."""
+    """One figure of one operation. Titles do not count for equality."""
 
     operation: OperationName
     figure: str
@@ -51,13 +51,13 @@ SIZE = _column(SAVE, Role.SIZE, "size")
 SAVE_PEAK = _column(SAVE, Role.MEMORY, "save peak memory")
 READ_PEAK = _column(READ, Role.MEMORY, "read peak memory")
 THESIS_METRICS = (SAVE_TIME, READ_TIME, SIZE, SAVE_PEAK, READ_PEAK)
-"""The five metrics of the thesis (its tables 6.3 to 6.7), for what is about save and read by its nature. A table may
-lack each of them."""
+"""The five metrics of the thesis (its tables 6.3 to 6.7), for reports on save and read only. A table may lack each of
+them."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that one table or several have: all times, then sizes, then memory."""
+    """The columns of one table or several: all times, then sizes, then memory."""
 
     shown: tuple[Column, ...]
 
@@ -68,46 +68,46 @@ class Columns:
         return len(self.shown)
 
     def find(self, operation: OperationName, role: Role) -> Column | None:
-        """The column of an operation in a role, None where there is none."""
+        """Return the column of an operation in a role, None if there is none."""
         return next((column for column in self.shown if (column.operation, column.role) == (operation, role)), None)
 
     def of(self, operation: OperationName) -> tuple[Column, ...]:
-        """All columns of an operation."""
+        """Return all columns of an operation."""
         return tuple(column for column in self.shown if column.operation == operation)
 
     @property
     def times(self) -> tuple[Column, ...]:
-        """One for each operation."""
+        """The time columns, one for each operation."""
         return tuple(column for column in self.shown if column.role is Role.TIME)
 
     @property
     def operations(self) -> tuple[OperationName, ...]:
-        """Writing ones first, then read, then the others."""
+        """Operations: writing ones first, then read, then the others."""
         return tuple(column.operation for column in self.times)
 
     @property
     def main(self) -> tuple[OperationName, ...]:
-        """The operations that a table shows first: save and read; where it has neither, the first two."""
+        """The operations that a table shows first: save and read, or the first two if it has neither."""
         return tuple(name for name in self.operations if name in (SAVE, READ)) or self.operations[:2]
 
     @property
     def further(self) -> tuple[OperationName, ...]:
-        """All others."""
+        """All operations that are not main ones."""
         return tuple(name for name in self.operations if name not in self.main)
 
     def writes(self, operation: OperationName) -> bool:
-        """Whether an operation makes a stored copy."""
+        """Return whether an operation makes a stored copy."""
         return self.find(operation, Role.SIZE) is not None
 
     @property
     def leading(self) -> Column | None:
-        """What rows are ordered by: the read time; without one that of another operation that reads, else any time."""
+        """The column that sorts the rows: read time, else the time of another reading operation, else any time."""
         times = sorted(self.times, key=lambda time: (time.operation != READ, self.writes(time.operation)))
         return next(iter(times), None)
 
 
 def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
-    """The columns of operations that were measured, given in the order of their first samples."""
+    """Return the columns of measured operations, given in the order of their first samples."""
     found = []
     for name, about in operations.items():
         title = about.title or name
@@ -118,7 +118,7 @@ def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
 
 
 def joined(several: Iterable[Columns]) -> Columns:
-    """Every column that one of several tables has."""
+    """Return every column of these tables."""
     return _ordered(dict.fromkeys(column for columns in several for column in columns))
 
 

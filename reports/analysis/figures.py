@@ -1,4 +1,4 @@
-"""Figures under a title, a line for each label: what every output shows as a grid of text."""
+"""Define figures under a title with a line for each label, which every output shows as a grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench_runner.variants import Variant
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures under a title, a line for each label; `notes` explain them.
+    """Figures under a title, with a line for each label and explaining `notes`.
 
     Without a title, `corner` names the figures. A line break in a header is where a narrow column breaks it. A column
     without a header holds the spread of the column before it.
@@ -21,11 +21,11 @@ class Figures:
     lines: tuple[tuple[str, tuple[str, ...]], ...]
     notes: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
-    """The variant of each line, where the site links lines to their samples."""
+    """The variant of each line, if the site links lines to their samples."""
     suite: str = ""
-    """The only suite that they are of, in a section of a whole run; '' where they are of all of its suites."""
+    """The only suite of these figures in a section about a whole run; '' if they cover all suites."""
     abreast: int = 0
-    """Columns that the terminal keeps next to each other, with long labels folded; 0: as many as leave the labels
-    whole."""
+    """Columns that the terminal keeps next to each other, with long labels folded; 0: as many as fit with whole
+    labels."""
     leading: frozenset[str] = frozenset()
-    """Labels of the lines that are the best, or tied with it."""
+    """Labels of the lines that are best, or tied with the best."""

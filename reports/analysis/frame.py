@@ -1,6 +1,6 @@
-"""The figures of a run as a DataFrame: one row for each cell, for notebooks and programs.
+"""Return the figures of a run as a DataFrame, for notebooks and programs.
 
-Units stay those of the store, with the unit in the name of the column.
+Units are those of the stored records, and part of the column names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from reports.analysis.columns import Role
 
 
 def frame(run: Run) -> pd.DataFrame:
-    """One row a cell, in the order of the samples.
+    """Return a DataFrame with one row for each cell, in the order of the samples.
 
     Columns: suite, operation, dataset, rows, variant, machine, the conditions, `rounds` (counted), `fidelity`,
     `fallback`, `reason` (of a failure), and for each figure its median under its own name with `<name>_low` and
@@ -34,7 +34,7 @@ def frame(run: Run) -> pd.DataFrame:
         for name, interval in summary.figures.items():
             row |= dict(zip(_columns(name), (interval.median, interval.low, interval.high), strict=True))
         rows.append(row)
-    # Where nothing was counted, the figures that every report shows are missing values, not missing columns.
+    # If nothing was counted, the figures that every report shows become missing values, not missing columns.
     always = {name: None for role in Role for name in _columns(role.figure)}
     return pd.DataFrame([{**always, **row} for row in rows])
 

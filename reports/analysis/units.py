@@ -1,6 +1,6 @@
-"""Numbers for people: units, significant digits, spreads.
+"""Format numbers for display: units, significant digits, spreads.
 
-Figures are stored as integers with their unit in the name; here they become what a person reads.
+Figures are stored as integers with their unit in the name.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from bench_runner.results.statistics import Interval
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit for people: `scale` of the stored unit make one of it."""
+    """A display unit. `scale` is its size in the stored unit."""
 
     name: str
     scale: float
 
     def text(self, value: float) -> str:
-        """`value`, in the stored unit, with three significant digits and at most three decimals."""
+        """Return `value`, in the stored unit, with three significant digits and at most three decimals."""
         return number_text(value / self.scale)
 
 
 SECONDS, MILLISECONDS = Unit("s", 1e9), Unit("ms", 1e6)
 MEGABYTES, KILOBYTES = Unit("MB", 1e6), Unit("kB", 1e3)
-"""Decimal, as the thesis and file managers count: 1 MB = 1,000,000 bytes."""
+"""Decimal units, as in the thesis and in file managers: 1 MB = 1,000,000 bytes."""
 
 
 def number_text(number: float) -> str:
-    """Three significant digits, at most three decimals, no exponent: 0.041, 2.65, 81.8, 5,212."""
+    """Return a number with three significant digits, at most three decimals and no exponent: 0.041, 2.65, 5,212."""
     for decimals, limit in ((3, 1), (2, 10), (1, 100)):
         text = f"{number:.{decimals}f}"
         if float(text) < limit:
@@ -37,8 +37,8 @@ def number_text(number: float) -> str:
 
 
 def spread_text(interval: Interval) -> str:
-    """How far to believe a median: '±3%' is half of the 95 % interval; under five rounds '-2+4%' are the
-    smallest and the largest value; '' for a single round."""
+    """Return the uncertainty of a median: '±3%' is half of the 95 % interval; under five rounds '-2+4%' are minimum and
+    maximum; '' for a single round."""
     if interval.median <= 0 or interval.rounds == 1:
         return ""
     low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)

@@ -1,1 +1,1 @@
-"""Reports for a terminal, as Markdown, JSON and CSV."""
+"""Reports for the terminal, and as Markdown, JSON and CSV."""

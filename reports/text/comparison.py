@@ -1,7 +1,4 @@
-"""A comparison of two runs for people and programs: on the terminal, as Markdown, as JSON.
-
-It shows what reports.analysis.compare found and judges nothing.
-"""
+"""Show a comparison of two runs on the terminal, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -25,11 +22,11 @@ from reports.text.page import page_for, print_lines
 _TITLES = {figure: FIGURES[figure].title for figure in COMPARED}
 HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
 DRIFT_WORTH_TELLING = 0.02
-"""A drift under this is not told."""
+"""A smaller drift is not shown."""
 
 
 def show(found: RunComparison, console: Console) -> None:
-    """Print what changed, and what stands around it. Always 100 columns wide."""
+    """Print what changed, with warnings and a summary. Always 100 columns wide."""
     page = page_for(console)
     print_lines(page, [f"{_run(found.before)} -> {_run(found.after)}"], style="bold")
     print_lines(page, [f"warning: {text}" for text in found.differences], style="yellow")
@@ -53,7 +50,7 @@ def _grid(changes: Sequence[Change]) -> Grid:
 
 
 def markdown(found: RunComparison) -> str:
-    """For a comment on a pull request: the verdict first, then tables."""
+    """Return Markdown for a comment on a pull request: the verdict first, then tables."""
     parts = [f"**{_verdict(found)}** ({_run(found.before)} -> {_run(found.after)})"]
     parts += [f"> {text}" for text in found.differences]
     for title, changes in (("Worse", found.regressions), ("Better", found.improvements)):
@@ -66,7 +63,7 @@ def markdown(found: RunComparison) -> str:
 
 
 def as_json(found: RunComparison) -> str:
-    """Everything, for programs: every change with its interval and verdict, drifts, what is missing."""
+    """Return everything as JSON: every change with its interval and verdict, drifts, and missing cells."""
     shape = {
         "before": _identity(found.before),
         "after": _identity(found.after),
@@ -168,7 +165,7 @@ def _lines(found: RunComparison) -> Iterator[str]:
     for drift in found.drifts:
         yield from _drift(drift, found.after.info.operation(drift.operation).title)
     for cell, reason in found.newly_failing:
-        yield f"no figures any more: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
+        yield f"now without figures: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
     for title, cells in (
         ("measured now and not before", found.newly_working),
         ("failed in both runs", found.failing_in_both),
@@ -190,8 +187,8 @@ def _drift(drift: Drift, operation: str) -> Iterator[str]:
         slower = "slower" if change > 0 else "faster"
         yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
         yield (
-            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}: taken out, because the machine, "
-            "or what all formats share, has changed"
+            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}; ratios are corrected for this, because "
+            "it comes from the machine or from something that all formats share"
         )
     yield f"noise of {operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
 

@@ -1,4 +1,4 @@
-"""A page of text: 100 columns wide whatever it is written to, with lines, grids and labels that are never cut."""
+"""Lay out text pages of 100 columns, with lines, grids and labels that are never cut."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 WIDTH = 100
-"""Columns of the output, whatever the terminal has: a pipe has no width, and tables must not be cut."""
+"""Columns of the output, whatever the terminal has. A pipe has no width, and tables must not be cut."""
 LEAST_LABEL_WIDTH = 12
-"""What the figures must leave of them for the format."""
+"""Characters that the figures must leave for the label."""
 
 
 def page_for(console: Console) -> Console:
-    """A console that writes to the same place, 100 columns wide: a pipe has no width, and tables must not be
-    cut."""
+    """Return a console that writes to the same place, 100 columns wide."""
     return Console(
         file=console.file,
         width=WIDTH,
@@ -30,7 +29,7 @@ def page_for(console: Console) -> Console:
 
 
 def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
-    """Print plain lines, wrapped with a hanging indent of two; brackets are no markup here."""
+    """Print plain lines, wrapped with a hanging indent of two. Brackets are not markup here."""
     for line in lines:
         for number, part in enumerate(Text(line, style=style).wrap(page, WIDTH - 2)):
             part.rstrip()
@@ -38,18 +37,18 @@ def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
 
 
 def lines_of(text: str) -> int:
-    """How many lines of a page, or of a terminal as wide, a text takes."""
+    """Return the number of lines of a text on a page, or on a terminal of the same width."""
     return max(len(Text(text).wrap(Console(width=WIDTH), WIDTH - 2)), 1)
 
 
 def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown; a bar in a cell does not divide it."""
+    """Return a table in Markdown; bars in cells are escaped."""
     rows = (head, ["---"] * len(head), *lines)
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
 
 
 def new_grid(padding: int = 2) -> Grid:
-    """An empty grid without lines, `padding` columns between its columns."""
+    """Return an empty grid without lines, with `padding` characters between its columns."""
     return Grid(box=None, padding=(0, padding, 0, 0), pad_edge=False, header_style="bold")
 
 
@@ -61,8 +60,8 @@ def labelled_grid(
     padding: int = 2,
     left: int = 0,
 ) -> Grid:
-    """A grid of lines (label, values, style) in which labels are folded and values never: all values to the right, but
-    the last `left` columns."""
+    """Return a grid of lines (label, values, style). Only labels are folded. Values are right-aligned, except in the
+    last `left` columns."""
     width = label_width_of(headers, [values for _, values, _ in lines], padding)
     grid = new_grid(padding)
     grid.add_column(name, no_wrap=True)
@@ -74,19 +73,19 @@ def labelled_grid(
 
 
 def width_of(header: str, texts: Iterable[Text | str], padding: int) -> int:
-    """How much of the page a column of figures takes."""
+    """Return the width of a column of figures."""
     return padding + max(len(line) for text in (header, *texts) for line in str(text).split("\n"))
 
 
 def label_width_of(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
-    """What the figures leave of the page for the format: figures are never cut, labels may be folded."""
+    """Return the width that the figures leave for the label. Figures are never cut, labels may be folded."""
     taken = sum(width_of(header, texts, padding) for header, *texts in zip(headers, *cells, strict=True))
     return max(WIDTH - padding + 1 - taken, LEAST_LABEL_WIDTH)
 
 
 def folded(label: str, width: int) -> str:
-    """A long label breaks before its settings and, where they are too long for a line, after '=', ',' and '_'. A label
-    without settings breaks between its words."""
+    """Fold a long label before its settings and, if these are too long for a line, after '=', ',' and '_'. A label
+    without settings is folded between words."""
     if len(label) <= width:
         return label
     if "[" not in label:

@@ -1,7 +1,4 @@
-"""A recommendation for programs, as JSON: wishes, every figure, what was left out, and the lines of Python.
-
-It has everything that reports.text.recommendation shows, and shortens nothing.
-"""
+"""Write a recommendation as JSON: wishes, every figure, what was left out, and the lines of Python, unshortened."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
 
 
 def as_json(answer: Answer) -> str:
-    """The whole answer."""
+    """Return the whole answer as JSON."""
     found = answer.found
     shape = {
         "dataset": answer.question.dataset,
@@ -53,7 +50,7 @@ def as_json(answer: Answer) -> str:
 
 
 def _conditions_shape(question: Question) -> dict[str, str]:
-    """Without the track: all stand together."""
+    """Return the conditions without the track, because all tracks are ranked together."""
     return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
 
 

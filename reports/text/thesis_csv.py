@@ -1,6 +1,7 @@
-"""CSV in the thesis's shape, one file for each data set and set of conditions: the medians, in seconds and
-megabytes of 1,000,000 bytes. A pure function of stored samples; the raw samples lie next to it in
-`samples.jsonl`. The thesis knows save and read alone: other operations are in files of their own beside it.
+"""Write CSV in the thesis's shape: medians in seconds and megabytes (1,000,000 bytes), one file for each data set and
+set of conditions.
+
+The thesis has only save and read, so other operations get separate files. Raw samples are in `samples.jsonl`.
 """
 
 from __future__ import annotations
@@ -20,19 +21,18 @@ HEADER = (
     *("format_name", "save_time (s)", "read_time (s)"),
     *("save_peak_mem (MB)", "read_peak_mem (MB)", "file_size (MB)"),
 )
-"""As the thesis's own program writes it."""
+"""Header of the thesis's own program."""
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
-"""The metrics of the thesis's tables 6.8 and 6.9: against the same format without a codec, in the same rounds."""
+"""Metrics of the thesis's tables 6.8 and 6.9, relative to the same format without a codec in the same rounds."""
 OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
-"""`fallback` is 'read-all' where the call reads everything and selects afterwards: not to be ranked with others."""
+"""`fallback` is 'read-all' if the call reads everything and selects afterwards; do not rank it with others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
-    """Write `results-<data set>-<track>.csv` files into `folder`, `codecs-...` for tables about codecs and
-    `operations-...` for what was measured beside save and read, and return their paths.
+    """Write `results-<data set>-<track>.csv` files into `folder`, `codecs-...` for tables about codecs, and
+    `operations-...` for operations other than save and read. Return the paths.
 
-    A cell is empty where there is no figure: nothing was counted, or the memory is below what the probe can
-    tell.
+    A cell is empty if there is no figure: nothing was counted, or the memory is too small for the probe.
     """
     found = tables(run)
     names = distinguishing_names(found)
@@ -93,5 +93,5 @@ def _text(table: Table, row: Row, column: Column) -> str:
 
 
 def _safe(name: str) -> str:
-    """`name` as a part of a file name: 'synthetic[int=5]' holds what a shell takes for its own."""
+    """Return `name` as part of a file name: 'synthetic[int=5]' has characters that shells interpret."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_")
