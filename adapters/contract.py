@@ -178,7 +178,7 @@ class PartCall:
     extra imports.
 
     Names in the code: `columns` are the requested names, `rows` a list of row numbers. Conditions are on `column`, by
-    `low` and `high`, `value`, `values` or `prefix`. `{more}` stands for the rows to append.
+    `low` and `high`, `value`, `values` or `prefix`. `{more}` is the object with the rows to append.
     """
 
     expression: str
@@ -191,7 +191,7 @@ class PartCall:
 class Calls:
     """What a user writes to save and read with a variant: expressions, and the imports that they need.
 
-    `{held}` stands for the object to save, `{path}` for the file as a Python literal. For images and documents these
+    `{held}` is the object to save, `{path}` the file as a Python literal. For images and documents these
     are statements. Objects are of the adapter's `native` kind; for records an Arrow table is used. An operation in
     `offers` without a call here takes more than a few lines, so Format Bench's own code is used for it.
     """

@@ -184,7 +184,7 @@ class DocumentStoreAdapter(Adapter):
     def calls(self) -> Calls | None:
         """The lines that a user writes without this adapter; None if it takes more than a few.
 
-        `{held}` stands for the JSON Lines and `{key}` for the name of the key. The read assigns a list of dicts to
+        `{held}` is the JSON Lines, `{key}` the name of the key. The read assigns a list of dicts to
         `documents`."""
         return None
 

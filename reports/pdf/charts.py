@@ -84,7 +84,7 @@ def _has_chart(table: Table, column: Column) -> bool:
 def _parts(rows: Sequence[Row], operations: Sequence[OperationName]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
     """Yield the rows drawn on each page, and the rows explained there.
 
-    Variants without a figure get no page of their own: the previous page explains them.
+    Variants without a figure get no extra page: the previous page explains them.
     """
     shown = [row for row in rows if not row.variant.is_raw_io]
     parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]

@@ -81,7 +81,7 @@ class Screens:
         for other in others:
             if left < _LEAST_TABLE:
                 break
-            # It needs an empty line above it, and no longer a line of its own below.
+            # It needs an empty line above it, but its summary line below is dropped.
             blocks[other] = self._block(other, width, left)
             left -= len(blocks[other].lines)
         lines: list[Text] = []
