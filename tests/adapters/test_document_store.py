@@ -1,4 +1,4 @@
-"""What documents mean: when two of them are identical, what paths reach, and what is missed where one is lost."""
+"""Documents: when two are identical, what paths reach, and which differences are found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Lance data set says of its pages is found in files that Lance wrote, not in what was asked of it."""
+"""Encodings of a Lance data set are read from the written files, not from the request."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def test_a_packed_dictionary_is_no_codec_of_the_values(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_claims_another_codec_is_found_out(tmp_path: Path) -> None:
-    """The claim in the schema is the writer's wish; with pages of another codec it must not stand."""
+    """If the pages have another codec than the schema requests, the check fails."""
     stored(NUMBERS, "lz4", tmp_path / "t.lance")
 
     class Claims:
@@ -74,7 +74,7 @@ def test_data_that_the_codec_leaves_alone_are_refused(tmp_path: Path) -> None:
 def test_pages_of_the_next_version_tell_how_their_values_lie(
     columns: dict[str, pa.Array], plane: str, other: str, tmp_path: Path
 ) -> None:
-    """All have the layout `PlanarLayout`, which said nothing of it."""
+    """All pages have the layout `PlanarLayout`, which does not name the layout of their values."""
     location = tmp_path / "t.lance"
     lance.write_dataset(pa.table(columns), str(location), data_storage_version="2.3")
     found = stored_of(location, lance.dataset(str(location)), LanceFileReader).encodings

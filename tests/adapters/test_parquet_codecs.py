@@ -1,4 +1,4 @@
-"""What a Parquet footer says is read from all of its row groups."""
+"""Parquet footers are read for all row groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN: dict[str, Any] = {"compression": "none", "use_dictionary": False, "write_
 
 
 def footer(folder: Path, *groups: dict[str, Any]) -> pq.FileMetaData:
-    """That of a file with a row group of ten rows for each of these ways to write one."""
+    """Return the footer of a file with a row group of ten rows for each of these ways to write one."""
     whole = None
     for number, group in enumerate(groups):
         path = folder / f"{number}.parquet"
@@ -57,7 +57,7 @@ def test_a_later_row_group_that_is_written_otherwise_is_found(
 def test_a_file_that_is_written_so_is_sound(tmp_path: Path) -> None:
     parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "dictionary": False, "statistics": False})
     parquet_codecs.check_layout(footer(tmp_path, PLAIN, PLAIN), **{**SOUND, "row_group_rows": 10})
-    # The last one may be shorter, and is no longer one.
+    # The last row group may be shorter, but not longer.
     parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 11})
     with pytest.raises(AdapterError, match="a row group of 10 rows, its variant says 9"):
         parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 9})

@@ -1,4 +1,4 @@
-"""Each relation against values worked out by hand."""
+"""Check each relation against values worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name with parameters is read as it is written, or refused."""
+"""Names with parameters are parsed as written, or refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Invented runs that look like real ones: for tests of reports, and to look at reports without measuring.
+"""Invent runs that look real, for tests of reports and for looking at reports without measuring.
 
-Times, sizes and memory follow the thesis's tables for `eq`, with seeded noise; every kind of failure that the
-reports must show occurs. `python -m tests.reports.factory FOLDER` writes one as a result folder.
+Times, sizes and memory follow the thesis's tables for `eq`, with seeded noise, and every kind of failure that reports
+must show occurs. `python -m tests.reports.factory FOLDER` writes a run as a result folder.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
     "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
 }
 YOUNG = ("hdf5-fixed", "hdf5-table", "lance", "pickle", "vortex")
-"""All other formats of an invented run are established."""
+"""Young formats in an invented run; all others are established."""
 PROJECT_10 = "project[columns=10]"
 OPERATIONS: dict[str, dict[str, Any]] = {
     "save": {"title": "save", "writes": True, "meaning": "the whole table from memory to disk"},
     "read": {"title": "read", "meaning": "the whole table from disk to memory"},
     PROJECT_10: {"title": "project 10 columns", "meaning": "ten of the columns, all rows"},
 }
-# format: share of its read, and what stands for a call that its engine does not have.
+# format: share of its read, and the fallback if its engine has no such call
 PROJECT: dict[str, tuple[float, str]] = {
     "parquet": (0.25, ""),
     "feather": (0.2, ""),
@@ -82,7 +82,7 @@ _SCALE = {"eq": 1.0, "int": 0.7, "float": 0.85, "bool": 0.75, "str": 1.4, "core"
 
 
 def make_sample(**told: Any) -> Sample:
-    """One plausible read of `eq` with Parquet; any field can be changed."""
+    """Return one plausible read of `eq` with Parquet; any field can be changed."""
     fields: dict[str, Any] = {
         "suite": "tabular",
         "operation": "read",
@@ -115,8 +115,11 @@ def make_run(
     info: dict[str, Any] | None = None,
     folder: Path = Path("results/2026-03-01T10-00-00-lab-1"),
 ) -> Run:
-    """A whole run. `drift` is by how much the machine slows down from the first to the last round; with `project` some
-    formats read ten columns as well. `info` has fields of the information in their shape in JSON."""
+    """Return a complete run.
+
+    `drift` is the slowdown of the machine from the first to the last round. With `project` some formats also read ten
+    columns. `info` has fields of the run's information as JSON values.
+    """
     source = random.Random(seed)
     samples: list[Sample] = []
     for number in range(1, rounds + 1):
@@ -138,14 +141,14 @@ def make_run(
 
 
 def of_few(run: Run) -> Run:
-    """A run with five of its variants, which is shown more quickly."""
+    """Return a run with five of its variants, which renders faster."""
     few = ("raw-io", "parquet", "feather", "pickle", "csv")
     fidelity = tuple(each for each in run.fidelity if each.variant.startswith(few))
     return replace(run, samples=tuple(each for each in run.samples if each.variant.startswith(few)), fidelity=fidelity)
 
 
 def with_info(run: Run, **fields: Any) -> Run:
-    """A run with other information; fields are given in their shape in JSON."""
+    """Return a run with other information; fields are JSON values."""
     return replace(run, info=information({**run.info.shape(), **fields}))
 
 

@@ -1,4 +1,4 @@
-"""Invented runs over one parameter: straight lines on logarithmic scales, of which it is known where they cross."""
+"""Invent runs over one parameter: straight lines on logarithmic scales with known crossings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reports.factory import MACHINE, make_sample
 
 VALUES = (1, 10, 100, 1_000, 10_000)
 Time = Callable[[float], float]
-"""The true time in ms at a value."""
+"""Return the true time in ms at a value."""
 
 STEEP, FLAT = "feather[engine=pyarrow,codec=none]", "lance[engine=pylance]"
 CROSSING: Mapping[str, Time] = {
@@ -23,7 +23,7 @@ CROSSING: Mapping[str, Time] = {
     "parquet[engine=pyarrow,codec=none]": lambda value: 8 * value**0.3,
     "raw-io[engine=readinto]": lambda value: 0.001 * value,
 }
-"""STEEP is the better one below 100, FLAT above."""
+"""STEEP is better below 100, FLAT above."""
 EQUAL: Mapping[str, Time] = {
     name: lambda value: value**0.5
     for name in (STEEP, FLAT, "vortex[engine=vortex-data]", "parquet[engine=pyarrow,codec=none]")
@@ -39,7 +39,7 @@ def over_operations(
     change: Callable[[Sample], Sample] = lambda sample: sample,
     **info: Any,
 ) -> Run:
-    """A run of `access` on `events` with an operation at each value, with a spread of 3 %."""
+    """Return a run of `access` on `events` with an operation at each value, with a spread of 3 %."""
     source = random.Random(1)
     operations = {spelled.format(value): value for value in values}
     samples = [
@@ -61,8 +61,10 @@ def over_data(
     told: bool = True,
     **info: Any,
 ) -> Run:
-    """A run of `sweep` with a data set for each value, the first of them by its default, saved and read; `told` says
-    whether the run tells all parameters of its data sets."""
+    """Return a run of `sweep` with save and read on a data set for each value, the first of them the default.
+
+    `told`: whether the run records all parameters of its data sets.
+    """
     source = random.Random(2)
     datasets = {(f"{name}[{parameter}={value}]" if place else name): value for place, value in enumerate(values)}
     samples = []

@@ -1,6 +1,6 @@
-"""An invented run of the suite `near-storage`: what it shows is known, so that tests of reports need no measuring.
+"""Invent a run of the suite `near-storage` with known figures, so that tests of reports need no measuring.
 
-`python -m tests.reports.invented_near_storage FOLDER` writes one as a result folder, to look at its pages.
+`python -m tests.reports.invented_near_storage FOLDER` writes it as a result folder, to look at its pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PYARROW, DUCKDB = f"{ENGINE}pyarrow]", f"{ENGINE}duckdb]"
 STORED_BYTES = 200_000_000
 ROWS = 1_000_000
 DECODED_NS, LEAST_NS = 2_000_000_000, 2_000_000
-"""Reading all of it, and the least that a query takes."""
+"""Time to read everything, and the shortest time of a query."""
 SLOWER = {V2: 1.0, V1: 1.4, PARSED: 1.4, GROUPS_ALONE: 1.3, NOTHING_OUT: 1.4, PYARROW: 0.8, DUCKDB: 0.9, SMALL: 2.0}
 OTHERS = (
     "query[groups=0.1,place=scattered]",
@@ -35,16 +35,16 @@ OTHERS = (
 METADATA = tuple(f"metadata[files={files}]" for files in (10, 640))
 KILOBYTES_A_FILE = {V2: 80, V1: 2_000, PARSED: 300}
 LINES = {"": float("inf"), "loopback": 1e9, "100mbit": 12.5e6}
-"""Bytes a second."""
+"""Bytes per second."""
 
 
 def wire_bytes(variant: str, share: float) -> int:
-    """What crosses the line for an answer: all of it to who fetches, else what is asked for and a little more."""
+    """Return the bytes sent for an answer: everything if it is fetched, else the requested part plus a little more."""
     return STORED_BYTES if variant == FETCH else int(share * STORED_BYTES * 1.2) + 10_000
 
 
 def wall_ns(variant: str, share: float, network: str) -> int:
-    """One column is a tenth of the work."""
+    """One column takes a tenth of the work."""
     read = 1.0 if variant in (FETCH, NOTHING_OUT) else share
     working = LEAST_NS + SLOWER.get(variant, 0.9) * read * DECODED_NS
     working += 20_000_000 if variant == PARSED else 0
@@ -52,7 +52,7 @@ def wall_ns(variant: str, share: float, network: str) -> int:
 
 
 def near_storage_run(*, rounds: int = 5, networks: tuple[str, ...] = tuple(LINES), seed: int = 3) -> Run:
-    """All ways, networks and operations; each round is a little slower than the one before."""
+    """Return samples of all ways, networks and operations; each round is a little slower than the one before."""
     noise = random.Random(seed)
     samples = [
         each
@@ -118,7 +118,7 @@ def _of_chain(variant: str, network: str, number: int, noise: random.Random) -> 
 
 
 def main() -> None:
-    """Write one to the folder that is named."""
+    """Write the run to the folder given on the command line."""
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True)
     run = near_storage_run()
@@ -129,7 +129,7 @@ def main() -> None:
 
 
 def replace_position(sample: Sample, position: int) -> Sample:
-    """The same at its place in the run."""
+    """Return the sample at its place in the run."""
     from bench_runner.results.records import changed
 
     return changed(sample, position=position)

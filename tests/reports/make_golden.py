@@ -1,4 +1,4 @@
-"""Write the pinned texts of the reports again: `python -m tests.reports.make_golden`, then read the difference."""
+"""Renew the pinned texts of the reports with `python -m tests.reports.make_golden`, then read the diff."""
 
 from tests.reports.factory import make_run
 from tests.reports.sources.test_reproduction import reproduced

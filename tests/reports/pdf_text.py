@@ -1,4 +1,4 @@
-"""What pages of the PDF say, without writing one: drawing all pages of a run takes seconds."""
+"""Return the text of PDF pages without writing a PDF, because drawing all pages of a run takes seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reports.pdf.report import pages_of_run, pages_of_table
 
 
 def section_pages(run: Run, name: str) -> list[Figure]:
-    """The pages of one section, of all tables of a run or of the run."""
+    """Return the pages of one section, for all tables of a run or for the run."""
     contents = Contents(run)
     tables = [(section, table) for table in contents.tables for section in sections_of(table) if section.name == name]
     of_run = [section for section in sections_of_run(contents) if section.name == name]
@@ -22,12 +22,12 @@ def section_pages(run: Run, name: str) -> list[Figure]:
 
 
 def written_on(figures: Iterable[Figure]) -> str:
-    """All texts of some pages, a line each."""
+    """Return all texts of some pages, one on a line."""
     return "\n".join(text.get_text() for figure in figures for text in figure.findobj(Text))
 
 
 def drawn(figures: Iterable[Figure]) -> str:
-    """All texts of some pages, which are drawn as well: some faults show only then."""
+    """Return all texts of some pages after drawing them, because some faults only appear then."""
     pages = list(figures)
     for figure in pages:
         figure.draw_without_rendering()

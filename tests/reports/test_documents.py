@@ -1,4 +1,4 @@
-"""Document stores in reports: documents and bytes a second, what merges add, an index beside a scan."""
+"""Document stores in reports: documents and bytes per second, merges, and an index compared with a scan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TITLE = "documents: ingestion, merges, indexes"
 
 
 def of_documents(sample: Sample) -> list[Sample]:
-    """A sample of a table as those of a store: the save takes a fifth for merges, an index a tenth of a scan."""
+    """Return a table's sample as that of a store: merges take a fifth of the save, an index a tenth of a scan."""
     sample = changed(sample, conditions=msgspec.structs.replace(sample.conditions, target="documents"))
     figures = sample.figures
     if not figures:
@@ -73,7 +73,7 @@ def test_rates_are_of_documents_and_json_over_the_time_with_its_merges(run: Run)
         assert with_sync < rate * 1.001
     rates = [numbers(texts)[1] for _, texts in save.lines]
     assert rates == sorted(rates, reverse=True)
-    # Twice the bytes in twice the time; half of it before merges.
+    # Twice the bytes in twice the time; half of the time before merges.
     assert numbers(ingest.lines[0][1])[1] == pytest.approx(rates[0], rel=0.02)
     assert numbers(ingest.lines[0][1])[2] == pytest.approx(2 * rates[0], rel=0.02)
 

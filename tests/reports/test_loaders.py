@@ -1,4 +1,4 @@
-"""Training loops in reports: each order by itself, ranked among its own, with how shuffled it was beside the speed."""
+"""Training loops in reports: each order ranked separately, with the quality of the shuffle next to the speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TITLE = "training loops: rows a second, and how shuffled"
 
 
 def loop(sample: Sample, operation: str) -> Sample:
-    """The projection as a loop through all rows in batches of 64; the stored order is ten times as fast."""
+    """Return the projection as a loop through all rows in batches of 64; the stored order is ten times as fast."""
     if not sample.figures:
         return changed(sample, operation=operation)
     wall_ns = sample.figures["wall_ns"] // (10_000 if operation == SHUFFLED else 100_000)
@@ -49,7 +49,7 @@ def loop(sample: Sample, operation: str) -> Sample:
 
 def run_of() -> Run:
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, rows=ROWS, seed=1, project=True)
-    # Few, so that a site of them is quickly made.
+    # Few variants, so that a site of them is made quickly.
     kept = [sample for sample in made.samples if sample.variant.startswith(("raw-io", "parquet", "lance", "pickle"))]
     made = replace(made, samples=tuple(kept))
     projections = [sample for sample in made.samples if sample.operation == PROJECT_10]
@@ -75,7 +75,7 @@ def test_loaders_are_ranked_among_their_order_alone() -> None:
         assert texts[0].endswith("*")
         whole = [place for place, (_, texts) in enumerate(order.lines) if "†" in texts[0]]
         assert whole
-        # What reads everything comes behind all that is ranked.
+        # Fallbacks that read everything follow all ranked rows.
         assert min(whole) > max(place for place, (label, _) in enumerate(order.lines) if label in order.leading)
 
 

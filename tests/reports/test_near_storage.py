@@ -1,4 +1,4 @@
-"""Reading near the storage: known figures of an invented run, in every output, and what is left out of them."""
+"""Near-storage reading: known figures of an invented run in every output, and what is left out."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_chart_for_each_network_and_place_has_what_was_measured_of_each_way(co
     assert lines["V2 (byte ranges)"].points[10.0].median == pytest.approx(expected, rel=0.04)
     assert lines["fetch all"].points[0.0].median == pytest.approx(lines["fetch all"].points[100.0].median, rel=0.04)
     assert lines["V2 (byte ranges)"].marks[10.0] == "*"
-    # Over a narrow line fetching wins where nearly all is asked for, because answers are larger than files here.
+    # Over a narrow line fetching wins if nearly everything is requested, because answers are larger than files here.
     assert "fetch all" in slow.label(slow.crossovers.found[-1].after)  # type: ignore[union-attr]
     assert all(" %" in text for text in crossover_texts(slow))
 
@@ -93,7 +93,7 @@ def test_raw_io_is_no_way_of_reading_near_the_storage(run: Run) -> None:
 
 
 def test_queries_are_charted_once(contents: Contents) -> None:
-    """As throughput, and not as times over a parameter as well."""
+    """Queries are shown as throughput, and not also as times over a parameter."""
     assert {chart.axis.title for chart in contents.lines} == {"files"}
 
 
@@ -180,7 +180,7 @@ def test_all_of_it_stands_in_every_output(tmp_path: Path) -> None:
     for output in (text, pages, unescape(site).replace("<wbr>", "")):
         assert all(told in output for told in _TOLD)
     assert max(map(len, text.split("\n"))) <= WIDTH
-    # Whoever opens the page sees the answer first.
+    # The page begins with the answer.
     assert site.index("Throughput over the share") < site.index("snowset, 1,000,000 rows")
 
 

@@ -1,4 +1,5 @@
-"""Shares of what the device gives, and bytes read for each byte given: known texts of known figures, everywhere."""
+"""Shares of the device's limits, and bytes read for each byte returned: known texts for known figures, in all
+outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ FIGURES = {
 }
 SHOWN = ("csv", "parquet", "pickle", "raw-io")
 RAW_RESULT = 20_000
-"""Raw I/O's result holds the same values in half of the bytes."""
+"""Raw I/O's result has the same values in half of the bytes."""
 
 
 def line(kind: str, size_bytes: int, depth: int, per_second: float, *, at_least: bool = False) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def probe(when: str, factor: float = 1.0, **told: Any) -> dict[str, Any]:
 
 
 def run_of(cache: str = "cold (guest)", *probes: dict[str, Any], **figures: int) -> Run:
-    """Takes and scans of one table; by default with a probe before."""
+    """Return a run with takes and scans of one table; by default with a probe before the rounds."""
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
     samples: list[Sample] = []
     for sample in made.samples:
@@ -110,7 +111,7 @@ SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the 
 
 @pytest.mark.rule(16)
 def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> None:
-    """1,000 rows a second beside 10,000 reads a second, and 40,000."""
+    """1,000 rows per second compared with 10,000 and 40,000 reads per second."""
     shares = found(run_of())[SHARE]
     assert text_of(shares, TAKE, "parquet") == "10%/2.5%"
     assert text_of(shares, STREAMS, "parquet") == "2.5%/2.5%"
@@ -118,19 +119,19 @@ def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> No
 
 
 def test_rows_of_which_the_bytes_are_the_limit_are_shares_of_bytes() -> None:
-    """Rows of 200 bytes are bound by reads; of 1 MB, at one at a time, by 1,048 MB in order."""
+    """Rows of 200 bytes are limited by reads; rows of 1 MB, one at a time, by 1,048 MB/s in order."""
     run = run_of()
     large = [
         changed(each, figures={**each.figures, "result_bytes": 100 << 20}) if each.operation == TAKE else each
         for each in run.samples
     ]
     shares = found(replace(run, samples=tuple(large)))[SHARE]
-    # 1,000 rows of 1 MiB a second of 1,000 and 2,000 MiB.
+    # 1,000 rows of 1 MiB per second, relative to 1,000 and 2,000 MiB.
     assert text_of(shares, TAKE, "parquet") == "100%/50%"
 
 
 def test_a_cold_scan_is_a_share_of_reads_in_order_by_what_came_from_the_device() -> None:
-    """A gigabyte a second beside 1.049 and 2.097."""
+    """A gigabyte per second compared with 1.049 and 2.097."""
     assert text_of(found(run_of())[SHARE], SCAN, "parquet") == "95%/48%"
 
 
@@ -161,14 +162,14 @@ def test_the_most_that_the_device_gave_is_the_roofline_and_a_change_is_told() ->
 
 
 def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
-    """Logical, from the device, distinct; where counters are blind, no logical ones."""
+    """Logical bytes, bytes from the device, distinct pages; no logical bytes if the counters miss the reads."""
     read = found(run_of())[READ]
     assert text_of(read, TAKE, "parquet") == "2.50/5,000/4.00"
     assert text_of(read, TAKE, "csv") == "-/5,000/4.00"
     assert any("mappings or io_uring, which the counters of read calls do not see: csv" in each for each in read.notes)
     assert text_of(read, TAKE, "pickle") == "2.50/5,000/4.00†"
     assert text_of(found(run_of("warm"))[READ], TAKE, "parquet") == "2.50"
-    # Distinct pages are those of all calls of a sample.
+    # Distinct pages are counted over all calls of a sample.
     assert text_of(found(run_of(repetitions=4))[READ], STREAMS, "parquet") == "2.50/5,000/1.00"
 
 

@@ -1,4 +1,4 @@
-"""The list of sections: one of figures is a row, and every output shows any other or says where it is shown."""
+"""Every output shows every section, or states where it is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of many uses: each with its fastest format, short times as '<', and what is not ranked told apart."""
+"""A run of many uses: the fastest format of each, short times as '<', and unranked figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def same(sample: Sample) -> Sample:
 
 
 def run_of(change: Callable[[Sample], Sample] = same, rounds: int = 5) -> Run:
-    """Save, read, and five further operations, each as the projection was, on one table."""
+    """Return save, read, and five further operations on one table, each like the projection."""
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=rounds, seed=1, project=True)
     more = [
         changed(sample, operation=operation)
@@ -83,7 +83,7 @@ def test_whole_reads_are_named_where_they_are_faster_than_every_call_for_the_use
 
 
 def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], Sample]:
-    """Of TAKE feather's call takes 10 ms, and pickle's reading of everything so long round by round; others take
+    """Return a run in which Feather's call of TAKE takes 10 ms, pickle's fallback these times by round, and others
     longer."""
 
     def taking(sample: Sample) -> Sample:
@@ -99,7 +99,7 @@ def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], 
 
 def test_where_most_have_no_figure_none_is_the_fastest() -> None:
     def busy(counted: int, operation: str = TAKE) -> Run:
-        """A machine that let the takes of so many variants count."""
+        """Return a run from a machine on which the takes of only this many variants count."""
         run = run_of()
         (table,) = tables(run)
         own = [row.variant for row in table.rows if not row.fallback(TAKE) and row.variant in _ranked(table)]
@@ -208,7 +208,7 @@ def test_a_time_of_which_the_clock_takes_a_tenth_is_shown_as_less() -> None:
         if sample.operation != TAKE or not sample.figures:
             return sample
         is_short = sample.variant.startswith(("feather", "parquet"))
-        # Of a long call the clock may take more, which hides no other one.
+        # For long calls the clock may take more without hiding other figures.
         wall_ns, empty_ns = (50_000, 20_000) if is_short else (2_000_000, 150_000)
         return changed(sample, figures={**sample.figures, "wall_ns": wall_ns, "empty_ns": empty_ns})
 

@@ -1,4 +1,4 @@
-"""What a codec adds and saves: pairs by round, the Pareto frontier, the break-even bandwidth."""
+"""Effects of a codec: pairs by round, the Pareto frontier, the break-even bandwidth."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MS, MB = 1_000_000, 1_000_000
 def samples(
     variant: str, save_ms: float, read_ms: float, size_mb: float, *, rounds: int = 5, dataset: str = "webface"
 ) -> Iterator[Sample]:
-    """Rounds of one chain, each round slower than the one before by 10 ms, as a machine may be."""
+    """Return the rounds of one chain, each 10 ms slower than the one before, as on a slowing machine."""
     conditions = Conditions(track="codecs", target="arrow" if variant == RAW_IO else "pandas")
     for number in range(1, rounds + 1):
         base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)
@@ -73,7 +73,7 @@ def four() -> list[list[Sample]]:
 
 
 def test_differences_are_taken_within_rounds(four: list[list[Sample]]) -> None:
-    """The rounds differ by 10 ms from one to the next; the difference within each does not."""
+    """Rounds differ by 10 ms from one to the next, but the difference within each round is constant."""
     effects = {effect.row.variant: effect for effect in codec_effects(table_of(*four))}
     zstd, lz4 = effects[ZSTD], effects[LZ4]
     assert zstd.codec == "zstd 1"
@@ -173,7 +173,7 @@ def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]]) -> None:
 
 
 def thesis_run(rounds: int = 5) -> Run:
-    """A run with the thesis's own figures."""
+    """Return a run with the thesis's own figures."""
     theirs = thesis_figures()
     groups = []
     for name in NAMES:

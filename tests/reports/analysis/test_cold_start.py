@@ -1,4 +1,4 @@
-"""Cold starts: medians, the order, and what is missing."""
+"""Cold starts: medians, order, and missing values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CSV = "csv[engine=pandas]"
 
 
 def run_of(*costs: tuple[str, str, int, int], info: dict[str, object] | None = None) -> Run:
-    """A run of samples with (variant, operation, first_call_ns, first_call_rss_bytes)."""
+    """Return a run of samples (variant, operation, first_call_ns, first_call_rss_bytes)."""
     samples = tuple(
         make_sample(variant=variant, operation=operation, figures={"first_call_ns": ns, "first_call_rss_bytes": rss})
         for variant, operation, ns, rss in costs
@@ -55,7 +55,7 @@ def test_what_is_not_counted_is_left_out() -> None:
 
 
 def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
-    """A median over both would be the cost under neither."""
+    """A median over both conditions would be the cost under neither."""
     run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
     own, single = run.samples
     single = changed(single, conditions=changed(single.conditions, threads="1"))

@@ -1,4 +1,4 @@
-"""Columns: found by operation and role, in the order that save and read alone have always had."""
+"""Columns are found by operation and role, in a fixed order."""
 
 from __future__ import annotations
 

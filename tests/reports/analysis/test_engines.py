@@ -1,4 +1,4 @@
-"""What the suite engines answers: the format and the call, from paired rounds, never from a mean over formats."""
+"""The suite engines separates format and call, from paired rounds, never from a mean over formats."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ TIMES_MS: Mapping[str, tuple[int, int]] = {
     "feather[engine=pandas,codec=none]": (30, 10),
     "orc[engine=pyarrow,codec=none]": (60, 50),
 }
-"""Save and read of each call."""
+"""Return samples of save and read for each call."""
 
 
 def run_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7, **conditions: str) -> Run:
     samples: list[Sample] = []
     for number in range(1, rounds + 1):
-        slower = 1 + number / 10  # what slows a whole round down cancels out
+        slower = 1 + number / 10  # slows down whole rounds, which cancels out
         for variant, (save_ms, read_ms) in {**times_ms, "raw-io": (5, 5)}.items():
             for operation, time_ms in (("save", save_ms), ("read", read_ms)):
                 target = "arrow" if variant == "raw-io" else "pandas"
@@ -80,7 +80,7 @@ def test_where_most_calls_were_not_counted_none_is_the_fastest() -> None:
 
 
 def test_ratios_are_paired_by_round() -> None:
-    """Rounds differ by half, and the ratio within each is the same."""
+    """Rounds differ by half, but the ratio within each is the same."""
     csv = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "csv")
     assert csv.by_call is not None
     assert csv.by_call.low == pytest.approx(20)

@@ -1,4 +1,4 @@
-"""A run as a DataFrame: a row for each cell, figures with their units, and reasons where there are none."""
+"""A run as a DataFrame: a row for each cell, figures with their units, and reasons for missing ones."""
 
 from dataclasses import replace
 

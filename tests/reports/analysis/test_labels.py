@@ -1,4 +1,4 @@
-"""Names for people: the shortest that tell variants apart."""
+"""Labels are the shortest names that distinguish variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a run that goes on: at its end those of the finished run, before that what is known, at little cost."""
+"""Tables of a run in progress show what is known so far, equal the final ones at the end, and are updated quickly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def one_table() -> Run:
 
 
 def planned(run: Run) -> dict[str, list[Cell]]:
-    """The cells of each chain of a run, by the label of its chain."""
+    """Return the cells of each chain of a run, by the chain's label."""
     cells: dict[str, list[Cell]] = {}
     for cell in dict.fromkeys(sample.cell for sample in run.samples):
         cells.setdefault(f"{cell.suite}/{cell.dataset}/{cell.variant}", []).append(cell)
@@ -45,7 +45,7 @@ def fed(run: Run, most: int | None = None) -> SoFar:
 
 
 def seen(table: Table) -> list[tuple[str, str, dict[str, CellSummary]]]:
-    """All that a table tells of its rows, but for multiples of raw I/O, which are not shown while a run goes on."""
+    """Return everything a table shows of its rows, except multiples of raw I/O, which live tables do not show."""
     return [
         (row.variant, row.label, {name: replace(cell, raw_io_multiple=None) for name, cell in row.cells.items()})
         for row in table.rows
@@ -107,7 +107,7 @@ def test_of_the_pilot_round_only_reasons_are_shown_and_they_are_about_all_rows()
 
 
 def test_a_save_counts_when_a_later_part_of_the_run_has_read_it() -> None:
-    """A run that was stopped between the two, and resumed."""
+    """A run stopped between the two samples, and resumed."""
     run = one_table()
     save, read = next(execution for execution in executions(run) if execution[0].variant.startswith("parquet"))
     running = fed(run, most=0)

@@ -1,4 +1,4 @@
-"""Geometric means over data sets: which columns they have."""
+"""Columns of geometric means over data sets."""
 
 from __future__ import annotations
 

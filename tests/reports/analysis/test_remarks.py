@@ -1,4 +1,4 @@
-"""What a run says against itself: and since when is known what it did not measure itself, and where its time went."""
+"""Remarks on a run: reused facts with their date, and where its time went."""
 
 from __future__ import annotations
 

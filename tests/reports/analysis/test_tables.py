@@ -1,4 +1,4 @@
-"""What a table says of its rows: fidelity, rounds enough for a verdict, and times that the clock cannot tell."""
+"""Tables: fidelity, enough rounds for a verdict, and times too short for the clock."""
 
 from __future__ import annotations
 

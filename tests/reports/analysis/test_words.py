@@ -1,4 +1,4 @@
-"""Words of tables: what stands where there is no verdict on what came back."""
+"""The fidelity column names the reason if there is no verdict."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
     repeated = Failure(kind="refused", reason=f"q2 was not asked: {REFUSED.reason}")
     assert told({REFUSED: ("ask[query=q1]",), repeated: ("ask[query=q2]",)}, measured=True) == "ask refused"
     assert told({REFUSED: ("save", "read")}, measured=False) == "refused"
-    # On a busy machine the others may not be counted: nothing was refused but this one.
+    # On a busy machine the others may not be counted, but only this one was refused.
     assert told({REFUSED: ("project[columns=4]",)}, measured=False, besides=("save", "read")) == "project refused"
     assert told({}, measured=False, besides=("save", "read")) == "-"
     assert told({}, measured=True) == "-"

@@ -1,4 +1,4 @@
-"""What the charts of the PDF draw: where bars end, and that they are the site's charts."""
+"""The PDF's charts are the site's, and their bars end in the right place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK, SLOW = "feather[engine=pyarrow,codec=none]", "csv[engine=pandas]"
 
 
 def table_of(*samples: Sample, **info: object) -> tuple[Table, Figure]:
-    """A table, and the first page of its charts."""
+    """Return a table, and the first page of its charts."""
     run = replace(make_run(datasets=()), samples=samples, info=RunInfo(), fidelity=())
     run = with_info(run, **info)
     (table,) = tables(run)
@@ -29,7 +29,7 @@ def table_of(*samples: Sample, **info: object) -> tuple[Table, Figure]:
 
 
 def ends(figure: Figure, title: str) -> list[float]:
-    """Where the bars of a chart end, from the top, as shares of its width."""
+    """Return the ends of a chart's bars, from the top, as shares of its width."""
     (axes,) = (each for each in figure.axes if each.get_title(loc="left").startswith(title))
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     return [(bar.get_x() + bar.get_width()) / axes.get_xlim()[1] for bar in bars]
@@ -37,7 +37,7 @@ def ends(figure: Figure, title: str) -> list[float]:
 
 @pytest.mark.parametrize(("slow_ms", "quick_end"), [(20, 10 / 20), (4_000, math.log(10 / 5) / math.log(4_000 / 5))])
 def test_bars_end_at_their_medians_on_both_kinds_of_axis(slow_ms: int, quick_end: float) -> None:
-    """A logarithmic axis begins at half of the least value."""
+    """A logarithmic axis begins at half of the smallest value."""
     samples = [
         make_sample(variant=variant, figures={"wall_ns": ms * 10**6}) for variant, ms in ((QUICK, 10), (SLOW, slow_ms))
     ]
@@ -55,7 +55,7 @@ def test_memory_that_cannot_be_told_has_a_bar_up_to_what_can() -> None:
 
 
 def test_rows_have_the_same_order_in_every_chart_of_a_page() -> None:
-    """Also where one has no figure: the labels are beside the left chart alone."""
+    """Labels are only next to the left chart, even if one chart has no figure."""
     figures = {"wall_ns": 10**6, "peak_private_bytes": 8 * 10**6}
     samples = [make_sample(variant=QUICK, figures={"wall_ns": 5 * 10**5}), make_sample(variant=SLOW, figures=figures)]
     _, figure = table_of(*samples)

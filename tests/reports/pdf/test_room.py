@@ -1,4 +1,4 @@
-"""Texts of the PDF's pages have room: none touches another one or leaves its page, however long names are."""
+"""Texts on the PDF's pages do not overlap or leave the page, however long names are."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ STORES = tuple(
     f"document-store[layout={layout},way={way}]" for layout in ("amax", "vector") for way in ("rows", "columns")
 )
 POINT = 1 / 72
-"""Of an inch: texts nearer than this below each other are read as one."""
+"""Inches: texts closer than this vertically are read as one."""
 LONG = "V1 (rows), footers parsed, groups of 550, loopback at 1,000 Mbit/s"
 
 
 def boxes(figure: Figure) -> Iterator[tuple[str, Bbox]]:
-    """Where the texts of a page stand, but for those along axes: some of these are beyond what is drawn."""
+    """Return the positions of a page's texts, except along axes, where some are outside the visible part."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     ticks = [tick for axes in figure.axes for each in (axes.xaxis, axes.yaxis) for tick in each.get_major_ticks()]
     along = {label for tick in ticks for label in (tick.label1, tick.label2)}
     for text in figure.findobj(Text):
         if isinstance(text, Text) and text.get_text().strip() and text not in along:
-            # Of an annotation the letters alone, without the line that joins it.
+            # The letters of an annotation alone, without its connecting line.
             yield text.get_text(), Text.get_window_extent(text, canvas.get_renderer())
 
 
 def crowded(figures: Iterable[Figure]) -> list[tuple[str, ...]]:
-    """Texts that touch another one or leave the page."""
+    """Return texts that overlap another one or leave the page."""
     found: list[tuple[str, ...]] = []
     for figure in figures:
         placed = list(boxes(figure))

@@ -1,4 +1,4 @@
-"""The figures that the site's charts are drawn from."""
+"""Figures for the site's charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interactive site as files: what its pages hold, where they lead, and that hostile text stays text."""
+"""The interactive site as files: content of its pages, links, and escaping of untrusted text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MOST_BYTES = 4_000_000
 
 
 class Page(HTMLParser):
-    """What a page leads to, which ids it has, and the text of its elements."""
+    """Collects a page's links, ids and the text of its elements."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -83,14 +83,14 @@ def data_of(page: Path) -> Any:
 
 
 def small_one(folder: Path, name: str = "run-1", **told: Any) -> Run:
-    """A stored run of few variants, for tests that write sites of their own."""
+    """Return a stored run of few variants, for tests that write their own sites."""
     run = make_run(datasets=("eq", "core"), rounds=5, info={"id": name}, **told)
     return read_run(write_run(of_few(run), folder / name))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Of two data sets and two tracks, as it is read from a folder."""
+    """Return a run with two data sets and two tracks, as read from a folder."""
     made = make_run(datasets=("eq", "core"), rounds=5, info={"id": "run-1"})
     return read_run(write_run(made, tmp_path_factory.mktemp("runs") / "run-1"))
 
@@ -351,7 +351,7 @@ def test_addresses_are_plain_and_each_is_its_own() -> None:
 
 
 class Library:
-    """Plays vl_convert and counts how often it is asked."""
+    """Replaces vl_convert and counts its calls."""
 
     asked = 0
 
@@ -469,7 +469,7 @@ def test_a_crash_in_the_middle_leaves_the_older_page(
 
 
 def test_addresses_with_a_choice_name_what_the_page_offers(site: Path) -> None:
-    """Links such as suite-tabular.html#run=run-1&track=plain&dataset=eq."""
+    """Return links such as suite-tabular.html#run=run-1&track=plain&dataset=eq."""
     links = [link for page in pages(site) for link in Page(page).links if "#run=" in link]
     values = {
         value for section in data_of(site / "suite-tabular.html")["sections"] for value in section["facets"].values()

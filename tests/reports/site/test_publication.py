@@ -1,4 +1,4 @@
-"""The pages of a publication: what is shown, what leads where, and that hostile text stays text."""
+"""The pages of a publication: content, links, and escaping of untrusted text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.reports.factory import make_run, make_sample, of_few, with_info, writ
 
 
 class Links(HTMLParser):
-    """Every address that a page leads to."""
+    """Return every address that a page links to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,12 +35,12 @@ def links(page: Path) -> list[str]:
 
 
 def index_links(site: Path) -> list[str]:
-    """Those of the index of stored runs, without the way back."""
+    """Return the links of the index of stored runs, except the one back."""
     return [link for link in links(site / "runs" / "index.html") if link != "../index.html"]
 
 
 def make_history(folder: Path, values: Sequence[float | None] = (None, 0.25, None, None)) -> None:
-    """As `asv publish` writes it, for two data sets and two variants."""
+    """Write pages as `asv publish` does, for two data sets and two variants."""
     benchmark = {
         "name": "tabular.Tabular.time_save",
         "unit": "seconds",
@@ -136,7 +136,7 @@ def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("threads", "compared"), [("default", True), ("1", False)])
 def test_threads_that_are_left_to_the_suite_are_the_same_question(threads: str, compared: bool, tmp_path: Path) -> None:
-    """An older run has its threads in the request, a newer one may leave them to the suite."""
+    """Older runs have their threads in the request; newer ones may leave them to the suite."""
     write_run(run_of(1, request={"rows": None, "threads": "default"}), tmp_path / "runs" / "a")
     later = run_of(2, request={"rows": None, "threads": None})
     samples = tuple(changed(sample, conditions=changed(sample.conditions, threads=threads)) for sample in later.samples)

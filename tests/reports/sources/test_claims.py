@@ -1,4 +1,4 @@
-"""Published claims beside a run: which hold, which do not, which cannot be tested, and why."""
+"""Published claims compared with a run: which hold, which do not, which cannot be tested, and why."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ONE, TEN = "take[rows=1,handle=kept]", "take[rows=10,handle=kept]"
 
 
 def run_of(times_ms: Mapping[tuple[str, str, str], float], *, rounds: int = 7, **told: Any) -> Run:
-    """A run whose cells (operation, variant, data set) took so long, a little more in each round; `told` is of all
-    samples."""
+    """Return a run with these times by (operation, variant, data set), a little longer in each round; `told` applies to
+    all samples."""
 
     def samples() -> Iterator[Sample]:
         for number in range(1, rounds + 1):
@@ -37,7 +37,7 @@ def run_of(times_ms: Mapping[tuple[str, str, str], float], *, rounds: int = 7, *
 
 
 def both(one: Run, other: Run) -> Run:
-    """The samples of two as those of one run, the first one's first."""
+    """Return the samples of two runs as those of one, the first one's first."""
     return replace(one, samples=(*one.samples, *other.samples))
 
 
@@ -124,7 +124,7 @@ def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
 
 @pytest.mark.rule(17)
 def test_a_wrong_answer_bears_nothing_out() -> None:
-    """Whatever other rounds took: such a cell has no rank either."""
+    """A cell with a wrong answer has no rank, whatever its other rounds took."""
     wrong = Failure(kind="mismatch", reason="row 3")
     some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
     found = of("f3-second", F3, both(run_of(ROW), some))
@@ -133,7 +133,7 @@ def test_a_wrong_answer_bears_nothing_out() -> None:
 
 
 def test_what_a_library_had_in_its_own_memory_is_told() -> None:
-    """Measuring it again gives the same: that it is not in this run would be no reason."""
+    """Measuring it again would change nothing, so "not in this run" would be a wrong reason."""
     quick = {key: value for key, value in ROW.items() if key[1].startswith(("vortex", "parquet"))}
     rest = {key: value for key, value in ROW.items() if key not in quick}
     run = both(run_of(rest), run_of(quick, cached=True))
@@ -179,7 +179,7 @@ READ = {
 )
 @pytest.mark.parametrize("first", [True, False], ids=["before", "behind"])
 def test_what_is_of_other_rows_or_machines_is_not_compared(told: dict[str, Any], first: bool) -> None:
-    """Parquet reads a fortieth of the rows in 4 ms: that says nothing of F3, which reads all of them."""
+    """Parquet reads a fortieth of the rows in 4 ms, which says nothing about F3's read of everything."""
     whole = run_of(READ)
     few = run_of({("read", F3.variants["parquet"], "core"): 4.0}, **told)
     found = of("reads-faster", F3, both(few, whole) if first else both(whole, few))
@@ -193,7 +193,7 @@ def test_a_verdict_on_one_of_several_machines_says_which() -> None:
 
 
 def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
-    """Parquet without a codec says nothing of it: the source has block compression as the cause."""
+    """Parquet without a codec does not count: the source gives block compression as the cause."""
     megabytes = {F3.variants["f3"]: 19, F3.variants["parquet"]: 19.2, F3.variants["parquet-usual"]: 15}
     samples = tuple(
         changed(sample, operation=operation, figures={"wall_ns": 10**9, "size_bytes": int(value * 1e6)}, saw_all=True)
@@ -211,7 +211,7 @@ LANCE_RATES = {
     "alike-when-small": {"full-zip": "16 bytes: full-zip", "mini-block": "16 bytes: mini-block"},
     "scan-keeps-up": {"lance-2.1": "code: Lance 2.1", "tuned": "code: Parquet at best"},
 }
-"""By claim: which published rate is that of which of our variants."""
+"""For each claim, the published rate of each of our variants."""
 
 
 @pytest.mark.parametrize("key", LANCE_RATES)

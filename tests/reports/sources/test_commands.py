@@ -1,4 +1,4 @@
-"""The command of each published claim: planned, it measures all that the claim compares."""
+"""The command of each published claim measures everything that the claim compares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TESTED = {
 
 @cache
 def plan_of(command: str) -> Plan:
-    """What the command line would plan for these words."""
+    """Return the plan of the command line for these words."""
     verb, *words = shlex.split(command)
     assert verb == "run"
     options = dict(run.make_context(verb, words).params)
@@ -35,8 +35,8 @@ def plan_of(command: str) -> Plan:
 
 @cache
 def cells_of(command: str) -> dict[Conditions, frozenset[tuple[str, str, str]]]:
-    """The cells of a plan, by what is compared with each other: operation, variant and data set. What is merely not
-    installed here counts."""
+    """Return the cells of a plan by what is compared: operation, variant and data set. Variants that are only not
+    installed here count."""
     plan = plan_of(command)
     missing = (each.chain for each in plan.excluded if each.failure.kind == "not installed")
     found: dict[Conditions, set[tuple[str, str, str]]] = {}
@@ -48,8 +48,8 @@ def cells_of(command: str) -> dict[Conditions, frozenset[tuple[str, str, str]]]:
 
 @pytest.mark.parametrize("claim", TESTED.values(), ids=TESTED)
 def test_the_command_of_a_claim_measures_all_that_it_compares(claim: Claim) -> None:
-    """A suite that is renamed, or a variant, operation or data set that it leaves out, must not make a claim untestable
-    for ever, and nobody shall measure for hours and be told the same sentence again."""
+    """A renamed suite, or a variant, operation or data set that the suite leaves out, must not make a claim untestable:
+    users would measure for hours and get the same reason again."""
     assert claim.finding is not None
     needed = {
         (subject.column.operation, subject.format, subject.dataset)
@@ -62,7 +62,7 @@ def test_the_command_of_a_claim_measures_all_that_it_compares(claim: Claim) -> N
 
 @pytest.mark.parametrize("claim", TESTED.values(), ids=TESTED)
 def test_claims_are_about_calls_that_engines_have(claim: Claim) -> None:
-    """What is read whole for a part gives no figure that counts."""
+    """A fallback that reads everything for a part gives no figure that counts."""
     assert claim.finding is not None
     for subject in {subject for pair in claim.finding.pairs for subject in (pair.lower, pair.higher)}:
         assert not operation_of(subject.column.operation).fallback(adapter_of(subject)), subject

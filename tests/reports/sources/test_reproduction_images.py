@@ -1,4 +1,4 @@
-"""The run beside the thesis's image storages: its own figures bear out its findings, others do not."""
+"""A run compared with the thesis's image storages: its own figures support its findings, others do not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def thesis_run(
     suffix: str = "[engine=x]",
     datasets: Mapping[str, tuple[str, int]] = IMAGES,
 ) -> Run:
-    """A run in which every figure is the thesis's own, after `change`."""
+    """Return a run with the thesis's own figures, after `change`."""
     samples: list[Sample] = []
     for theirs, (dataset, number) in datasets.items():
         for storage, ours in STORAGES.items():
@@ -67,7 +67,7 @@ def test_the_thesiss_own_figures_bear_out_what_its_tables_say() -> None:
     assert found["PNG is the smallest"] is FindingVerdict.HOLDS
     assert found["on CIFAR-10 SQLite reads the fastest"] is FindingVerdict.HOLDS
     assert found["on CIFAR-10 Parquet saves the fastest"] is FindingVerdict.HOLDS
-    # Its summary tells each winner of one data set; on the other another one wins.
+    # Its summary names the winners of one data set; the other has different winners.
     assert found["SQLite has the shortest save time"] is FindingVerdict.DOES_NOT
     assert found["LMDB has the shortest read time"] is FindingVerdict.DOES_NOT
 

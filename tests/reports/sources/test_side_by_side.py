@@ -1,4 +1,4 @@
-"""Our figures in tables beside others'."""
+"""Tables of our figures next to published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on the terminal while a run goes on, as plain text."""
+"""The live table of a run in progress, as plain text."""
 
 from __future__ import annotations
 

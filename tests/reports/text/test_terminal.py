@@ -68,7 +68,7 @@ def test_best_and_ties_are_marked_by_a_sign() -> None:
 
 
 def test_long_times_are_told_in_seconds_and_labels_break_between_words() -> None:
-    """Excel's minutes beside Feather's milliseconds leave the labels little room."""
+    """Excel's minutes next to Feather's milliseconds leave little room for the labels."""
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
     assert folded("csv[keep_default_na=false]", 15).splitlines() == [

@@ -1,4 +1,4 @@
-"""The CSV in the thesis's shape."""
+"""CSV in the thesis's shape."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The model of throughput, rates of retrieval, and cost."""
+"""Tests of the throughput model, retrieval rates, and cost."""

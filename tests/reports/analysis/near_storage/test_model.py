@@ -1,4 +1,4 @@
-"""The curve of throughput: it gives back what made it, tells its errors, and refuses what decides nothing."""
+"""The throughput curve recovers its parameters with errors, and refuses points that do not determine it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_made_the_points_is_found(known: tuple[float, float, float, float])
 
 
 def test_the_errors_say_how_far_noise_carries_the_parameters() -> None:
-    """Of 60 fits to the same curve with 0.5 % of noise, each parameter lies within two errors in most of them."""
+    """Of 60 fits to the same curve with 0.5 % noise, most have each parameter within two errors."""
     known, rng, inside = Curve(1.5, 110.0, 1.0, 1.8, (0, 0, 0, 0)), random.Random(7), [0, 0, 0, 0]
     percents = (0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 25.0, 50.0, 100.0)
     for _ in range(60):
@@ -91,8 +91,8 @@ FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592
         ([*points(V1)[:-1], Point(-1, 1.0)], "a selectivity below 0"),
         ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|does not fall"),
         ([Point(percent, 2.0) for percent in PERCENTS], "no curve|does not fall"),
-        # Of a busy machine: it falls, and no four parameters are decided.
-        # Of few queries, none of them slow: beyond the last one it would fall below nothing.
+        # From a busy machine: throughput falls, but does not determine four parameters.
+        # Few queries, none of them slow: the curve would fall below 0 beyond the last one.
         (FAST, r"the fit ends at a = -0\.\d+: throughput that is none before all"),
         (BUSY, r"5 points do not decide it: b would be \d+ ± "),
     ],

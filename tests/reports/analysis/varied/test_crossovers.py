@@ -1,4 +1,4 @@
-"""The value at which the winner changes: found where it was planted, not found where there is none."""
+"""The value at which the winner changes is found where the data cross, and nowhere else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLANTED: Lines = {
     "flat": lambda value: 1_000 * value**0.4,
     "slow": lambda value: 9_000 * value**0.4,
 }
-"""The first two cross at 100."""
+"""Return points whose first two variants cross at 100."""
 
 
 def points(lines: Lines, *, seed: int = 1, rounds: int = 7, noise: float = 0.05) -> list[Point]:
@@ -45,7 +45,7 @@ def test_a_planted_crossing_is_found_with_an_interval_that_holds_it() -> None:
         (change,) = of(points(PLANTED, seed=seed)).found
         assert isinstance(change, Change)
         assert (change.before, change.after) == ("steep", "flat")
-        # The last value at which it was surely ahead, not the first.
+        # The last value at which it was clearly ahead, not the first.
         assert change.ahead_at == 10
         assert change.behind_at >= 1_000
         assert change.at is not None
