@@ -71,6 +71,6 @@ def test_every_output_shows_them(tmp_path: Path) -> None:
     write_site([run], tmp_path / "site")
     site = unescape("".join(path.read_text() for path in (tmp_path / "site").glob("*.html")))
     for shown in (text, pages, site):
-        assert "opies that stay open" in shown
+        assert "pen copies" in shown
         assert "5,000" in shown
         assert "31.0" in shown

@@ -132,9 +132,9 @@ def test_the_planted_crossing_is_told_and_none_where_lines_are_equal() -> None:
     assert low < median < high
     (equal,) = charts(over_operations(EQUAL))
     (text,) = crossover_texts(equal)
-    assert text.startswith("no crossing in what was measured: ")
+    assert text.startswith("no crossing ")
     (few,) = charts(over_operations(rounds=3))
-    assert crossover_texts(few) == ["where the winner changes cannot be told: under 5 rounds"]
+    assert ["under 5 rounds" in text for text in crossover_texts(few)] == [True]
     size = next(chart for chart in charts(over_data()) if chart.title == "size")
     assert crossover_texts(size) == ["feather below, lance above: they cross at 100"]
 
@@ -145,7 +145,7 @@ def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
 
     (chart,) = charts(over_operations(change=slow_clock))
     (text,) = crossover_texts(chart)
-    assert text.startswith("no crossing in what was measured")
+    assert text.startswith("no crossing ")
     assert "<10,000" in shown(over_operations(change=slow_clock)) or "<10.0" in shown(
         over_operations(change=slow_clock)
     )

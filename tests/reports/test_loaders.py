@@ -13,6 +13,7 @@ from rich.console import Console
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.loaders import loaders_of
 from reports.analysis.figures import Figures
+from reports.analysis.sections import TITLES
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
@@ -22,7 +23,7 @@ from tests.reports.pdf_text import drawn, section_pages
 
 SHUFFLED, STORED = "batches[rows=64,order=shuffled]", "batches[rows=64,order=stored]"
 ROWS = 1_000_000
-TITLE = "training loops: rows a second, and how shuffled"
+TITLE = TITLES["loaders"]
 
 
 def loop(sample: Sample, operation: str) -> Sample:

@@ -24,6 +24,8 @@ from tests.reports import invented_near_storage as invented
 from tests.reports.factory import make_run
 from tests.reports.pdf_text import section_pages, written_on
 
+WIRE = "bytes over the network, MB"
+
 
 @pytest.fixture(scope="module")
 def run() -> Run:
@@ -102,15 +104,15 @@ def test_queries_are_charted_once(contents: Contents) -> None:
 
 def test_what_services_take_stands_by_way_and_operation(contents: Contents) -> None:
     found = of_network(contents, "loopback")
-    wire = of_label(found["bytes on the wire, MB"], "V2 (byte ranges)")
+    wire = of_label(found[WIRE], "V2 (byte ranges)")
     assert (wire["100 %"], wire["10 %"], wire["0 %"]) == ("240", "24.0", "0.010")
-    assert of_label(found["bytes on the wire, MB"], "fetch all")["0 %"] == "200"
-    assert "with headers" in found["bytes on the wire, MB"].notes[0]
-    memory = found["memory of the services, MB: before the query, and what it adds at its peak"]
+    assert of_label(found[WIRE], "fetch all")["0 %"] == "200"
+    assert "with headers" in found[WIRE].notes[0]
+    memory = found["memory of the services, MB: before the query, and increase at its peak"]
     assert of_label(memory, "V1 (rows)")["10 %"] == "85.0 +3.00"
     cpu = of_label(found["CPU time of the services, ms"], "V2 (byte ranges)")
     assert float(cpu["10 %"]) == pytest.approx(invented.wall_ns(invented.V2, 0.1, "loopback") / 4e6, rel=0.04)
-    assert "counted by the proxy" in of_network(contents, "100mbit")["bytes on the wire, MB"].notes[0]
+    assert "counted by the proxy" in of_network(contents, "100mbit")[WIRE].notes[0]
 
 
 def test_bytes_from_the_device_are_shown_where_there_are_any(run: Run, contents: Contents) -> None:
@@ -130,14 +132,14 @@ def test_bytes_from_the_device_are_shown_where_there_are_any(run: Run, contents:
 
 def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> None:
     found = of_network(contents, "")
-    techniques = found["V1 technique by technique, of a query of 100 values that 1 % of the row groups have"]
-    left_out = of_label(techniques, "row groups left out")["times as fast as before"]
+    techniques = found["V1 technique by technique, for a query of 100 values that 1 % of the row groups have"]
+    left_out = of_label(techniques, "row groups left out")["speedup over the line above"]
     assert float(left_out.partition(" ")[0]) == pytest.approx(2802 / 28, rel=0.05)
-    assert of_label(techniques, "everything is read")["times as fast as before"] == ""
-    metadata = found["memory that metadata of so many files take, MB"]
+    assert of_label(techniques, "everything is read")["speedup over the line above"] == ""
+    metadata = found["memory of the metadata of this many files, MB"]
     assert of_label(metadata, "compact (V2)")["640 files"] == "51.2"
     assert of_label(metadata, "footers, parsed (V1)")["10 files"] == "20.0"
-    groups = found["times as long with other row groups as with those of 10,000 rows"]
+    groups = found["time relative to row groups of 10,000 rows"]
     of_small = of_label(groups, "V2 (byte ranges), groups of 550")
     assert float(of_small["100 %"].partition(" ")[0]) == pytest.approx(2, rel=0.03)
     assert not {"CPU time of the services, ms"} & found.keys()
@@ -169,7 +171,7 @@ def test_too_few_points_are_no_curve(run: Run) -> None:
 
 # --- every output ---------------------------------------------------------------------------------------------------
 
-_TOLD = ("V2 (byte ranges), groups of 550", "bytes on the wire, MB", "footers, as bytes (V1)", "fetch all")
+_TOLD = ("V2 (byte ranges), groups of 550", WIRE, "footers, as bytes (V1)", "fetch all")
 
 
 def test_all_of_it_stands_in_every_output(tmp_path: Path) -> None:

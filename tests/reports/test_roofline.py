@@ -106,7 +106,7 @@ def text_of(figures: Figures, operation: str, variant: str) -> str:
     return next(texts[place] for label, texts in figures.lines if label.startswith(variant))
 
 
-SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the result", "what the device gives"
+SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the result", "limits of the device"
 
 
 @pytest.mark.rule(16)
@@ -156,9 +156,9 @@ def test_the_most_that_the_device_gave_is_the_roofline_and_a_change_is_told() ->
     device = found(run)[DEVICE]
     assert ("4 KiB random 1/s", ("10,000 / 5,000", "40,000 / 20,000")) in device.lines
     notes = " ".join(device.notes)
-    assert "the device gave 50% less single reads after the rounds" in notes
-    assert "guest: a host's caches and limits lie below" in notes
-    assert "reads up to 8,192 KiB along" in notes
+    assert "the device served 50% fewer single reads after the rounds" in notes
+    assert "guest: " in notes
+    assert "8,192 KiB" in notes
 
 
 def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
@@ -166,7 +166,7 @@ def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
     read = found(run_of())[READ]
     assert text_of(read, TAKE, "parquet") == "2.50/5,000/4.00"
     assert text_of(read, TAKE, "csv") == "-/5,000/4.00"
-    assert any("mappings or io_uring, which the counters of read calls do not see: csv" in each for each in read.notes)
+    assert any(each.startswith("no figure for read calls") and each.endswith(": csv") for each in read.notes)
     assert text_of(read, TAKE, "pickle") == "2.50/5,000/4.00†"
     assert text_of(found(run_of("warm"))[READ], TAKE, "parquet") == "2.50"
     # Distinct pages are counted over all calls of a sample.
@@ -207,7 +207,7 @@ def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
     site = " ".join(unescape(path.read_text()) for path in (tmp_path / "site").glob("suite*.html"))
     for output in (text, pages, site):
         words = " ".join(output.split())
-        assert "how near to the device" in words.lower()
+        assert "share of the device's speed" in words.lower()
         assert "2.50/5,000/4.00" in words
         assert (why or "10%/2.5%") in words
         assert why or "40,000 / 39,200" in words

@@ -14,6 +14,7 @@ from rich.console import Console
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.codecs import break_even_text, by_format, codec_effects, frontier
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE
+from reports.analysis.sections import TITLES
 from reports.analysis.tables import Table, tables
 from reports.pdf.pages import codecs_pages
 from reports.sources.findings import FORMATS
@@ -145,12 +146,12 @@ def shown(run: Run) -> str:
 
 
 def test_the_terminal_tells_costs_savings_and_what_a_codec_leaves(four: list[list[Sample]]) -> None:
-    text = shown(run_of(*four)).split("what each codec adds")[1]
+    text = shown(run_of(*four)).split(TITLES["codecs"])[1]
     line = next(line for line in text.splitlines() if "0.25" in line)
     assert line.split()[:2] == ["parquet", "+0.100"]
     assert "1,500" in line
     assert line.rstrip().endswith("read save")
-    assert "orc[codec=lz4]: the codec is accepted and saves nothing (size ratio 1.000)" in text
+    assert "orc[codec=lz4]: the codec does not reduce the size (size ratio 1.000)" in text
     assert max(map(len, shown(run_of(*four)).splitlines())) <= 100
 
 
@@ -195,7 +196,7 @@ def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
 
 def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
     found = reproduce(replace(thesis_run(), info=RunInfo())).judgements
-    ratio = next(item for item in found if item.finding.statement.startswith("ZSTD makes Parquet's file"))
+    ratio = next(item for item in found if item.finding.statement.startswith("ZSTD reduces Parquet's file"))
     assert ratio.verdict is FindingVerdict.NOT_TESTABLE
     assert "generated" in ratio.reason
     assert sum(item.verdict is FindingVerdict.HOLDS for item in found) == 7

@@ -13,6 +13,7 @@ from rich.console import Console
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.engines import answers, calls_of, is_about_calls, ratio_text, texts
+from reports.analysis.sections import TITLES
 from reports.analysis.tables import Table, tables
 from reports.sources.reproduction import reproduce
 from reports.text.terminal import show
@@ -76,7 +77,7 @@ def test_where_most_calls_were_not_counted_none_is_the_fastest() -> None:
     (table,) = tables(replace(run, samples=tuple(busy)))
     assert calls_of(table, READ_TIME) == []
     assert len(calls_of(table, SAVE_TIME)) == 3
-    assert "read: only 2 of 6 calls were counted, so none is the fastest." in list(answers(table))
+    assert any(each.startswith("read: only 2 of 6 calls") for each in answers(table))
 
 
 def test_ratios_are_paired_by_round() -> None:
@@ -96,7 +97,7 @@ def test_a_format_with_one_call_has_no_call_to_choose() -> None:
 def test_the_answer_names_the_size_of_both_and_what_cannot_be_told() -> None:
     read = next(text for text in answers(table_of()) if text.startswith("read"))
     assert "20.0 times (csv) as long as its fastest" in read
-    assert "for feather no difference between the calls can be told" in read
+    assert "no clear difference between the calls of feather" in read
     assert "orc takes 5.00 times as long as feather" in read
     save = next(text for text in answers(table_of()) if text.startswith("save"))
     assert "from 1.50 times (feather) to 20.1 times (csv)" in save
@@ -127,18 +128,18 @@ def shown(run: Run) -> str:
 
 def test_the_terminal_shows_the_answer_below_each_table() -> None:
     text = shown(run_of())
-    assert "eq: how much is the format, and how much is the call" in text
+    assert f"eq: {TITLES['calls']}" in text
     line = next(line for line in text.splitlines() if line.strip().startswith("csv ") and "20.0" in line)
     assert line.split() == ["csv", "polars", "pandas", "20.0", "4.00"]
     assert max(map(len, text.splitlines())) <= 100
-    assert text.count("call x: how many times") == 1
+    assert text.count("call x: ") == 1
     assert "call x" not in shown(make_run(datasets=("eq",)))
 
 
 def test_without_a_figure_nothing_is_shown() -> None:
     run = run_of()
     uncounted = replace(run, samples=tuple(changed(sample, unsettled=True) for sample in run.samples))
-    assert "how much is the format" not in shown(uncounted)
+    assert TITLES["calls"] not in shown(uncounted)
     assert "call x" not in shown(uncounted)
 
 

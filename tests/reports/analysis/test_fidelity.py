@@ -66,7 +66,7 @@ def test_the_terminal_spells_letters_out_and_names_what_the_target_loses() -> No
     assert "b  csv" in text
     assert "string: lossy: 'NA', 'null' and '' become missing" in text
     assert "list, struct, map: refused" not in text, "their errors differ"
-    assert "the target alone, int64: int64 with nulls becomes float64" in text
+    assert "target itself, int64: int64 with nulls becomes float64" in text
     assert max(map(len, text.splitlines())) <= 100
     assert "\x1b" not in text
 

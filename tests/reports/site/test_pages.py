@@ -304,7 +304,7 @@ def test_a_run_without_samples_and_no_run_at_all_have_a_site(tmp_path: Path) -> 
     write_site([replace(make_run(datasets=()), samples=(), fidelity=())], tmp_path / "one")
     write_site([], tmp_path / "none")
     for name in ("one", "none"):
-        assert "No run holds a figure yet" in (tmp_path / name / "index.html").read_text()
+        assert "No run has a figure yet" in (tmp_path / name / "index.html").read_text()
 
 
 def test_the_raw_samples_are_there_to_download(run: Run, site: Path) -> None:
@@ -415,7 +415,7 @@ def test_a_folder_with_other_things_is_left_alone(
     (tmp_path / "thesis.doc").write_text("mine")
     code, _, told = program("report", small.folder, "--html", tmp_path)
     assert code == cli.WRONG_REQUEST
-    assert f"{tmp_path} is not empty and holds no site of ours; name another folder" in told
+    assert f"{tmp_path} is not empty" in told
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
 
 
@@ -453,7 +453,7 @@ def test_a_missing_library_is_told_with_its_installation(
     )
     code, _, told = program("report", small.folder, "--html", tmp_path / "site")
     assert code == cli.WRONG_REQUEST
-    assert f"the site needs {name}, not installed here: pip install -e '.[site]'" in told
+    assert name in told and "pip install -e '.[site]'" in told
     assert not (tmp_path / "site").exists()
 
 

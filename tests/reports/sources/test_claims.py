@@ -119,7 +119,7 @@ def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
     found = of("f3-second", F3, run_of(ROW, fallback="read-all"))
     assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "vortex[engine=vortex-data,library_cache=off]" in found.reason
-    assert "(no call of its own: read-all)" in found.reason
+    assert "(no native call: read-all)" in found.reason
 
 
 @pytest.mark.rule(17)
@@ -129,7 +129,7 @@ def test_a_wrong_answer_bears_nothing_out() -> None:
     some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
     found = of("f3-second", F3, both(run_of(ROW), some))
     assert found.verdict is FindingVerdict.NOT_TESTABLE
-    assert "no figure of f3[codec=none] (answered wrongly in a counted round)" in found.reason
+    assert "no figure of f3[codec=none] (wrong answer in a counted round)" in found.reason
 
 
 def test_what_a_library_had_in_its_own_memory_is_told() -> None:
@@ -142,7 +142,7 @@ def test_what_a_library_had_in_its_own_memory_is_told() -> None:
         names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
         assert found.verdict is FindingVerdict.NOT_TESTABLE
         assert f"events: no figure of {names} (answered from the library's own memory)" in found.reason
-        told = f"{found.claim.command} measures take 1 row time of the others, where there may be no figure either"
+        told = f"{found.claim.command} measures take 1 row time of the others, which may have no figure either"
         assert told in found.reason
 
 

@@ -117,7 +117,7 @@ def test_table_8_1_has_our_figures_in_their_places() -> None:
         table.title
         == "table 8.1, throughput in GB/s (ours: snowset, clustered, track access, cache warm, target arrow)"
     )
-    assert table.head[1:] == ("theirs: V1", "theirs: V2", "ours: V1", "ours: V1, footers kept", "ours: V2")
+    assert table.head[1:] == ("thesis: V1", "thesis: V2", "ours: V1", "ours: V1, footers kept", "ours: V2")
     assert table.texts[0] == ["100 %", "1.62", "1.72", "3.25 ±0%", "-", "3.43 ±0%"]
     assert table.texts[-1] == ["0 %", "113", "1,656", "225 ±0%", "500 ±0%", "3,311 ±0%"]
     (cell,) = {entry.cell for entry in table.lines[0][3:4]}
@@ -128,15 +128,15 @@ def test_tables_8_2_and_8_3_are_made_of_our_curves_by_the_same_fit() -> None:
     run = run_of(theirs(lambda way, share, rate: 2 * rate))
     retrieval, parameters, errors = tables([run])[1:4]
     rows = {(line[0], line[1]): line[2:] for line in retrieval.texts}
-    assert rows["Snowset", "theirs: V1"][:3] == ["54.673", "54.6", "25.9"]
+    assert rows["Snowset", "thesis: V1"][:3] == ["54.673", "54.6", "25.9"]
     assert rows["Snowset", "ours: V1"][:3] == ["-", "109", "51.8"]
     assert rows["Thesios", "ours: V2"][-1] == "17.84"
     curves = {line[0]: line[1:] for line in parameters.texts}
-    assert curves["theirs: V1"] == ["1.539 ± 0.072", "111 ± 0.13", "1.008 ± 0.0045", "1.836 ± 0.038"]
+    assert curves["thesis: V1"] == ["1.539 ± 0.072", "111 ± 0.13", "1.008 ± 0.0045", "1.836 ± 0.038"]
     assert curves["ours: V1"][0].startswith("3.07")
     offs = {(line[0], line[1]): line[4] for line in errors.texts}
-    assert offs["theirs: V1", "25 %"] == "+7.59 %"
-    assert offs["theirs: V2", "100 %"] == "-6.54 %"
+    assert offs["thesis: V1", "25 %"] == "+7.59 %"
+    assert offs["thesis: V2", "100 %"] == "-6.54 %"
     assert offs["ours: V1", "25 %"] == "+7.59 %"
 
 
@@ -144,7 +144,7 @@ def test_a_mix_has_no_rate_where_its_slowest_queries_were_not_asked() -> None:
     """The slowest queries decide the rate, and a curve through the others does not include them."""
     some = {key: rate for key, rate in theirs().items() if key[1] != "query[groups=1.0]"}
     retrieval, parameters = tables([run_of(some)])[1:3]
-    assert {line[1] for line in retrieval.texts} == {"theirs: V1", "theirs: V2"}
+    assert {line[1] for line in retrieval.texts} == {"thesis: V1", "thesis: V2"}
     assert "ours: V1" in {line[0] for line in parameters.texts}
 
 
@@ -196,7 +196,7 @@ def test_what_is_of_two_machines_has_tables_of_its_own() -> None:
 
 
 def test_without_a_save_nobody_knows_how_many_bytes_there_are() -> None:
-    assert "nothing of it in this run" in tables([run_of(theirs(), saved=False)])[0].title
+    assert "not in this run" in tables([run_of(theirs(), saved=False)])[0].title
 
 
 def test_every_share_of_the_thesis_is_asked_for() -> None:

@@ -80,7 +80,7 @@ def test_a_run_with_the_thesiss_figures_agrees_with_it() -> None:
     assert judged(thesis_run(), "Feather has the shortest save").verdict is FindingVerdict.HOLDS
     assert judged(thesis_run(), "Pickle has the shortest read").verdict is FindingVerdict.HOLDS
     assert judged(thesis_run(), "Avro is smaller than Parquet on some").verdict is FindingVerdict.HOLDS
-    assert judged(thesis_run(), "Pickle needs considerably more for strings").verdict is FindingVerdict.HOLDS
+    assert judged(thesis_run(), "Pickle needs considerably more memory for strings").verdict is FindingVerdict.HOLDS
 
 
 def test_findings_that_the_thesiss_own_tables_contradict_do_not_hold_and_say_so() -> None:

@@ -92,7 +92,7 @@ def test_what_cannot_be_compared_gets_no_verdict(changed: dict[str, object]) -> 
 def test_the_page_says_that_the_images_are_generated() -> None:
     text = reproduction_markdown(thesis_run())
     assert "| PNG | 10.5 / 10.54 | 5.72 / 5.72 | 113 / 113 |" in text
-    assert "not CIFAR-10" in text
+    assert "cifar-like images are generated" in text
     assert "SQLite has the shortest save time" in text
 
 

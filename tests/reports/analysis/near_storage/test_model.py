@@ -89,12 +89,12 @@ FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592
         ([Point(1.0, 5.0)] * 9, r"9 points: a curve of 4"),
         ([*points(V1)[:-1], Point(100, 0.0)], "a throughput of 0"),
         ([*points(V1)[:-1], Point(-1, 1.0)], "a selectivity below 0"),
-        ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|does not fall"),
-        ([Point(percent, 2.0) for percent in PERCENTS], "no curve|does not fall"),
+        ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|not fall"),
+        ([Point(percent, 2.0) for percent in PERCENTS], "no curve|not fall"),
         # From a busy machine: throughput falls, but does not determine four parameters.
         # Few queries, none of them slow: the curve would fall below 0 beyond the last one.
-        (FAST, r"the fit ends at a = -0\.\d+: throughput that is none before all"),
-        (BUSY, r"5 points do not decide it: b would be \d+ ± "),
+        (FAST, r"the fit ends at a = -0\.\d+: "),
+        (BUSY, r"5 points .* b would be \d+ ± "),
     ],
 )
 def test_what_decides_no_curve_is_refused(bad: list[Point], reason: str) -> None:
