@@ -166,7 +166,7 @@ RUN_SECTIONS = (
         leads=True,
     ),
     RunSection("lines", "effect of one parameter, and where the winner changes", lambda contents: bool(contents.lines)),
-    RunSection("means", "ratio to the best, geometric mean over data sets", lambda contents: bool(contents.means)),
+    RunSection("means", "ratio to the best, geometric mean", lambda contents: bool(contents.means)),
     RunSection("fidelity", "fidelity: what comes back", lambda contents: bool(contents.matrices)),
     RunSection(
         "cold start",

@@ -202,7 +202,7 @@ def _agreements(comparisons: Sequence[FigurePair]) -> Iterator[Agreement]:
 
 # --- showing ------------------------------------------------------------------------------------------------------
 
-_TAU = "Kendall's tau between our order and the thesis's: 1 is the same, -1 the reverse (number of formats)"
+_TAU = "Kendall's tau of our order and the thesis's: 1 same, -1 reverse (number of formats)"
 
 
 def show_reproduction(run: Run, console: Console) -> None:

@@ -453,7 +453,8 @@ def test_a_missing_library_is_told_with_its_installation(
     )
     code, _, told = program("report", small.folder, "--html", tmp_path / "site")
     assert code == cli.WRONG_REQUEST
-    assert name in told and "pip install -e '.[site]'" in told
+    assert name in told
+    assert "pip install -e '.[site]'" in told
     assert not (tmp_path / "site").exists()
 
 
