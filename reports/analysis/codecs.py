@@ -16,7 +16,7 @@ from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 
 UNCHANGED_RATIO = 0.995
-"""A codec that leaves at least this share of the uncompressed size counts as leaving the data as it is."""
+"""With at least this share of the uncompressed size, a codec counts as saving nothing."""
 _NO_CODEC = (None, "none", "auto")
 
 

@@ -131,7 +131,7 @@ class Table:
     """Sorted by the leading column (by save time where it has no figure). Variants that are not ranked follow, then raw
     I/O, then rows without figures."""
     least_bytes: int
-    """The smallest memory that the run's probe can tell from nothing (method rule 13)."""
+    """The smallest memory that the run's probe can distinguish from 0 (method rule 13)."""
 
     @cached_property
     def _ranks(self) -> Mapping[Column, Mapping[Variant, Ratio]]:
@@ -142,8 +142,8 @@ class Table:
         return self._ranks.get(column, {})
 
     def least(self, column: Column) -> float:
-        """Return the smallest value that counts as a figure. Below it the probe cannot tell memory from nothing, or the
-        clock itself takes a tenth of the time (method rules 13 and 19)."""
+        """Return the smallest value that counts as a figure. Below it the probe cannot distinguish memory from
+        0, or the clock itself takes a tenth of the time (method rules 13 and 19)."""
         if column.is_memory:
             return self.least_bytes
         if column.role is not Role.TIME:

@@ -46,7 +46,7 @@ class FigurePair:
     ours: float
     """Median."""
     least: float
-    """Smallest value that the run's probe can tell from nothing; 0 for times and sizes."""
+    """Smallest value that the run's probe can distinguish from 0; 0 for times and sizes."""
     rounds: int
     theirs: float
 

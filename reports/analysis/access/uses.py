@@ -28,7 +28,7 @@ USES_MEANING = (
     "2.10: takes 2.10 times as long as the fastest; =: tied with it; "
     f"{NO_VERDICT}: under {FEWEST_ROUNDS} common rounds, so no verdict"
 )
-IN_PLACE = {"rewrite": "saving all anew with", "save-all": "gathering all with"}
+IN_PLACE = {"rewrite": "rewriting everything with", "save-all": "gathering everything with"}
 """Wording for fallbacks other than reading everything."""
 
 
@@ -92,7 +92,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
     whole = min(places, key=lambda row: row.cells[column.operation].figures[column.figure].median, default=None)
     if whole is None:
         return ""
-    told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading all with')} {_told(table, whole, column)}"
+    told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading everything with')} {_told(table, whole, column)}"
     if first is None:
         return told
     # Rank it against this one call like any other: by common rounds, and nothing below what the clock can tell.
