@@ -54,7 +54,7 @@ def test_documents_come_back_in_any_order() -> None:
         ([STORED[0], {"id": 2}], "the document of id 2 was {'id': 2, 'v': None}, came back {'id': 2}"),
     ],
 )
-def test_the_first_difference_is_told(found: list[dict[str, Any]], said: str) -> None:
+def test_the_first_difference_is_described(found: list[dict[str, Any]], said: str) -> None:
     assert str(first_difference(STORED, found)).startswith(said)
 
 

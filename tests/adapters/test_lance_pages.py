@@ -36,13 +36,13 @@ def test_the_codec_is_that_of_the_pages(codec: str, tmp_path: Path) -> None:
     assert ("Zstd" in found.encodings) == (codec == "zstd")
 
 
-def test_without_a_codec_the_writers_choice_is_told(tmp_path: Path) -> None:
+def test_without_a_codec_the_writers_choice_is_reported(tmp_path: Path) -> None:
     found = stored(NUMBERS, None, tmp_path / "t.lance")
     assert found.codec == "auto"
     assert "MiniBlockLayout" in found.encodings
 
 
-def test_a_packed_dictionary_is_no_codec_of_the_values(tmp_path: Path) -> None:
+def test_a_packed_dictionary_is_not_a_codec_of_the_values(tmp_path: Path) -> None:
     found = stored(WORDS, "none", tmp_path / "t.lance")
     assert found.codec == "none"
     assert "dictionary of Lz4" in found.encodings
@@ -71,7 +71,7 @@ def test_data_that_the_codec_leaves_alone_are_refused(tmp_path: Path) -> None:
         (VECTORS, "Zipped", "miniblock"),
     ],
 )
-def test_pages_of_the_next_version_tell_how_their_values_lie(
+def test_pages_of_the_next_version_name_the_layout_of_their_values(
     columns: dict[str, pa.Array], plane: str, other: str, tmp_path: Path
 ) -> None:
     """All pages have the layout `PlanarLayout`, which does not name the layout of their values."""

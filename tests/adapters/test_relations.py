@@ -187,7 +187,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("expect", "stored", "wanted"), CHANGES)
 @pytest.mark.rule(12)
-def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.ChunkedArray | None) -> None:
+def test_expected_columns(expect: Any, stored: pa.ChunkedArray, wanted: pa.ChunkedArray | None) -> None:
     found = expect(stored)
     assert found is None if wanted is None else found.equals(wanted)
 
@@ -210,7 +210,7 @@ def test_what_is_expected(expect: Any, stored: pa.ChunkedArray, wanted: pa.Chunk
         ("", None, pa.int64()),
     ],
 )
-def test_what_text_stands_for(text: str, value: Any, arrow_type: pa.DataType) -> None:
+def test_parse_text_returns_the_values(text: str, value: Any, arrow_type: pa.DataType) -> None:
     assert written.parse_text(column([text]), arrow_type).equals(column([value], arrow_type))
 
 
@@ -224,7 +224,7 @@ def test_an_ordered_dictionary_loses_its_order_and_no_value() -> None:
     assert texts.dictionary_without_order(changed) is None
 
 
-def test_what_the_text_of_bytes_stands_for() -> None:
+def test_parse_blob_returns_the_bytes() -> None:
     text = column(["abc", "\\x00\\xFFa\\x5C", None])
     assert written.parse_blob(text, pa.binary()).to_pylist() == [b"abc", b"\x00\xffa\\", None]
 
@@ -232,7 +232,7 @@ def test_what_the_text_of_bytes_stands_for() -> None:
 @pytest.mark.parametrize(
     ("text", "arrow_type"), [("soon", pa.date32()), ("2024-02-29 12:34:56.1234", pa.timestamp("ms"))]
 )
-def test_text_that_stands_for_nothing(text: str, arrow_type: pa.DataType) -> None:
+def test_text_without_a_value_is_refused(text: str, arrow_type: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, ValueError)):
         written.parse_text(column([text]), arrow_type)
 

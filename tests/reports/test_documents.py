@@ -78,7 +78,7 @@ def test_rates_are_of_documents_and_json_over_the_time_with_its_merges(run: Run)
     assert numbers(ingest.lines[0][1])[2] == pytest.approx(2 * rates[0], rel=0.02)
 
 
-def test_an_index_stands_beside_the_scan_of_the_same_share(run: Run) -> None:
+def test_an_index_is_next_to_the_scan_of_the_same_share(run: Run) -> None:
     ranges = found(run)[2]
     assert ranges.headers == ("scan 0.1 %", "index 0.1 %")
     for label, texts in ranges.lines:

@@ -49,7 +49,7 @@ def test_latency_and_rate_of_streams_are_two_figures() -> None:
     assert projections.headers[2:] == ("call\nms", "90 % under\nms", "calls/s")
 
 
-def test_what_the_clock_cannot_tell_has_no_rate() -> None:
+def test_times_too_short_for_the_clock_have_no_rate() -> None:
     run = run_of_handles()
     (table,) = tables(run)
     _, projections = handles_of(run, table)

@@ -100,7 +100,7 @@ def test_settings_of_variants_are_values_too_and_have_no_winner() -> None:
     assert crossover_texts(chart) == []
 
 
-def test_what_is_not_ranked_is_no_line() -> None:
+def test_unranked_variants_have_no_line() -> None:
     def spoilt(sample: Sample) -> Sample:
         if sample.variant == STEEP:
             return changed(sample, fallback="read-all")
@@ -113,7 +113,7 @@ def test_what_is_not_ranked_is_no_line() -> None:
     assert "read-all" in shown(over_operations(change=spoilt))
 
 
-def test_at_most_eight_lines_with_everyone_who_wins_anywhere() -> None:
+def test_at_most_eight_lines_include_every_winner() -> None:
     many = {f"f{number}[engine=x]": (lambda value, number=number: 5 + number + value**0.5) for number in range(12)}
     (chart,) = charts(over_operations({**many, **CROSSING}))
     assert len(chart.lines) == MOST_LINES
@@ -122,7 +122,7 @@ def test_at_most_eight_lines_with_everyone_who_wins_anywhere() -> None:
     assert "not shown: " in shown(over_operations({**many, **CROSSING}))
 
 
-def test_the_planted_crossing_is_told_and_none_where_lines_are_equal() -> None:
+def test_the_planted_crossing_is_reported_and_equal_lines_have_none() -> None:
     (chart,) = charts(over_operations())
     (text,) = crossover_texts(chart)
     found = re.fullmatch(r"feather below, lance above: they cross at ([\d.]+) \(([\d.]+) to ([\d.]+)\)", text)
@@ -139,7 +139,7 @@ def test_the_planted_crossing_is_told_and_none_where_lines_are_equal() -> None:
     assert crossover_texts(size) == ["feather below, lance above: they cross at 100"]
 
 
-def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
+def test_times_too_short_for_the_clock_do_not_cross() -> None:
     def slow_clock(sample: Sample) -> Sample:
         return changed(sample, figures={**sample.figures, "empty_ns": 10**9})
 
@@ -151,7 +151,7 @@ def test_times_that_the_clock_cannot_tell_apart_do_not_cross() -> None:
     )
 
 
-def test_labels_stand_apart_and_inside() -> None:
+def test_labels_do_not_overlap_and_stay_inside() -> None:
     placed = heights_apart([0.5, 0.51, 0.99, 1.0, 0.0], 0.1)
     ordered = sorted(placed)
     assert all(upper - lower >= 0.1 - 1e-9 for lower, upper in pairwise(ordered))
@@ -171,7 +171,7 @@ def test_raw_io_does_not_press_the_lines_together() -> None:
     assert high < max(medians) * 2
 
 
-def test_values_are_told_as_people_write_them() -> None:
+def test_values_are_formatted_for_people() -> None:
     assert [value_text(value) for value in (0, 0.001, 0.5, 1, 98.6, 1_234.5, 10_000)] == [
         *("0", "0.001", "0.5", "1", "98.6", "1,234", "10,000"),
     ]

@@ -80,7 +80,7 @@ def test_loaders_are_ranked_among_their_order_alone() -> None:
         assert min(whole) > max(place for place, (label, _) in enumerate(order.lines) if label in order.leading)
 
 
-def test_speed_stands_beside_how_shuffled_it_was() -> None:
+def test_speed_is_shown_with_the_quality_of_the_shuffle() -> None:
     shuffled, stored = found()
     for label, texts in shuffled.lines:
         told = {head.replace("\n", " "): text for head, text in zip(shuffled.headers, texts, strict=True)}

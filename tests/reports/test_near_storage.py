@@ -74,7 +74,7 @@ def test_a_chart_for_each_network_and_place_has_what_was_measured_of_each_way(co
     assert all(" %" in text for text in crossover_texts(slow))
 
 
-def test_who_gives_more_rows_than_were_asked_for_never_wins(contents: Contents) -> None:
+def test_variants_that_return_too_many_rows_never_win(contents: Contents) -> None:
     named = {name for chart in contents.throughput_lines for name in _winners(chart)}
     assert named
     assert not any("technique" in name for name in named)
@@ -85,7 +85,7 @@ def _winners(chart: object) -> list[str]:
     return [winners.first, *winners.equals, *(name for each in winners.found for name in (each.before, each.after))]
 
 
-def test_raw_io_is_no_way_of_reading_near_the_storage(run: Run) -> None:
+def test_raw_io_is_not_an_access_path(run: Run) -> None:
     yardstick = tuple(
         changed(sample, variant="raw-io[engine=readinto]") for sample in run.samples if sample.variant == invented.FETCH
     )
@@ -102,7 +102,7 @@ def test_queries_are_charted_once(contents: Contents) -> None:
 # --- beside the times -----------------------------------------------------------------------------------------------
 
 
-def test_what_services_take_stands_by_way_and_operation(contents: Contents) -> None:
+def test_costs_of_services_are_shown_by_way_and_operation(contents: Contents) -> None:
     found = of_network(contents, "loopback")
     wire = of_label(found[WIRE], "V2 (byte ranges)")
     assert (wire["100 %"], wire["10 %"], wire["0 %"]) == ("240", "24.0", "0.010")
@@ -161,7 +161,7 @@ def test_curves_are_of_what_is_read_near_the_storage(contents: Contents) -> None
     assert float(of_v2["Snowset sustained GB/s"]) < float(of_v2["Snowset mean GB/s"])
 
 
-def test_too_few_points_are_no_curve(run: Run) -> None:
+def test_too_few_points_give_no_curve(run: Run) -> None:
     few = tuple(sample for sample in run.samples if "groups=0.5]" not in sample.operation)
     few = tuple(sample for sample in few if "groups=0.25]" not in sample.operation)
     contents = Contents(replace(run, samples=few))
@@ -174,7 +174,7 @@ def test_too_few_points_are_no_curve(run: Run) -> None:
 _TOLD = ("V2 (byte ranges), groups of 550", WIRE, "footers, as bytes (V1)", "fetch all")
 
 
-def test_all_of_it_stands_in_every_output(tmp_path: Path) -> None:
+def test_every_output_shows_all_of_it(tmp_path: Path) -> None:
     run = invented.near_storage_run(rounds=1, networks=("", "loopback"))
     text = shown(run)
     pages = "".join(written_on(section_pages(run, name)) for name in ("throughput", "curves", "near storage"))
@@ -192,5 +192,5 @@ def test_no_other_run_has_any_of_it() -> None:
     assert not contents.throughput_lines
 
 
-def test_ways_of_reading_are_no_formats_to_choose_from(contents: Contents) -> None:
+def test_access_paths_are_not_offered_as_formats(contents: Contents) -> None:
     assert not any(map(has_uses, contents.tables))

@@ -89,7 +89,7 @@ def test_many_operations_share_grids_as_far_as_the_page_has_room() -> None:
     assert "…" not in text
 
 
-def test_the_thesis_csv_keeps_its_shape_and_projections_have_a_file_of_their_own(tmp_path: Path) -> None:
+def test_the_thesis_csv_keeps_its_shape_and_projections_have_a_separate_file(tmp_path: Path) -> None:
     names = [path.name for path in write_csv(run_of(), tmp_path)]
     assert sorted(names) == [
         *("operations-core-plain.csv", "operations-eq-plain.csv", "results-core-plain.csv", "results-eq-plain.csv"),
@@ -129,12 +129,12 @@ def test_a_slower_projection_is_found_and_named() -> None:
     }
 
 
-def test_what_only_one_run_has_is_named_with_its_operations() -> None:
+def test_cells_of_only_one_run_are_named_with_their_operations() -> None:
     found = compare(make_run(datasets=("eq", "core"), tracks=("plain",), rounds=5), run_of())
     assert f"({PROJECT_10})" in comparison.markdown(found).partition("only in the second run: ")[2]
 
 
-def test_a_frame_has_projections_and_what_stood_for_them() -> None:
+def test_a_frame_has_projections_and_their_fallbacks() -> None:
     found = frame(run_of())
     projections = found[found["operation"] == PROJECT_10].set_index(["variant", "dataset"])
     assert projections.loc[(PICKLE, "eq"), "fallback"] == "read-all"

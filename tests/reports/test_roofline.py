@@ -118,7 +118,7 @@ def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> No
     assert ZIPF not in shares.headers
 
 
-def test_rows_of_which_the_bytes_are_the_limit_are_shares_of_bytes() -> None:
+def test_large_rows_are_limited_by_bytes() -> None:
     """Rows of 200 bytes are limited by reads; rows of 1 MB, one at a time, by 1,048 MB/s in order."""
     run = run_of()
     large = [
@@ -141,7 +141,7 @@ def test_warm_calls_are_shares_of_the_page_cache() -> None:
     assert text_of(shares, SCAN, "parquet") == "9.5%"
 
 
-def test_where_the_device_may_give_more_a_share_is_at_most_that() -> None:
+def test_shares_are_upper_limits_if_the_device_may_be_faster() -> None:
     bound = probe("before")
     for each in bound["lines"]:
         each["at_least"] = (each["kind"], each["size_bytes"], each["depth"]) == ("random", 4096, 16)
@@ -150,7 +150,7 @@ def test_where_the_device_may_give_more_a_share_is_at_most_that() -> None:
     assert any("≥40,000" in texts for _, texts in found(run)[DEVICE].lines)
 
 
-def test_the_most_that_the_device_gave_is_the_roofline_and_a_change_is_told() -> None:
+def test_the_highest_rate_is_the_limit_and_a_change_is_reported() -> None:
     run = run_of("cold (guest)", probe("before"), probe("after", 0.5))
     assert text_of(found(run)[SHARE], TAKE, "parquet") == "10%/2.5%"
     device = found(run)[DEVICE]
@@ -173,7 +173,7 @@ def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
     assert text_of(found(run_of(repetitions=4))[READ], STREAMS, "parquet") == "2.50/5,000/1.00"
 
 
-def test_without_a_roofline_it_is_said_why_and_bytes_are_told_all_the_same() -> None:
+def test_without_limits_the_reason_and_the_bytes_are_shown() -> None:
     none = probe("before", lines=[], why_none="tmpfs lies in memory: there is no device to read from")
     figures = found(run_of("warm", none))
     assert SHARE not in figures

@@ -77,11 +77,11 @@ def test_every_section_that_the_site_shows_has_a_template() -> None:
     assert there == {f"section-{slug(name)}.html" for name, each in shown.items() if not isinstance(each, Elsewhere)}
 
 
-def test_names_and_titles_are_told_apart() -> None:
+def test_names_and_titles_are_unique() -> None:
     assert len({section.name for section in SECTIONS}) == len({section.title for section in SECTIONS}) == len(SECTIONS)
 
 
-def test_a_section_stands_where_it_has_something_to_say() -> None:
+def test_a_section_appears_only_with_content() -> None:
     one = Contents(make_run(datasets=("eq",), tracks=("plain",), rounds=1))
     two = Contents(make_run(datasets=("eq", "int"), tracks=("plain",), rounds=1, project=True))
     assert [section.name for section in sections_of(one.tables[0])] == ["tables"]

@@ -126,7 +126,7 @@ def test_where_most_have_no_figure_none_is_the_fastest() -> None:
     assert "counted" not in use_of(run_of(), TAKE).others
 
 
-def test_what_has_too_few_rounds_is_never_told_as_slower() -> None:
+def test_too_few_rounds_are_never_called_slower() -> None:
     for rounds, marked in ((3, True), (5, False)):
         others = use_of(run_of(rounds=rounds), TAKE).others.split(", ")
         assert others
@@ -135,7 +135,7 @@ def test_what_has_too_few_rounds_is_never_told_as_slower() -> None:
         assert "?: under 5 common rounds" in " ".join(text.split())
 
 
-def test_that_whole_reads_are_faster_takes_a_verdict() -> None:
+def test_faster_whole_reads_need_a_verdict() -> None:
     def told(*wall_ms: float) -> str:
         return use_of(run_of(whole_in(*wall_ms), len(wall_ms)), TAKE).others
 
@@ -159,12 +159,12 @@ def test_what_the_clock_takes_makes_no_whole_read_faster() -> None:
     ("fallback", "words"),
     [("rewrite", "rewriting everything with pickle"), ("save-all", "gathering everything with pickle")],
 )
-def test_what_stands_for_a_call_is_told_by_its_name(fallback: str, words: str) -> None:
+def test_fallbacks_are_named(fallback: str, words: str) -> None:
     run = run_of(whole_in(*[9] * 5, fallback=fallback))
     assert use_of(run, TAKE).others.startswith(f"{words} 9.00 ms is faster, ")
 
 
-def test_without_a_call_of_its_own_nothing_is_faster_than_it() -> None:
+def test_without_a_native_call_a_fallback_is_not_called_faster() -> None:
     def nobodys(sample: Sample) -> Sample:
         return changed(sample, fallback="read-all") if sample.operation == TAKE else sample
 
@@ -190,7 +190,7 @@ def test_without_a_call_of_its_own_nothing_is_faster_than_it() -> None:
     assert use.others.startswith("reading everything with ")
 
 
-def test_what_a_library_answers_from_its_memory_is_told_apart_and_never_the_best() -> None:
+def test_answers_from_the_librarys_memory_are_marked_and_never_the_best() -> None:
     best = use_of(run_of(), TAKE).best.partition(" ")[0]
 
     def cached(sample: Sample) -> Sample:

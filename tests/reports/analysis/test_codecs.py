@@ -89,13 +89,13 @@ def test_differences_are_taken_within_rounds(four: list[list[Sample]]) -> None:
     assert lz4.saves_nothing
 
 
-def test_a_codec_is_set_against_its_own_engine_without_one() -> None:
+def test_a_codec_is_compared_with_its_engine_without_one() -> None:
     others = [list(samples(f"parquet[engine={engine},codec=none]", 400, 300, 90)) for engine in ("fastparquet", "zzz")]
     (effect,) = codec_effects(table_of(list(samples(NONE, 200, 100, 80)), *others, list(samples(ZSTD, 300, 140, 20))))
     assert (effect.row.variant, effect.base.variant, effect.ratio) == (ZSTD, NONE, 0.25)
 
 
-def test_a_codec_without_its_format_beside_it_says_nothing() -> None:
+def test_a_codec_without_an_uncompressed_variant_is_left_out() -> None:
     assert codec_effects(table_of(list(samples(ZSTD, 300, 140, 20)))) == []
 
 
@@ -130,7 +130,7 @@ def test_the_frontier_holds_what_nothing_beats_in_both(four: list[list[Sample]])
     assert [row.variant for row in frontier(table, SAVE_TIME)] == [ZSTD, ORC, NONE]
 
 
-def test_each_format_stands_before_its_codecs(four: list[list[Sample]]) -> None:
+def test_each_format_comes_before_its_codecs(four: list[list[Sample]]) -> None:
     assert [row.variant for row in by_format(table_of(*four))] == [NONE, ZSTD, ORC, LZ4, RAW_IO]
 
 
@@ -145,7 +145,7 @@ def shown(run: Run) -> str:
     return stream.getvalue()
 
 
-def test_the_terminal_tells_costs_savings_and_what_a_codec_leaves(four: list[list[Sample]]) -> None:
+def test_the_terminal_shows_costs_and_savings_of_codecs(four: list[list[Sample]]) -> None:
     text = shown(run_of(*four)).split(TITLES["codecs"])[1]
     line = next(line for line in text.splitlines() if "0.25" in line)
     assert line.split()[:2] == ["parquet", "+0.100"]
@@ -187,14 +187,14 @@ def thesis_run(rounds: int = 5) -> Run:
     return with_info(run_of(*groups), request={"webface": "webface.h5"})
 
 
-def test_the_thesiss_own_figures_bear_out_its_findings() -> None:
+def test_the_thesiss_own_figures_support_its_findings() -> None:
     found = reproduce(thesis_run())
     verdicts = {judgement.finding.statement: judgement.verdict for judgement in found.judgements}
     assert set(verdicts.values()) == {FindingVerdict.HOLDS}, verdicts
     assert len(verdicts) == 8
 
 
-def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
+def test_a_generated_webface_supports_no_finding_about_its_values() -> None:
     found = reproduce(replace(thesis_run(), info=RunInfo())).judgements
     ratio = next(item for item in found if item.finding.statement.startswith("ZSTD reduces Parquet's file"))
     assert ratio.verdict is FindingVerdict.NOT_TESTABLE
@@ -202,7 +202,7 @@ def test_a_generated_webface_bears_out_nothing_that_its_values_decide() -> None:
     assert sum(item.verdict is FindingVerdict.HOLDS for item in found) == 7
 
 
-def test_the_multiples_stand_beside_the_thesiss() -> None:
+def test_the_multiples_are_next_to_the_thesiss() -> None:
     text = reproduction_markdown(thesis_run())
     row = next(line for line in text.splitlines() if line.startswith("| Parquet"))
     assert "0.50 / 0.50" in row

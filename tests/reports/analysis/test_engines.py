@@ -65,12 +65,12 @@ def test_each_format_has_its_fastest_and_its_slowest_call() -> None:
     assert csv.by_format.ratio == pytest.approx(4)
 
 
-def test_the_formats_stand_by_their_fastest_calls_and_raw_io_is_none_of_them() -> None:
+def test_formats_are_compared_by_their_fastest_calls_without_raw_io() -> None:
     assert [calls.format for calls in calls_of(table_of(), READ_TIME)] == ["feather", "csv", "orc"]
     assert [calls.format for calls in calls_of(table_of(), SAVE_TIME)] == ["feather", "orc", "csv"]
 
 
-def test_where_most_calls_were_not_counted_none_is_the_fastest() -> None:
+def test_with_few_counted_calls_no_fastest_is_named() -> None:
     run = run_of()
     left_out = [variant for variant in TIMES_MS if not variant.startswith("feather")]
     busy = [changed(each, unsettled=each.operation == "read" and each.variant in left_out) for each in run.samples]
@@ -94,7 +94,7 @@ def test_a_format_with_one_call_has_no_call_to_choose() -> None:
     assert texts(orc) == ("orc", "pyarrow", "", "", "5.00")
 
 
-def test_the_answer_names_the_size_of_both_and_what_cannot_be_told() -> None:
+def test_the_answer_names_both_effects_and_ties() -> None:
     read = next(text for text in answers(table_of()) if text.startswith("read"))
     assert "20.0 times (csv) as long as its fastest" in read
     assert "no clear difference between the calls of feather" in read
@@ -143,5 +143,5 @@ def test_without_a_figure_nothing_is_shown() -> None:
     assert "call x" not in shown(uncounted)
 
 
-def test_nothing_of_it_is_set_against_the_thesis() -> None:
+def test_the_suite_is_not_compared_with_the_thesis() -> None:
     assert reproduce(run_of()).comparisons == ()

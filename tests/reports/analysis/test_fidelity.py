@@ -30,7 +30,7 @@ def test_each_target_has_a_matrix_of_pairs_without_and_with_nulls() -> None:
     assert "raw-io" not in pandas.labels
 
 
-def test_what_is_not_exact_is_said_once_with_how_bound_and_cause() -> None:
+def test_inexact_results_are_described_once_with_bound_and_cause() -> None:
     details = matrices(make_run())[0].details("json[engine=pandas]")
     assert details == {"lossy: digits are cut, within 1e-10, by the default of the call": ("float64",)}
 

@@ -8,14 +8,14 @@ from reports.analysis.labels import short_labels
 NEAR = "parquet[engine=near-storage,codec=snappy,reader="
 
 
-def test_ways_of_near_storage_are_called_by_name_where_nothing_else_is_there() -> None:
+def test_near_storage_paths_alone_have_their_own_names() -> None:
     variants = (f"{NEAR}ranges]", f"{NEAR}parquet,footers=parsed]", f"{NEAR}fetch]", "raw-io[engine=readinto]")
     assert short_labels(map(variant_of, variants)) == dict(
         zip(variants, ("V2 (byte ranges)", "V1 (rows), footers parsed", "fetch all", "raw-io"), strict=True)
     )
 
 
-def test_beside_other_formats_they_are_told_as_parquet() -> None:
+def test_next_to_other_formats_they_are_labelled_as_parquet() -> None:
     variants = (f"{NEAR}ranges]", "parquet[engine=pyarrow,codec=snappy]", "orc[engine=pyarrow,codec=none]")
     assert short_labels(map(variant_of, variants)) == {
         variants[0]: "parquet[near-storage,reader=ranges]",

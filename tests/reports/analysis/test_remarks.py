@@ -16,7 +16,7 @@ def told(facts: dict[str, FactInfo]) -> list[str]:
     return [remark.text for remark in remarks(run, summarise(run.samples)) if "earlier run" in remark.text]
 
 
-def test_what_earlier_runs_have_found_is_told_with_its_day() -> None:
+def test_reused_facts_have_their_date() -> None:
     found = {
         "fidelity": FactInfo(measured="2026-11-20", key="k", kept=9, new=1),
         "imports": FactInfo(measured="2026-11-21", key="k", kept=2),
@@ -26,7 +26,7 @@ def test_what_earlier_runs_have_found_is_told_with_its_day() -> None:
     assert text.endswith("fidelity and memory probe of 2026-11-20; imports of 2026-11-21")
 
 
-def test_what_the_run_has_found_itself_needs_no_remark() -> None:
+def test_facts_of_the_run_itself_need_no_remark() -> None:
     assert told({}) == []
     assert told({"fidelity": FactInfo(measured="2026-11-20", key="k", new=9)}) == []
 

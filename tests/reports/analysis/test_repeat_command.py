@@ -128,7 +128,7 @@ def test_codecs_files_and_isolation_of_the_request_are_kept() -> None:
     assert repeating_command(run, table, table.rows[0]).endswith("--data my.csv")
 
 
-def test_raw_io_is_repeated_with_a_variant_beside_which_it_is_measured() -> None:
+def test_raw_io_is_repeated_with_another_variant() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     (table,) = tables(run)
     (yardstick,) = [row for row in table.rows if row.variant.is_raw_io]

@@ -45,7 +45,7 @@ def test_bars_end_at_their_medians_on_both_kinds_of_axis(slow_ms: int, quick_end
     assert ends(figure, "read time") == pytest.approx([quick_end, 1])
 
 
-def test_memory_that_cannot_be_told_has_a_bar_up_to_what_can() -> None:
+def test_memory_too_small_for_the_probe_has_a_bar_up_to_its_limit() -> None:
     samples = [
         make_sample(variant=variant, figures={"wall_ns": ns, "peak_private_bytes": size})
         for variant, ns, size in ((QUICK, 10**6, 10**5), (SLOW, 2 * 10**6, 8 * 10**6))
@@ -79,6 +79,6 @@ def test_the_page_draws_the_specification_of_the_site(monkeypatch: pytest.Monkey
     assert "planted" in written_on([figure])
 
 
-def test_text_of_a_label_is_no_formula() -> None:
+def test_labels_are_not_parsed_as_formulas() -> None:
     _, figure = table_of(make_sample(variant="a$b$[x=^_]", figures={"wall_ns": 10**7}))
     assert "a$b$" in drawn([figure])

@@ -97,7 +97,7 @@ def test_uses_that_fill_a_page_go_on_on_the_next() -> None:
     assert not crowded(drawn)
 
 
-def test_labels_beside_lines_have_room_and_a_chart_that_has_a_page_to_itself_fills_it() -> None:
+def test_labels_next_to_lines_have_room_and_a_single_chart_fills_its_page() -> None:
     contents = Contents(near_storage_run(rounds=1))
     lone = SimpleNamespace(run=contents.run, throughput_lines=contents.throughput_lines[:1])
     for part, least, most in ((lone, 0.6, 0.8), (contents, 0.2, 0.4)):

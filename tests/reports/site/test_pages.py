@@ -130,7 +130,7 @@ def test_every_link_leads_to_a_page_and_to_a_place_in_it(site: Path) -> None:
                 assert place in known[target].ids, f"{path.name} leads to {link}"
 
 
-def test_no_id_stands_twice_and_no_page_is_too_large(site: Path) -> None:
+def test_ids_are_unique_and_no_page_is_too_large(site: Path) -> None:
     for path in pages(site):
         ids = Page(path).ids
         assert len(ids) == len(set(ids)), path.name
@@ -167,7 +167,7 @@ def test_every_number_of_the_overview_leads_to_samples_with_that_median(run: Run
 
 
 @pytest.mark.parametrize("beside", [test_reproduction, test_compression, test_reproduction_images])
-def test_every_figure_beside_the_thesis_leads_to_its_samples(beside: ModuleType, tmp_path: Path) -> None:
+def test_every_figure_compared_with_the_thesis_leads_to_its_samples(beside: ModuleType, tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site([beside.thesis_run()], site)
     entries = re.findall('<td class="number">(.*?)</td>', (site / "thesis.html").read_text(encoding="utf-8"))
@@ -195,7 +195,7 @@ def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> No
         assert [point["label"] for point in reading["frontier"]] == [row.label for row in frontier(table, READ_TIME)]
 
 
-def test_every_page_names_the_page_on_bias_and_samples_how_far_a_format_has_come(site: Path) -> None:
+def test_every_page_names_the_page_on_bias_and_samples_the_maturity(site: Path) -> None:
     assert all("docs/bias.md" in path.read_text().partition("<footer>")[2] for path in pages(site))
     samples = (site / "samples" / "run-1-core-plain.html").read_text()
     vortex = samples.partition("<code>vortex")[2].partition("</section>")[0]
@@ -205,7 +205,7 @@ def test_every_page_names_the_page_on_bias_and_samples_how_far_a_format_has_come
     assert "a specification" not in yardstick
 
 
-def test_what_has_no_figure_keeps_its_row_and_its_reason(site: Path) -> None:
+def test_rows_without_figures_keep_their_reason(site: Path) -> None:
     for name in ("index.html", "suite-tabular.html", "method.html"):
         text = unescape((site / name).read_text())
         assert "Excel holds at most 1,048,576 rows" in text
@@ -313,7 +313,7 @@ def test_the_raw_samples_are_there_to_download(run: Run, site: Path) -> None:
     assert "data/run-1/samples.jsonl" in Page(site / "method.html").links
 
 
-def test_what_lies_behind_the_site_is_linked_from_every_page(tmp_path: Path, small: Run) -> None:
+def test_pages_outside_the_site_are_linked_from_every_page(tmp_path: Path, small: Run) -> None:
     write_site([small], tmp_path / "site", links=[Link("History", "asv/index.html")])
     for page in pages(tmp_path / "site"):
         up = "" if page.parent == tmp_path / "site" else "../"
@@ -396,7 +396,7 @@ def test_the_command_writes_the_site_and_says_where(
     assert program("report", small.folder, "--html", tmp_path / "new") == (0, f"{tmp_path}/new/index.html\n", "")
 
 
-def test_a_page_that_is_slow_to_open_is_told(
+def test_a_page_that_opens_slowly_is_reported(
     program: Callable[..., tuple[int, str, str]], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert site_module.MOST_PAGE_BYTES == MOST_BYTES
@@ -419,7 +419,7 @@ def test_a_folder_with_other_things_is_left_alone(
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
 
 
-def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
+def test_a_half_written_site_is_named_and_replaced(
     program: Callable[..., tuple[int, str, str]], small: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, write = tmp_path / "site", Path.write_text
@@ -439,7 +439,7 @@ def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
 
 
 @pytest.mark.parametrize(("module", "name"), [("jinja2", "jinja2"), ("vl_convert", "vl-convert-python")])
-def test_a_missing_library_is_told_with_its_installation(
+def test_a_missing_library_is_named_with_its_installation(
     module: str,
     name: str,
     program: Callable[..., tuple[int, str, str]],

@@ -90,7 +90,7 @@ def test_the_index_leads_to_the_newest_run_first_and_to_the_history(site: Path) 
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"benchmarks": {"a": {}}}', '{"benchmarks": 1}'])
-def test_a_history_that_cannot_be_read_is_told_and_hides_nothing_else(damage: str, tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_read_is_reported_and_hides_nothing_else(damage: str, tmp_path: Path) -> None:
     site = tmp_path / "site"
     make_history(site / "asv")
     (site / "asv" / "index.json").write_text(damage)
@@ -114,7 +114,7 @@ def test_a_run_shows_its_tables_its_files_and_what_changed(site: Path) -> None:
     assert "Since" not in (site / "runs" / "run-1" / "index.html").read_text()
 
 
-def test_what_others_have_put_there_stays(site: Path) -> None:
+def test_other_files_stay(site: Path) -> None:
     assert (site / "CNAME").read_text() == "bench.example"
 
 
@@ -155,7 +155,7 @@ def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
         assert evil not in page.read_text()
 
 
-def test_how_a_run_ended_is_told(tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_shown(tmp_path: Path) -> None:
     crashed = make_sample(failure=Failure(kind="crash", reason="signal 11"), figures={}, fidelity=None)
     samples = (crashed, make_sample(round=2))
     write_run(replace(run_of(1, partial=True), samples=samples), tmp_path / "runs" / "a")
@@ -163,7 +163,7 @@ def test_how_a_run_ended_is_told(tmp_path: Path) -> None:
     assert "did not finish, 1 samples failed" in (tmp_path / "site" / "runs" / "index.html").read_text()
 
 
-def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs" / "odd").mkdir(parents=True)
     (tmp_path / "runs" / "odd" / "run.json").write_text("{")
     command = [sys.executable, "-m", "reports.site.publication", str(tmp_path / "runs"), str(tmp_path / "site")]

@@ -72,7 +72,7 @@ def test_a_claim_does_not_hold_where_one_relation_is_contradicted() -> None:
     assert of("lance-first", F3, run_of(other)).verdict is FindingVerdict.HOLDS
 
 
-def test_a_claim_of_how_many_times_is_held_to_that() -> None:
+def test_a_claimed_factor_must_be_reached() -> None:
     cells = {
         (ONE, "lance[engine=pylance]", "events"): 1.0,
         (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 99.0,
@@ -89,7 +89,7 @@ def test_a_claim_of_how_many_times_is_held_to_that() -> None:
     assert of("alike-when-small", LANCE, run_of(alike)).verdict is FindingVerdict.DOES_NOT
 
 
-def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
+def test_missing_figures_name_the_command_that_measures_them() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     for source in SOURCES.values():
         for each in judged([nothing], source):
@@ -115,7 +115,7 @@ def test_what_a_run_lacks_names_the_command_that_measures_it() -> None:
     assert "2 rounds" in few.reason
 
 
-def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
+def test_fallbacks_give_no_figure_for_a_claim() -> None:
     found = of("f3-second", F3, run_of(ROW, fallback="read-all"))
     assert found.verdict is FindingVerdict.NOT_TESTABLE
     assert "vortex[engine=vortex-data,library_cache=off]" in found.reason
@@ -123,7 +123,7 @@ def test_what_was_read_whole_for_a_row_is_no_figure_of_it() -> None:
 
 
 @pytest.mark.rule(17)
-def test_a_wrong_answer_bears_nothing_out() -> None:
+def test_a_wrong_answer_supports_no_claim() -> None:
     """A cell with a wrong answer has no rank, whatever its other rounds took."""
     wrong = Failure(kind="mismatch", reason="row 3")
     some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
@@ -132,7 +132,7 @@ def test_a_wrong_answer_bears_nothing_out() -> None:
     assert "no figure of f3[codec=none] (wrong answer in a counted round)" in found.reason
 
 
-def test_what_a_library_had_in_its_own_memory_is_told() -> None:
+def test_answers_from_the_librarys_memory_are_named() -> None:
     """Measuring it again would change nothing, so "not in this run" would be a wrong reason."""
     quick = {key: value for key, value in ROW.items() if key[1].startswith(("vortex", "parquet"))}
     rest = {key: value for key, value in ROW.items() if key not in quick}
@@ -158,7 +158,7 @@ def test_where_all_data_sets_are_left_out_for_another_reason_no_command_is_named
     assert found.claim.command not in found.reason
 
 
-def test_what_is_not_installed_is_told() -> None:
+def test_missing_libraries_are_named() -> None:
     failed = Failure(kind="not installed", reason="needs pylance")
     lance_cell = {key: value for key, value in ROW.items() if key[1].startswith("lance")}
     rest = {key: value for key, value in ROW.items() if key not in lance_cell}
@@ -178,7 +178,7 @@ READ = {
     "told", [{"suite": "training", "rows": 25_000}, {"machine": "lab-2"}], ids=["other rows", "another machine"]
 )
 @pytest.mark.parametrize("first", [True, False], ids=["before", "behind"])
-def test_what_is_of_other_rows_or_machines_is_not_compared(told: dict[str, Any], first: bool) -> None:
+def test_other_row_counts_or_machines_are_not_compared(told: dict[str, Any], first: bool) -> None:
     """Parquet reads a fortieth of the rows in 4 ms, which says nothing about F3's read of everything."""
     whole = run_of(READ)
     few = run_of({("read", F3.variants["parquet"], "core"): 4.0}, **told)
@@ -192,7 +192,7 @@ def test_a_verdict_on_one_of_several_machines_says_which() -> None:
     assert "(read time, cache warm, target arrow, machine lab-1)" in markdown([run], "f3")
 
 
-def test_files_are_larger_than_those_that_the_bare_call_writes() -> None:
+def test_files_are_compared_with_those_of_the_default_call() -> None:
     """Parquet without a codec does not count: the source gives block compression as the cause."""
     megabytes = {F3.variants["f3"]: 19, F3.variants["parquet"]: 19.2, F3.variants["parquet-usual"]: 15}
     samples = tuple(
@@ -215,7 +215,7 @@ LANCE_RATES = {
 
 
 @pytest.mark.parametrize("key", LANCE_RATES)
-def test_the_figures_of_lances_authors_bear_their_claims_out(key: str) -> None:
+def test_the_figures_of_lances_authors_support_their_claims(key: str) -> None:
     rates = {row["what"]: row["value"] for row in published_rows("lance.csv") if row["claim"] == key}
     claim = next(claim for claim in LANCE.claims if claim.key == key)
     assert claim.finding is not None
@@ -229,7 +229,7 @@ def test_the_figures_of_lances_authors_bear_their_claims_out(key: str) -> None:
     assert found.verdict is FindingVerdict.HOLDS, found.reason
 
 
-def test_of_several_runs_the_one_counts_that_has_it() -> None:
+def test_among_several_runs_the_one_with_the_figures_counts() -> None:
     nothing = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     assert of("f3-second", F3, nothing, run_of(ROW)).verdict is FindingVerdict.HOLDS
 
@@ -246,7 +246,7 @@ def test_every_claim_has_published_figures_and_every_figure_a_claim(name: str, s
         assert bool(claim.command) == (claim.finding is not None), claim.key
 
 
-def test_both_forms_tell_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_and_markdown_have_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
     run = run_of(ROW)
     for name, source in SOURCES.items():
         show([run], name, Console(width=100))

@@ -85,7 +85,7 @@ def test_a_finding_holds_or_does_not_by_our_figures(key: str, holding: Cells, no
     assert of(key, run_of(holding)).published
 
 
-def test_what_is_answered_by_reading_all_bears_nothing_out() -> None:
+def test_fallbacks_support_no_finding() -> None:
     cells = layouts("tweets", Q2, 3.1, 39.9, 48.5)
     assert of("tweets-queries", run_of(cells, fallback="read-all")).verdict is FindingVerdict.NOT_TESTABLE
 

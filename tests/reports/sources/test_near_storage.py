@@ -65,7 +65,7 @@ TESTED = ("selective-v1", "selective-v2", "falls", "half-is-all", "v2-faster", "
 
 
 @pytest.mark.parametrize("key", TESTED)
-def test_the_thesiss_own_figures_bear_its_findings_out(key: str) -> None:
+def test_the_thesiss_own_figures_support_its_findings(key: str) -> None:
     found = of(key, run_of(theirs()))
     assert found.verdict is FindingVerdict.HOLDS, found.reason
     assert found.published
@@ -155,7 +155,7 @@ def test_too_few_selectivities_make_no_curve_and_say_so() -> None:
     assert [table.title.partition(",")[0] for table in others] == ["section 3.1"]
 
 
-def test_what_storing_costs_stands_beside_replicas() -> None:
+def test_the_cost_of_storing_includes_replicas() -> None:
     """The thesis's own figures, with the storage that it meant, and with two copies."""
     costs = {line[0]: line[1:] for line in tables([run_of(theirs())])[-1].texts}
     assert costs["own machines, one copy"] == ["1,543", "1,966,677", "54 %"]
@@ -163,7 +163,7 @@ def test_what_storing_costs_stands_beside_replicas() -> None:
     assert costs["own machines, two replicas"][2] == "109 %"
 
 
-def test_what_is_measured_over_a_network_has_tables_of_its_own() -> None:
+def test_measurements_over_a_network_have_separate_tables() -> None:
     near, far = run_of(theirs()), run_of(theirs(lambda way, share, rate: rate / 10), FAR)
     found = tables([replace(near, samples=(*near.samples, *far.samples))])
     titles = [table.title for table in found if table.title.startswith("table 8.1")]
@@ -186,7 +186,7 @@ def test_the_nearest_place_comes_first() -> None:
     assert ["Mbit/s" in title for title in titles] == [False, True]
 
 
-def test_what_is_of_two_machines_has_tables_of_its_own() -> None:
+def test_two_machines_have_separate_tables() -> None:
     near, other = run_of(theirs()), run_of(theirs(lambda way, share, rate: rate / 10))
     moved = tuple(changed(sample, machine="lab-2") for sample in other.samples)
     found = tables([replace(near, samples=(*near.samples, *moved))])
@@ -195,7 +195,7 @@ def test_what_is_of_two_machines_has_tables_of_its_own() -> None:
     assert throughput[0].texts[0] != throughput[1].texts[0]
 
 
-def test_without_a_save_nobody_knows_how_many_bytes_there_are() -> None:
+def test_without_a_save_the_size_is_unknown() -> None:
     assert "not in this run" in tables([run_of(theirs(), saved=False)])[0].title
 
 
@@ -213,7 +213,7 @@ def test_the_page_has_findings_tables_and_slips() -> None:
 
 
 @pytest.mark.parametrize("key", ["row-filter", "aggregation", "less-cpu"])
-def test_the_cpu_time_of_the_client_alone_bears_nothing_out(key: str) -> None:
+def test_the_cpu_time_of_the_client_alone_supports_no_claim(key: str) -> None:
     """Over a network the services do part of the work, so a way that leaves everything to them would seem to need
     none."""
     operations = ("query[groups=0.1]", "query[groups=0.01,values=100]", "query[groups=0.01,values=100,columns=1]")

@@ -152,7 +152,7 @@ def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
     assert found.reason == "int: ORC has 4 rounds, 5 are needed"
 
 
-def test_what_has_nothing_beside_it_is_not_open() -> None:
+def test_a_finding_without_anything_to_compare_is_not_open() -> None:
     """More rounds would not help, because the formats to compare with were not measured."""
     run = thesis_run()
     alone = tuple(sample for sample in run.samples if sample.variant.startswith("json"))
@@ -161,7 +161,7 @@ def test_what_has_nothing_beside_it_is_not_open() -> None:
     assert "nothing of CSV, XML to compare with" in found.reason
 
 
-def test_what_became_of_findings_is_counted_in_words() -> None:
+def test_verdicts_are_counted_in_words() -> None:
     verdicts = [FindingVerdict.HOLDS, FindingVerdict.OPEN, FindingVerdict.OPEN, FindingVerdict.NOT_TESTABLE]
     assert count_text(verdicts) == "1 holds, 0 do not, 2 are open, 1 is not testable here"
 
@@ -200,7 +200,7 @@ def test_strings_as_the_thesis_had_them_are_preferred_and_never_mixed() -> None:
     assert any("Python objects" in note for note in reproduce(plain).notes)
 
 
-def test_the_library_default_stands_for_a_format_with_several_variants() -> None:
+def test_the_library_default_represents_a_format_with_several_variants() -> None:
     found = reproduce(make_run(datasets=("eq",), tracks=("plain",)))
     json_size = next(item for item in found.comparisons if (item.format, item.column) == ("JSON", SIZE))
     assert json_size.ours == 128

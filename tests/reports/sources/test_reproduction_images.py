@@ -62,7 +62,7 @@ def test_the_figures_are_the_thesiss() -> None:
     assert thesis_figures()[Subject(READ_TIME, "LMDB", "ImageNet-100")] == 11.87
 
 
-def test_the_thesiss_own_figures_bear_out_what_its_tables_say() -> None:
+def test_the_thesiss_own_figures_support_its_tables() -> None:
     found = verdicts(thesis_run(datasets=REAL))
     assert found["PNG is the smallest"] is FindingVerdict.HOLDS
     assert found["on CIFAR-10 SQLite reads the fastest"] is FindingVerdict.HOLDS
@@ -80,7 +80,7 @@ def test_a_finding_that_the_samples_contradict_does_not_hold() -> None:
     assert found["PNG saves the slowest, Base64 next"] is FindingVerdict.DOES_NOT
 
 
-def test_what_was_measured_too_seldom_is_open() -> None:
+def test_too_few_rounds_leave_a_finding_open() -> None:
     assert set(verdicts(thesis_run(rounds=3)).values()) == {FindingVerdict.OPEN}
 
 
@@ -96,7 +96,7 @@ def test_the_page_says_that_the_images_are_generated() -> None:
     assert "SQLite has the shortest save time" in text
 
 
-def test_generated_images_bear_out_nothing_that_the_pixels_decide() -> None:
+def test_generated_images_support_no_finding_about_pixels() -> None:
     only = {"CIFAR-10": IMAGES["CIFAR-10"]}
     real = {"CIFAR-10": REAL["CIFAR-10"]}
     assert verdicts(thesis_run(datasets=real))["PNG is the smallest"] is FindingVerdict.HOLDS

@@ -19,6 +19,6 @@ CELL = cell_of("documents", "read", "cell", 10, "json-lines", Conditions(), "lab
         (Interval(median=100, low=95, high=105, minimum=90, maximum=120, rounds=7), "1.00 ±5%"),
     ],
 )
-def test_few_rounds_are_told_beside_a_figure(interval: Interval, told: str) -> None:
+def test_few_rounds_are_shown_with_a_figure(interval: Interval, told: str) -> None:
     entry = measured("1.00", interval, CELL)
     assert (entry.text, entry.cell) == (told, CELL)

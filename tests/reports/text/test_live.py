@@ -32,7 +32,7 @@ def line_of(lines: list[str], start: str) -> str:
     return next(line for line in lines if line.startswith(start))
 
 
-def test_before_it_is_measured_a_row_holds_signs_of_what_comes() -> None:
+def test_unmeasured_rows_show_pending_signs() -> None:
     lines = shown(fed(make_run(datasets=("eq",), tracks=("plain",)), most=0))
     assert lines[0] == "tabular: eq, 1,000,000 rows, track plain, cache warm, target pandas"
     assert [lines[1].split(), lines[2].split()] == [
@@ -43,7 +43,7 @@ def test_before_it_is_measured_a_row_holds_signs_of_what_comes() -> None:
     assert len(lines) == 3 + 16
 
 
-def test_figures_stand_as_in_the_final_table_by_read_time_so_far() -> None:
+def test_rows_are_sorted_by_read_time_as_in_the_final_table() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=5)
     lines = shown(fed(run))
     assert lines[3].split() == ["pickle", "470", "±5%", "39.8", "±6%", "60.0", "67.8", "124", "5", "of", "5"]
@@ -55,21 +55,21 @@ def test_figures_stand_as_in_the_final_table_by_read_time_so_far() -> None:
     assert all("…" in line for line in early[6:])
 
 
-def test_without_a_number_of_rounds_that_was_asked_for_none_is_told() -> None:
+def test_the_total_of_rounds_is_shown_only_if_the_user_gave_it() -> None:
     run = with_info(make_run(datasets=("eq",), tracks=("plain",), rounds=3), rounds_asked=None)
     assert line_of(shown(fed(run)), "pickle").endswith("  3")
     asked = with_info(run, rounds_asked=2)
     assert line_of(shown(fed(asked)), "raw-io").endswith("  3"), "raw I/O takes part as long as others do"
 
 
-def test_a_reason_stands_where_the_figures_are_missing_cut_to_the_width() -> None:
+def test_a_reason_replaces_missing_figures_cut_to_the_width() -> None:
     so_far = fed(make_run(datasets=("core",), tracks=("plain",), rounds=2))
     lines = shown(so_far, width=80)
     assert lines[-1] == "excel                   refused: Excel holds at most 1,048,576 rows, this table…"
     assert lines[-2] == "avro                    save skipped: its read did not pass; read mismatch: col…"
 
 
-def test_what_failed_besides_figures_stands_behind_them_where_there_is_room() -> None:
+def test_further_failures_follow_the_figures_if_there_is_room() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=2)
     so_far = fed(run)
     bell = Failure(kind="error", reason="it rang\x07 and\n\x1b[2Jcleared")
@@ -111,7 +111,7 @@ def test_it_is_never_wider_nor_higher_than_the_terminal(most: int | None) -> Non
         assert max((line.cell_len for line in screen.lines), default=0) <= width
 
 
-def test_the_table_in_front_is_whole_first_then_others_and_the_rest_a_line_each() -> None:
+def test_the_current_table_comes_first_then_others_and_the_rest_in_one_line_each() -> None:
     so_far = fed(make_run(datasets=("eq", "core", "str"), tracks=("plain",), rounds=2), most=60)
 
     def titles(lines: list[str]) -> list[str]:
@@ -131,7 +131,7 @@ def test_the_table_in_front_is_whole_first_then_others_and_the_rest_a_line_each(
     assert tiny[-4:] == ["… and 14 more rows", "", told["eq"], told["str"]]
 
 
-def test_more_tables_than_lines_are_told_by_their_number() -> None:
+def test_tables_without_a_line_are_counted() -> None:
     so_far = fed(make_run(rounds=1), most=0)
     lines = shown(so_far, height=16)
     assert lines[-2:] == ["int-default: 0 of 16 cells", "… and 8 more tables"]

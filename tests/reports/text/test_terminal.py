@@ -67,7 +67,7 @@ def test_best_and_ties_are_marked_by_a_sign() -> None:
     assert "=" not in mapped
 
 
-def test_long_times_are_told_in_seconds_and_labels_break_between_words() -> None:
+def test_long_times_are_in_seconds_and_labels_break_between_words() -> None:
     """Excel's minutes next to Feather's milliseconds leave little room for the labels."""
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
@@ -81,7 +81,7 @@ def test_long_times_are_told_in_seconds_and_labels_break_between_words() -> None
     assert folded("V1 (rows), footers parsed, groups of 550", 35) == "V1 (rows), footers parsed, groups\n of 550"
 
 
-def test_under_five_rounds_there_are_no_marks_and_the_reader_is_told() -> None:
+def test_under_five_rounds_there_are_no_marks_but_a_remark() -> None:
     text = shown(make_run(datasets=("eq",), tracks=("plain",), rounds=4))
     tables = text.split("Medians of n")[0]
     assert "*" not in tables
@@ -95,14 +95,14 @@ def test_a_quick_and_unfinished_run_says_so() -> None:
     assert "warning: the run did not finish; run the same command with --resume" in text
 
 
-def test_a_format_without_figures_stands_with_its_reason() -> None:
+def test_a_format_without_figures_has_its_reason() -> None:
     text = shown(make_run(datasets=("core",), tracks=("plain",)))
     assert "FAILED" in line_of(text, "avro ")
     assert "avro: read mismatch: column 'c07': row 999,999 came back as None" in text
     assert "excel: refused: Excel holds at most 1,048,576 rows" in text
 
 
-def test_a_consequence_is_not_told_beside_its_cause() -> None:
+def test_a_consequence_is_not_repeated_next_to_its_cause() -> None:
     cause = Failure(kind="timeout", reason="stopped after 600 s")
     consequence = Failure(kind="skipped", reason="its save failed: stopped after 600 s")
     run = make_run(datasets=("eq",))
@@ -115,7 +115,7 @@ def test_a_consequence_is_not_told_beside_its_cause() -> None:
     assert "its save failed" not in text
 
 
-def test_what_is_not_counted_is_named_and_is_no_failure() -> None:
+def test_uncounted_samples_are_named_and_are_not_failures() -> None:
     samples = (
         make_sample(operation="save", fidelity=None),
         make_sample(unsettled=True),
@@ -129,7 +129,7 @@ def test_what_is_not_counted_is_named_and_is_no_failure() -> None:
 
 
 @pytest.mark.rule(6)
-def test_losses_syncs_and_what_stands_apart_are_named() -> None:
+def test_losses_syncs_and_unranked_variants_are_named() -> None:
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "json is lossy here: float64 within 1e-10" in text
     assert "includes the sync: hdf5-table" in text
@@ -151,7 +151,7 @@ def test_a_peak_that_counts_mapped_pages_is_marked() -> None:
 
 
 @pytest.mark.rule(10)
-def test_other_conditions_are_tables_of_their_own() -> None:
+def test_other_conditions_have_separate_tables() -> None:
     samples = [
         make_sample(round=number, conditions=conditions)
         for number in range(1, 6)
@@ -189,7 +189,7 @@ def test_an_old_run_with_little_information_is_shown() -> None:
         ({"seed": "x"}, "seed"),
     ],
 )
-def test_odd_facts_are_told_with_the_file_and_the_field(odd: dict[str, object], field: str, tmp_path: Path) -> None:
+def test_invalid_facts_are_reported_with_file_and_field(odd: dict[str, object], field: str, tmp_path: Path) -> None:
     folder = write_run(make_run(datasets=("eq",), rounds=1), tmp_path / "run")
     shape = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**shape, **odd}))

@@ -60,7 +60,7 @@ def test_failed_cells_and_memory_below_the_probe_are_empty() -> None:
     assert table.dtypes.eq("float64").all()
 
 
-def test_tables_that_differ_in_other_conditions_have_files_of_their_own() -> None:
+def test_tables_that_differ_in_other_conditions_have_separate_files() -> None:
     samples = tuple(
         make_sample(round=number, conditions=conditions, rows=rows, dataset="synthetic[int=5]")
         for number in range(1, 3)

@@ -63,11 +63,11 @@ def test_at_another_one_the_bytes_on_the_wire_are_added_to_loopback(run: Run, by
     assert found.below.median == pytest.approx(crossing(bytes_per_s), abs=5)
 
 
-def test_without_a_bandwidth_each_narrow_network_is_told(run: Run) -> None:
+def test_without_a_bandwidth_each_narrow_network_is_reported(run: Run) -> None:
     assert {each.over for each in break_evens(summarise(run.samples))} == {"loopback at 100 Mbit/s"}
 
 
-def test_nothing_is_told_without_both_ways_or_without_a_network(run: Run) -> None:
+def test_both_ways_and_a_network_are_needed(run: Run) -> None:
     without = [sample for sample in run.samples if sample.variant != FETCH]
     local = [sample for sample in run.samples if not sample.conditions.network]
     for samples in (without, local, ()):
@@ -76,13 +76,13 @@ def test_nothing_is_told_without_both_ways_or_without_a_network(run: Run) -> Non
     assert break_evens(summarise(of_lines), 3e6) == []
 
 
-def test_few_rounds_tell_nothing() -> None:
+def test_few_rounds_give_no_verdict() -> None:
     found = break_evens(summarise(near_storage_run(rounds=2).samples), LINES["100mbit"])
     assert all("too few rounds" in told for told in sentences(found))
     assert found
 
 
-def test_where_fetching_is_always_faster_that_is_said(run: Run) -> None:
+def test_fetching_that_is_always_faster_is_reported(run: Run) -> None:
     slow = tuple(
         changed(sample, figures={**sample.figures, "wall_ns": sample.figures["wall_ns"] * 20_000})
         if sample.variant != FETCH and sample.operation != "save"
@@ -94,7 +94,7 @@ def test_where_fetching_is_always_faster_that_is_said(run: Run) -> None:
     assert told
 
 
-def test_the_way_that_is_there_for_comparison_alone_is_never_the_one_that_is_named(run: Run) -> None:
+def test_a_way_for_comparison_only_is_never_named(run: Run) -> None:
     fast = tuple(
         changed(sample, figures={**sample.figures, "wall_ns": sample.figures["wall_ns"] // 10})
         if sample.variant == PARSED and sample.operation != "save"
@@ -106,7 +106,7 @@ def test_the_way_that_is_there_for_comparison_alone_is_never_the_one_that_is_nam
     assert found
 
 
-def test_where_nothing_is_told_the_first_way_is_named_in_whatever_order_it_was_measured() -> None:
+def test_without_a_verdict_the_first_way_is_named_in_any_order_of_measurement() -> None:
     samples = near_storage_run(rounds=2).samples
     for ordered in (samples, sorted(samples, key=lambda sample: sample.variant)):
         assert {each.way for each in break_evens(summarise(ordered), LINES["100mbit"])} == {"V2 (byte ranges)"}

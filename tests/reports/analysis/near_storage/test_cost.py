@@ -52,6 +52,6 @@ def test_tiers_are_added_up() -> None:
         (lambda: cluster_per_month(1, Machine(1, 1), 0.9), r"redundancy must be at least 1.*0\.9"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(call: object, reason: str) -> None:
+def test_impossible_input_is_refused(call: object, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         call()  # type: ignore[operator]

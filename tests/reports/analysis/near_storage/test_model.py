@@ -52,12 +52,12 @@ def test_table_8_3_of_the_thesis_comes_out(
 
 
 @pytest.mark.parametrize("known", [(1.5, 110.0, 1.0, 1.8), (0.4, 20.0, 30.0, 1.2), (2.0, 3000.0, 5.0, 1.0)])
-def test_what_made_the_points_is_found(known: tuple[float, float, float, float]) -> None:
+def test_the_true_parameters_are_recovered(known: tuple[float, float, float, float]) -> None:
     curve = fit(of(Curve(*known, (0, 0, 0, 0))))
     assert (curve.a, curve.b, curve.c, curve.d) == pytest.approx(known, rel=1e-3)
 
 
-def test_the_errors_say_how_far_noise_carries_the_parameters() -> None:
+def test_the_errors_match_the_noise() -> None:
     """Of 60 fits to the same curve with 0.5 % noise, most have each parameter within two errors."""
     known, rng, inside = Curve(1.5, 110.0, 1.0, 1.8, (0, 0, 0, 0)), random.Random(7), [0, 0, 0, 0]
     percents = (0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 25.0, 50.0, 100.0)
@@ -97,6 +97,6 @@ FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592
         (BUSY, r"5 points .* b would be \d+ ± "),
     ],
 )
-def test_what_decides_no_curve_is_refused(bad: list[Point], reason: str) -> None:
+def test_points_that_determine_no_curve_are_refused(bad: list[Point], reason: str) -> None:
     with pytest.raises(NoFit, match=reason):
         fit(bad)

@@ -80,7 +80,7 @@ def test_two_crossings_are_found_one_after_the_other() -> None:
     assert second.at.median == pytest.approx(20 ** (1 / 0.38), rel=0.2)
 
 
-def test_who_was_never_surely_ahead_has_no_crossing_but_is_behind() -> None:
+def test_a_variant_that_was_never_clearly_ahead_has_no_crossing() -> None:
     ratios = (0.98, 1.01, 0.99, 1.02, 0.97, 0.99, 1.01)
     measured = [
         Point(
@@ -95,12 +95,12 @@ def test_who_was_never_surely_ahead_has_no_crossing_but_is_behind() -> None:
     assert of(measured) == Crossovers("bends", found=(Behind("bends", "flat", 1_000),))
 
 
-def test_under_five_rounds_nothing_is_told() -> None:
+def test_under_five_rounds_there_is_no_verdict() -> None:
     found = of(points(PLANTED, rounds=4))
     assert (found.told, found.found) == (False, ())
 
 
-def test_what_lacks_a_figure_at_one_value_takes_no_part() -> None:
+def test_variants_without_a_figure_at_one_value_take_no_part() -> None:
     measured = points(PLANTED)
     del measured[3].figures["flat"]  # type: ignore[attr-defined]
     assert "flat" not in str(of(measured).found)
@@ -121,7 +121,7 @@ def test_too_few_common_rounds_give_the_values_between_alone() -> None:
     assert change.ahead_at < 100 < change.behind_at
 
 
-def test_values_that_hold_a_zero_lie_on_a_plain_scale() -> None:
+def test_values_with_a_zero_use_a_linear_scale() -> None:
     measured = [
         Point(value, {name: dict.fromkeys(range(7), 100 * 10 ** (sign * (value - 0.25))) for name, sign in signs})
         for value in (0.0, 0.5, 1.0)
