@@ -148,7 +148,7 @@ class Table:
             return self.least_bytes
         if column.role is not Role.TIME:
             return 0
-        # Only calls this short are affected by what the clock itself takes.
+        # For longer calls the time of the clock itself does not matter.
         found = [row.cells[column.operation].figures for row in self.rows if column.operation in row.cells]
         clocked = [(each[column.figure].median, each[EMPTY].median) for each in found if EMPTY in each]
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)

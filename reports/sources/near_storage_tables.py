@@ -131,7 +131,7 @@ def _retrieval(about: str, ours: Ours) -> SideBySide:
             often = (_rate(rates.mean), _rate(rates.sustained), needed[workload]["needed_per_month"])
             lines.append(line_of(*told, *often))
     head = (
-        *("queries", "way", "printed GB/s", "mean GB/s", "sustained GB/s"),
+        *("queries", "access path", "printed GB/s", "mean GB/s", "sustained GB/s"),
         *("mean a month", "sustained a month", "needed"),
     )
     return SideBySide(f"table 8.2, how often {CAPACITY_GB:,} GB can be read ({about})", head, tuple(lines))
@@ -168,7 +168,7 @@ def _parameters(about: str, ours: Ours) -> SideBySide:
             values = (curve.a, curve.b, curve.c, curve.d)
             told = [f"{value:.4g} ± {error:.2g}" for value, error in zip(values, curve.errors, strict=True)]
         lines.append(line_of(name, *told))
-    return SideBySide(f"T(x) = a + b / (1 + c x^d), x in percent ({about})", ("way", *"abcd"), tuple(lines))
+    return SideBySide(f"T(x) = a + b / (1 + c x^d), x in percent ({about})", ("access path", *"abcd"), tuple(lines))
 
 
 def _errors(about: str, ours: Ours) -> SideBySide:
@@ -182,7 +182,7 @@ def _errors(about: str, ours: Ours) -> SideBySide:
             # Round first, so that no error is shown as -0.00 %.
             percent = f"{round(100 * row.relative_error, 2) + 0.0:+.2f} %"
             lines.append(line_of(name, f"{row.percent:g} %", *rates, percent))
-    head = ("way", "row groups", "measured GB/s", "fitted GB/s", "relative error")
+    head = ("access path", "row groups", "measured GB/s", "fitted GB/s", "relative error")
     return SideBySide(f"table 8.3, errors of the curves ({about})", head, tuple(lines))
 
 

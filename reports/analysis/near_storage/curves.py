@@ -81,7 +81,9 @@ def _parameters(about: str, several: Sequence[Series]) -> Figures:
         else:
             lines.append((label, (NOTHING,) * 4))
             notes.append(f"{label}: {curve}")
-    return Figures(f"curve fitted to the throughput ({about})", "way", tuple("abcd"), tuple(lines), tuple(notes))
+    return Figures(
+        f"curve fitted to the throughput ({about})", "access path", tuple("abcd"), tuple(lines), tuple(notes)
+    )
 
 
 def _errors(about: str, several: Sequence[Series]) -> Figures:
@@ -95,7 +97,7 @@ def _errors(about: str, several: Sequence[Series]) -> Figures:
             lines.append((label, tuple(f"{errors[at]:+.1f} %" if at in errors else NOTHING for at in percents)))
     return Figures(
         f"error of the curve ({about})",
-        "way",
+        "access path",
         tuple(f"{percent:g} %" for percent in percents),
         tuple(lines),
         ("curve / measured median - 1: +10 % means that the curve is too high there",),
@@ -121,7 +123,7 @@ def _retrieval(about: str, several: Sequence[Series]) -> Iterator[Figures]:
     needed = ", ".join(f"{name} {times}" for name, times in needed_per_month().items())
     yield Figures(
         f"throughput for published query mixes ({about})",
-        "way",
+        "access path",
         tuple(f"{name} {head}" for name in workloads for head in heads),
         tuple(lines),
         (

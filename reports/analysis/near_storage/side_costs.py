@@ -147,7 +147,7 @@ def _grid(
         for row in rows
     ]
     if names:
-        yield Figures(title, "way", tuple(_head(run, name) for name in names), tuple(lines), tuple(notes))
+        yield Figures(title, "access path", tuple(_head(run, name) for name in names), tuple(lines), tuple(notes))
 
 
 def _head(run: Run | None, operation: OperationName) -> str:
@@ -226,7 +226,7 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
     labels = short_labels(row.variant for row, _ in pairs)
     yield Figures(
         "time relative to row groups of 10,000 rows",
-        "way",
+        "access path",
         tuple(_head(run, name) for name in names),
         tuple(
             (labels[row.variant], tuple(_times(row, usual, name) or NOTHING for name in names)) for row, usual in pairs
