@@ -333,7 +333,7 @@ def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
     if kind in ("list", "struct", "map") and variant.startswith(("csv", "excel", "hdf5", "xml")):
         return changed(base, outcome="refused", how=f"TypeError: cannot store a {kind} column")
     if variant.startswith("hdf5-fixed") and kind == "duration":
-        return changed(base, outcome="error", how="row 3: 1 s came back as 1 ns, nobody declared it")
+        return changed(base, outcome="error", how="row 3: 1 s came back as 1 ns, which is not declared")
     return base
 
 

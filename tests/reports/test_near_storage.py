@@ -99,7 +99,7 @@ def test_queries_are_charted_once(contents: Contents) -> None:
     assert {chart.axis.title for chart in contents.lines} == {"files"}
 
 
-# --- beside the times -----------------------------------------------------------------------------------------------
+# --- costs other than times ------------------------------------------------------------------------------------------
 
 
 def test_costs_of_services_are_shown_by_way_and_operation(contents: Contents) -> None:

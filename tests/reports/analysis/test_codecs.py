@@ -170,7 +170,7 @@ def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]]) -> None:
     assert "saves nothing" in text
 
 
-# --- beside the thesis ---------------------------------------------------------------------------------------------
+# --- compared with the thesis ---------------------------------------------------------------------------------------
 
 
 def thesis_run(rounds: int = 5) -> Run:

@@ -101,7 +101,7 @@ def test_of_the_pilot_round_only_reasons_are_shown_and_they_are_about_all_rows()
     assert running.counts(place).tried == 0
     refused = Failure(kind="refused", reason="no such column")
     running.take([changed(pilot, figures={}, fidelity=None, saw_all=False, failure=refused)])
-    assert list(running.names) == [place], "the reason is no table of its own"
+    assert list(running.names) == [place], "the reason adds no table"
     (row,) = (row for row in running.table(place).rows if row.variant == pilot.variant)
     assert list(row.failures) == [refused]
 
