@@ -192,7 +192,7 @@ def test_every_operation_is_found_under_its_name(name: str) -> None:
 
 def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
     assert Project(columns=len(SCHEMA)).refusal(SCHEMA, 10) is None
-    assert Project(columns=50).refusal(SCHEMA, 10) == "50 columns are asked for, the table has 11"
+    assert Project(columns=50).refusal(SCHEMA, 10) == "it reads 50 columns, but the table has 11"
 
 
 def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> None:

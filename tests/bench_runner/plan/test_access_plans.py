@@ -92,14 +92,14 @@ def test_streams_are_refused_under_one_thread_and_for_data_frames() -> None:
     streams = "take[rows=10,handle=kept,streams=16]"
     request = {"datasets": ("values[bytes=64]",), "rows": 1_000, "formats": ("lance",), "operations": (streams,)}
     alone = plan("encodings", **request, threads="1")
-    assert {"16 streams are as many threads: measure it with --threads default"} == set(
+    assert {"16 streams need as many threads: measure it with --threads default"} == set(
         refusals(alone, streams).values()
     )
     frames = plan("encodings", **request, target="pandas")
-    assert any(f"{streams} gives Arrow tables alone" in reason for reason in refusals(frames, streams).values())
+    assert any(f"{streams} returns Arrow tables only" in reason for reason in refusals(frames, streams).values())
     kept = "project[columns=1,handle=kept]"
     frames = plan("encodings", **{**request, "operations": (kept,)}, target="pandas")
-    assert any(reason.startswith(f"{kept} gives Arrow tables") for reason in refusals(frames, kept).values())
+    assert any(reason.startswith(f"{kept} returns Arrow tables") for reason in refusals(frames, kept).values())
     once = plan("encodings", **{**request, "operations": ("project[columns=1]",)}, target="pandas")
     assert refusals(once, "project[columns=1]") == {}
 

@@ -254,7 +254,7 @@ def test_an_operation_that_the_data_refuse_costs_its_own_cell_alone() -> None:
     assert {chain.operations for chain in made.chains} == {("save", "read")}
     assert {each.chain.operations for each in made.excluded} == {("project[columns=50]",)}
     assert {(each.failure.kind, each.failure.reason) for each in made.excluded} == {
-        ("refused", "50 columns are asked for, the table has 8")
+        ("refused", "it reads 50 columns, but the table has 8")
     }
     assert {each.chain.variant for each in made.excluded} == {chain.variant for chain in made.chains}
 

@@ -297,7 +297,7 @@ def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...
 
 
 def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
-    failure = Failure(kind="refused", reason="60 columns are asked for, the table has 4")
+    failure = Failure(kind="refused", reason="it reads 60 columns, but the table has 4")
     earlier = earlier_part(written(tmp_path, sample("project[columns=60]", 0, figures={}, failure=failure)), NOW)
     refused = replace(CHAIN, operations=("project[columns=60]",))
     assert earlier.has_reason(refused, CHAIN.conditions, 100_000, failure)

@@ -26,7 +26,7 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 def fitting(sample: Sample, threads: int = 1) -> int:
     """All calls of a block, unless the first one was so slow on a busy machine that fewer fit."""
     figures = sample.figures
-    shorter = "by fewer streams" if threads > 1 else ""
+    shorter = "fewer streams" if threads > 1 else ""
     return calls_that_fit(figures["first_ns"], figures["result_bytes"], shorter=shorter, threads=threads)
 
 
@@ -138,7 +138,7 @@ def test_a_condition_that_the_data_cannot_give_is_refused(run_faulty: Executor) 
     sample = only(run_faulty, "scans", "scan[selectivity=0.9,kind=null]")
     assert sample.failure is not None
     assert sample.failure.kind == "refused"
-    assert "no shuffled column gives 0.9 of the rows by null" in sample.failure.reason
+    assert "null condition that 0.9 of the rows" in sample.failure.reason
 
 
 def test_an_append_is_verified_whole_and_leaves_the_copy_as_it_was(run_faulty: Executor) -> None:

@@ -117,7 +117,7 @@ def test_a_day_tells_blocks_apart(stored: Stored) -> None:
 @pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
 def test_data_without_such_a_column_are_refused(stored: Stored, place: str) -> None:
     noise = stored(table_of().select(["noise", "holes", "share"]))
-    with pytest.raises(RefusedData, match=f"no column has other values in each block of 100 rows that lie {place}"):
+    with pytest.raises(RefusedData, match=f"no column .* each block of 100 rows that are {place}"):
         blocks_of(noise, ROWS, BLOCK, place)
 
 
@@ -168,9 +168,9 @@ def test_a_list_of_values_is_met_by_a_part_of_each_block(
 @pytest.mark.parametrize(
     ("share", "values", "why"),
     [
-        (0.25, 4, "4 values are asked of 5 blocks"),
-        (0.0, 4, "4 values are asked of 0 blocks"),
-        (0.05, 60, "60 of 100 values of a block would be more than half of them"),
+        (0.25, 4, "4 values for 5 blocks"),
+        (0.0, 4, "4 values for 0 blocks"),
+        (0.05, 60, "60 of the 100 values of a block would be more than half of them"),
     ],
 )
 def test_lists_that_are_no_part_of_each_block_are_refused(stored: Stored, share: float, values: int, why: str) -> None:
@@ -195,9 +195,9 @@ def test_a_group_may_have_a_value_of_a_list_by_its_least_and_its_largest() -> No
         (0.25, 500_000, None),
         (0.0, 500_000, None),
         (1.0, 5, None),
-        (0.01, 500_000, "1 % of 50 blocks of 10,000 rows is no whole number of them; take 1,000,000 rows or more"),
-        (0.1, 30_000, "10 % of 3 blocks of 10,000 rows is no whole number of them; take 100,000 rows or more"),
-        (0.5, 0, "50 % of 0 blocks of 10,000 rows is no whole number of them; take 20,000 rows or more"),
+        (0.01, 500_000, "1 % of 50 blocks of 10,000 rows is not a whole number of blocks; use at least 1,000,000 rows"),
+        (0.1, 30_000, "10 % of 3 blocks of 10,000 rows is not a whole number of blocks; use at least 100,000 rows"),
+        (0.5, 0, "50 % of 0 blocks of 10,000 rows is not a whole number of blocks; use at least 20,000 rows"),
     ],
 )
 def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: int, told: str | None) -> None:
@@ -210,8 +210,8 @@ def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: in
 
 def test_lists_of_fewer_values_than_blocks_are_refused() -> None:
     operation = operation_of("query[groups=0.5,values=10]")
-    told = "10 values are asked of 50 blocks: each must have one of them at least"
-    assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == told
+    reason = "10 values for 50 blocks: each block needs at least one value"
+    assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == reason
     assert operation.refusal(pa.schema([("a", pa.int64())]), 200_000) is None
 
 
