@@ -265,7 +265,7 @@ def test_a_write_outside_its_place_is_found(run_faulty: Executor, bench: Bench, 
     save, read = run_faulty(fault)
     assert save.failure is not None
     assert save.failure.kind == "mismatch"
-    assert "outside its place" in save.failure.reason
+    assert "outside its path" in save.failure.reason
     assert read.failure is not None
     assert read.failure.kind == "skipped"
     assert list(bench.folder.iterdir()) == []

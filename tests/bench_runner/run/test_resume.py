@@ -85,20 +85,20 @@ def info_with(place: str, value: Any) -> RunInfo:
 
 
 CHANGES = [
-    ("commit", "def", "commit was abc, is def"),
-    ("dirty", True, "dirty was False, is True"),
-    ("changes", "another digest", "the uncommitted changes are others now"),
-    ("isolate", "spawn", "isolate was forkserver, is spawn"),
-    ("machine/name", "office", "name was lab, is office"),
-    ("machine/cpu", "another CPU", "cpu was a CPU, is another CPU"),
-    ("machine/cores", 4, "cores was 2, is 4"),
-    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, is 16000000000"),
-    ("machine/kernel", "6.2", "kernel was 6.1, is 6.2"),
-    ("machine/virtualisation", "kvm", "virtualisation was none, is kvm"),
-    ("machine/python", "3.12.0", "python was 3.11.7, is 3.12.0"),
-    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, is 3.2.0"),
-    ("libraries/pandas", None, "pandas was 3.1.0, is absent"),
-    ("libraries/lxml", "6.0", "lxml was absent, is 6.0"),
+    ("commit", "def", "commit was abc, now def"),
+    ("dirty", True, "dirty was False, now True"),
+    ("changes", "another digest", "the uncommitted changes differ"),
+    ("isolate", "spawn", "isolate was forkserver, now spawn"),
+    ("machine/name", "office", "name was lab, now office"),
+    ("machine/cpu", "another CPU", "cpu was a CPU, now another CPU"),
+    ("machine/cores", 4, "cores was 2, now 4"),
+    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, now 16000000000"),
+    ("machine/kernel", "6.2", "kernel was 6.1, now 6.2"),
+    ("machine/virtualisation", "kvm", "virtualisation was none, now kvm"),
+    ("machine/python", "3.12.0", "python was 3.11.7, now 3.12.0"),
+    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, now 3.2.0"),
+    ("libraries/pandas", None, "pandas was 3.1.0, now absent"),
+    ("libraries/lxml", "6.0", "lxml was absent, now 6.0"),
 ]
 
 

@@ -244,7 +244,7 @@ def test_what_the_machine_cannot_bear_is_not_run(
 @pytest.mark.rule(5)
 def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     small, huge = chain("csv"), chain("xml")
-    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, but only 4.0 GB are free")
     prediction = predicted(10**9, 0, 0)
     kept: list[tuple[Chain, Failure]] = []
     monkeypatch.setattr(pilot, "_predicted", lambda session, chain: prediction)
