@@ -92,15 +92,15 @@ def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor,
 FAULTS = {
     "takes_in_stored_order": (SHUFFLED, "row "),
     "take_sorted": (SHUFFLED, "row "),
-    "take_drops_one": (BLOCKS, "epoch 1, batch 2 has 511 rows, 512 were asked for"),
+    "take_drops_one": (BLOCKS, "epoch 1, batch 2 has 511 rows, expected 512"),
     "take_of_the_call_before": (SHUFFLED, "row "),
-    "batches_drop_the_last": (STORED, "epoch 1 handed out 19,968 rows, 20,000 were asked for"),
+    "batches_drop_the_last": (STORED, "epoch 1 returned 19,968 rows, expected 20,000"),
     "batches_repeat_a_row": (STORED, "row 700"),
-    "batches_go_on": (STORED, "epoch 1, batch 40 has 33 rows, 32 were asked for"),
-    "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, 512 were asked for"),
+    "batches_go_on": (STORED, "epoch 1, batch 40 has 33 rows, expected 32"),
+    "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, expected 512"),
     "batches_use_memory_again": (STORED, "row 0"),
     "batches_change_a_value": (STORED, "row 5"),
-    "batches_of_nothing": (STORED, "epoch 1 handed out nothing"),
+    "batches_of_nothing": (STORED, "epoch 1 returned no batch"),
 }
 
 

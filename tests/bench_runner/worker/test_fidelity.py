@@ -152,4 +152,4 @@ def test_what_the_target_loses_by_itself() -> None:
     assert fidelity.target_alone("float64-nan", True, ARROW) == ""
     numpy = Target("pandas", nulls="numpy")
     assert "(int64), came back" in fidelity.target_alone("int64", True, numpy)
-    assert fidelity.target_alone("map", False, PANDAS).startswith("cannot be told from its Python")
+    assert fidelity.target_alone("map", False, PANDAS).startswith("its Python values do not determine the type")

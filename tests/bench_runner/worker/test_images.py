@@ -173,7 +173,7 @@ def test_two_images_of_one_shape_that_changed_places_are_found_in_a_lossy_storag
     (loss,) = image_verify.compare(path, 20, noisy, owned=True, least_psnr_db=38.0)
     assert "38 dB" in loss
     noisy.arrays[0], noisy.arrays[1] = noisy.arrays[1], noisy.arrays[0]
-    with pytest.raises(Mismatch, match=r"image 0: .* dB, at least 28.0 are declared"):
+    with pytest.raises(Mismatch, match=r"image 0: .* dB, declared: at least 28\.0"):
         image_verify.compare(path, 20, noisy, owned=True, least_psnr_db=38.0)
 
 

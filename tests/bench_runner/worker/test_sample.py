@@ -363,7 +363,7 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
     adapter = SpyAdapter(order)
     adapter.values["codec"] = "zstd"
     monkeypatch.setattr(adapter, "stored", lambda location: Stored(codec=codec))
-    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, its variant says zstd"):
+    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, but its variant has codec zstd"):
         verification.read_back(adapter, Path("table"))
 
 

@@ -201,9 +201,9 @@ NEVER = Readiness(False, "nothing was taken back")
 @pytest.mark.parametrize(
     ("touches_ms", "gains", "why"),
     [
-        ([90, 30], True, "3.0 times as long at first"),
+        ([90, 30], True, "3.0 times as long the first time"),
         ([31, 30, 90], True, "3.0 times as long some seconds later"),
-        ([31, 30, 33], False, "took 1.1 times as long as right after"),
+        ([31, 30, 33], False, "of idle memory took 1.1 times as long"),
     ],
 )
 @pytest.mark.rule(1)

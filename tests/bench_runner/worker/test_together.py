@@ -24,7 +24,7 @@ def test_rows_stand_below_each_other() -> None:
     assert part.rows is not None
     assert part.rows.tolist() == [2, 0, 1, 1]
     assert part.given.column("a").to_pylist() == [20, 0, 10, 10]
-    with pytest.raises(Mismatch, match="call 2 gave 1 rows, 2 were asked for"):
+    with pytest.raises(Mismatch, match="call 2 returned 1 rows, expected 2"):
         joined([parts[0], Pair(None, TABLE.slice(2), TABLE.column_names, asked[1])], 3)
 
 
@@ -38,9 +38,9 @@ def test_columns_stand_beside_each_other_until_one_comes_again() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (TABLE.select(["b", "a"]), 'call 2: columns differ: column 1 is "b" in place of "c"'),
+        (TABLE.select(["b", "a"]), 'call 2: columns differ: column 1 is "b" instead of "c"'),
         (TABLE.select(["f", "c"]), "call 2: columns differ"),
-        (TABLE.select(["c", "f"]).slice(1), "call 2 gave 2 rows, 3 were asked for"),
+        (TABLE.select(["c", "f"]).slice(1), "call 2 returned 2 rows, expected 3"),
     ],
 )
 def test_a_call_that_gave_something_else_is_named(given: pa.Table, words: str) -> None:

@@ -217,7 +217,7 @@ def test_fields_that_are_chosen_have_values_and_are_never_the_key(stage: Operati
 
 def test_documents_without_integers_have_no_ranges_and_no_indexes(tmp_path: Path) -> None:
     made = own([{"id": number, "a": "text", "b": number if number % 2 else 0.5} for number in range(60)], tmp_path)
-    with pytest.raises(RefusedData, match="needs 1 fields that hold only integers.*have 0"):
+    with pytest.raises(RefusedData, match=r"needs 1 fields that hold only integers.*have 0"):
         Range().inputs(made, made.rows, 1)
 
 
