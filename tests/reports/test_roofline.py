@@ -173,12 +173,12 @@ def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
 
 
 def test_without_a_roofline_it_is_said_why_and_bytes_are_told_all_the_same() -> None:
-    none = probe("before", lines=[], why_none="tmpfs lies in memory: there is no device to read from")
+    none = probe("before", lines=[], why_none="tmpfs is in memory: there is no device to read from")
     figures = found(run_of("warm", none))
     assert SHARE not in figures
     assert READ in figures
     assert figures[DEVICE].notes == (
-        "no roofline before the rounds: tmpfs lies in memory: there is no device to read from",
+        "no roofline before the rounds: tmpfs is in memory: there is no device to read from",
     )
     elsewhere = run_of("warm", probe("before", dataset="another"))
     assert list(found(elsewhere)) == [READ]
@@ -189,7 +189,7 @@ def test_a_table_without_takes_and_scans_has_no_such_section() -> None:
     assert not has_roofline(table)
 
 
-@pytest.mark.parametrize("why", ["", "tmpfs lies in memory: there is no device to read from"])
+@pytest.mark.parametrize("why", ["", "tmpfs is in memory: there is no device to read from"])
 def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
     probes = [probe("before", lines=[], why_none=why)] if why else [probe("before"), probe("after", 0.98)]
     for each in probes:

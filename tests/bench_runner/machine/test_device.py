@@ -85,7 +85,7 @@ def test_a_read_behind_the_end_is_an_error(stored: Path, compiled: bool) -> None
 
 @pytest.mark.parametrize("depth", [0, -1, 1025])
 def test_a_depth_that_is_not_possible_is_refused(stored: Path, depth: int) -> None:
-    with pytest.raises(ValueError, match="is not possible"):
+    with pytest.raises(ValueError, match="out of range"):
         direct_reads(stored, everywhere(), PAGE, depth, limit_s=1)
 
 
@@ -117,7 +117,7 @@ def test_a_roofline_has_each_size_and_depth(stored: Path) -> None:
 
 def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
     (tmp_path / "few").write_bytes(b"x" * 1_000_000)
-    with pytest.raises(NoRoofline, match=r"a stored copy of 1.0 MB is too small to tell a device by \(from 8 MB on\)"):
+    with pytest.raises(NoRoofline, match=r"a stored copy of 1\.0 MB is too small .* 8 MB"):
         roofline(tmp_path / "few", seed=1)
 
 
@@ -139,7 +139,7 @@ def test_where_such_reads_are_refused_it_is_said(stored: Path, monkeypatch: pyte
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     monkeypatch.setattr(device, "direct_reads", refused)
-    with pytest.raises(NoRoofline, match="no reads past the page cache here: Invalid argument"):
+    with pytest.raises(NoRoofline, match="direct reads are not supported here: Invalid argument"):
         roofline(stored, seed=1, seconds=0.01)
 
 

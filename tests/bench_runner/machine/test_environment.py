@@ -381,8 +381,8 @@ def test_cold_can_be_had(filesystem):
 @pytest.mark.parametrize(
     ("filesystem", "reason"),
     [
-        ("tmpfs", "lies in memory"),
-        ("ramfs", "lies in memory"),
+        ("tmpfs", "is in memory"),
+        ("ramfs", "is in memory"),
         ("zfs", "ARC"),
         ("nfs", "server's cache"),
         ("nfs4", "server's cache"),
@@ -391,9 +391,9 @@ def test_cold_can_be_had(filesystem):
         ("fuse.sshfs", "a program"),
         ("fuseblk", "a program"),
         ("overlay", "mounted volume"),
-        ("overlay on tmpfs", "lies in memory"),
+        ("overlay on tmpfs", "is in memory"),
         ("newfs", "not among"),
-        (None, "not known"),
+        (None, "unknown"),
     ],
 )
 @pytest.mark.rule(14)

@@ -127,15 +127,15 @@ def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.
         return found.why_none
 
     monkeypatch.setattr(device_probe.folders, "folder_facts", lambda folder: {"filesystem": "zfs"})
-    assert look() == "zfs keeps a cache of its own (ARC), which cannot be emptied for one file"
+    assert look() == "zfs has a separate cache (ARC), which cannot be emptied for one file"
     monkeypatch.setattr(device_probe.folders, "folder_facts", lambda folder: {"filesystem": "ext4"})
-    assert "is too small to tell a device by" in look()
+    assert "is too small to probe the device" in look()
 
     def refused(path: Path, *, seed: int) -> list[Line]:
-        raise NoRoofline("no reads past the page cache here: Invalid argument")
+        raise NoRoofline("direct reads are not supported here: Invalid argument")
 
     monkeypatch.setattr(device_probe, "roofline", refused)
-    assert look() == "no reads past the page cache here: Invalid argument"
+    assert look() == "direct reads are not supported here: Invalid argument"
 
     def broken(path: Path, *, seed: int) -> list[Line]:
         raise OSError(5, "Input/output error")
