@@ -108,7 +108,7 @@ SUITE = Suite(
     ),
     reasons={
         "document-store in three layouts": "one tree over rows, compacted rows or columns: the paper's question",
-        "way=columns, way=rows": "what interpretation, the other stores' way, costs over generated code; questions only",
+        "way=columns, way=rows": "what interpretation, the other stores' way, costs over generated code; for questions",
         "merges=late": "the cost of reading while components wait to be merged, and what writing saves by it",
         "codec=zstd": "document-store's default; JSON Lines without a codec too, as they are received",
         "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",

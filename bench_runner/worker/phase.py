@@ -17,7 +17,7 @@ def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
     Raises OSError if it does not.
     """
     if not watched:
-        # Without services there is no phase between preparing and the clock.
+        # Without services, the clock follows preparing directly.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
         return
     phase[0] = now

@@ -85,7 +85,7 @@ def test_services_are_refused_under_one_thread() -> None:
         served = {chain.conditions.network for chain in made.chains if "reader=ranges" in chain.variant}
         assert served == ({"", "loopback"} if threads == "default" else {""})
     reasons = {each.failure.reason for each in made.excluded if "reader=ranges" in each.chain.variant}
-    assert reasons == {"its services have all cores, whatever the client has: measure it with --threads default"}
+    assert reasons == {"its services use all cores, however many the client uses: measure it with --threads default"}
 
 
 def test_streams_are_refused_under_one_thread_and_for_data_frames() -> None:

@@ -35,7 +35,7 @@ def test_a_packed_run_is_the_run(tmp_path: Path) -> None:
     found = read_run(tmp_path)
     assert replace(found, folder=run.folder) == replace(run, folder=run.folder)
     (tmp_path / "samples.jsonl").touch()
-    with pytest.raises(RecordError, match="remove the one that you do not mean"):
+    with pytest.raises(RecordError, match="remove one of the two"):
         read_run(tmp_path)
 
 
@@ -82,7 +82,7 @@ def test_its_files_go_among_the_results_here(place: Path, tmp_path: Path, named:
 
 def test_a_package_without_one_says_so(place: Path) -> None:
     shutil.rmtree(place)
-    with pytest.raises(RecordError, match="measure one of your own"):
+    with pytest.raises(RecordError, match="no reference run"):
         stored_runs("reference")
 
 
