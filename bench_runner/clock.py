@@ -39,10 +39,8 @@ def utc_now() -> datetime:
 
 
 class Laps:
-    """Splits one measured interval into named parts.
-
-    `start` reads the wall clock last and `stop` reads it first, so that reading the other clocks is not included.
-    """
+    """Splits one measured interval into named parts. `start` reads the wall clock last and `stop` reads it first, so
+    that reading the other clocks is not included."""
 
     def __init__(self) -> None:
         self.parts: dict[str, int] = {}

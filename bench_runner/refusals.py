@@ -69,10 +69,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_raised_by_us(error: BaseException, adapter: Adapter) -> bool:
-    """Return whether the innermost Python code is ours or the adapter's, and not a library's.
-
-    A C library that an adapter calls directly counts as the adapter, which must convert its refusals to RefusedData.
-    """
+    """Return whether the innermost Python code is ours or the adapter's, and not a library's. A C library that an
+    adapter calls directly counts as the adapter, which must convert its refusals to RefusedData."""
     frame: FrameType | None = None
     traceback = error.__traceback__
     while traceback is not None:

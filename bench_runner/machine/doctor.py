@@ -32,10 +32,8 @@ LEVELS = ("good", "hint", "bad")
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
-
-    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is empty if nothing needs to be done.
-    """
+    """The result of one check. `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is empty
+    if nothing needs to be done."""
 
     level: str
     what: str
@@ -44,10 +42,8 @@ class Finding:
 
 
 def examine(work_dir: Path) -> list[Finding]:
-    """Return all findings for and against measuring on this machine, in about 5 s.
-
-    Changes nothing: files written below `work_dir`, or the nearest existing folder above it, are removed.
-    """
+    """Return all findings for and against measuring on this machine, in about 5 s. Changes nothing: files written below
+    `work_dir`, or the nearest existing folder above it, are removed."""
     folder = _existing(work_dir)
     # Busy processes first: they would be hidden by what the next checks do.
     findings = [_busy(), *_looked_at(folder)]
@@ -57,10 +53,8 @@ def examine(work_dir: Path) -> list[Finding]:
 
 
 def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
-    """Return bad findings that need no measurement, as [{'text', 'remedy'}], to be stored in a run.
-
-    Takes under 50 ms. Without `load` the load of the last minute is ignored.
-    """
+    """Return bad findings that need no measurement, as [{'text', 'remedy'}], to be stored in a run. Takes under 50 ms.
+    Without `load` the load of the last minute is ignored."""
     return [
         {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
         for finding in _looked_at(_existing(work_dir))

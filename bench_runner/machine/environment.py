@@ -303,10 +303,8 @@ def _detect_virt(which: str) -> str | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Return the version of Python and of every installed distribution or program that affects figures, sorted.
-
-    Only the modules of the registered formats and storages are imported, which load their libraries later.
-    """
+    """Return the version of Python and of every installed distribution or program that affects figures, sorted. Only
+    the modules of the registered formats and storages are imported, which load their libraries later."""
     names = set(HARNESS_LIBRARIES)
     programs: dict[str, str | None] = {}
     for _, engine in registries.all_engines():
@@ -377,10 +375,8 @@ def load(*, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def disturbances(seconds: float = 0.5) -> list[dict[str, Any]]:
-    """Return other processes that use over 10 % of a core now: [{'name', 'cores'}], the busiest first.
-
-    Observes for `seconds`. Contains names only, because arguments may be private. Child processes are left out.
-    """
+    """Return other processes that use over 10 % of a core now: [{'name', 'cores'}], the busiest first. Observes for
+    `seconds`. Contains names only, because arguments may be private. Child processes are left out."""
     own = psutil.Process()
     family = {own.pid, *(child.pid for child in own.children(recursive=True))}
     watched = [process for process in psutil.process_iter() if process.pid not in family]

@@ -53,10 +53,8 @@ def check_probes() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Let the kernel kill this process when `parent` ends. End at once if that has happened already.
-
-    The second check matters: the kernel would not report a parent that died before the call.
-    """
+    """Let the kernel kill this process when `parent` ends. End at once if that has happened already. The second check
+    matters: the kernel would not report a parent that died before the call."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(1)
@@ -68,10 +66,8 @@ def adopt_orphans() -> None:
 
 
 def share_memory(process: int, other: int) -> bool:
-    """Return whether two processes share memory, as after vfork(2).
-
-    Also True if the kernel does not report it (kcmp(2)), so that memory is not counted twice.
-    """
+    """Return whether two processes share memory, as after vfork(2). Also True if the kernel does not report it
+    (kcmp(2)), so that memory is not counted twice."""
     call = _KCMP.get(os.uname().machine)
     return call is None or _libc.syscall(call, process, other, _KCMP_VM, 0, 0) in (0, -1)
 
@@ -93,9 +89,7 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 
 def confine_writes(paths: Iterable[Path]) -> bool:
     """Restrict this process permanently to writing to these files and folders, and below them (Landlock, Linux 5.13).
-
-    Other writes then fail with PermissionError. Returns False without a restriction if the kernel has no Landlock.
-    """
+    Other writes then fail with PermissionError. Returns False without a restriction if the kernel has no Landlock."""
     abi = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     if abi < 1:
         return False
@@ -146,10 +140,8 @@ class MemoryLevel:
 
 
 class MemoryReader:
-    """Reads the memory level of one process repeatedly, from a file kept open.
-
-    `shared` of statm is file-backed and shmem pages, so a mapped file does not count as private.
-    """
+    """Reads the memory level of one process repeatedly, from a file kept open. `shared` of statm is file-backed and
+    shmem pages, so a mapped file does not count as private."""
 
     def __init__(self, process: int | str = "self") -> None:
         self._descriptor = os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)

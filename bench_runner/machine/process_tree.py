@@ -32,10 +32,8 @@ _LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
 
 
 def descendants(root: int) -> list[int]:
-    """Return the process ids of all descendants of `root`, each parent before its children.
-
-    Processes that have ended, but were not waited for, are included.
-    """
+    """Return the process ids of all descendants of `root`, each parent before its children. Processes that have ended,
+    but were not waited for, are included."""
     children: Callable[[int], Iterable[int]] = _listed_children if _LISTS_CHILDREN else _by_parent().__getitem__
     # A dict keeps the order of insertion, and lists a process once even if its parent changes meanwhile.
     found = {root: None}
@@ -106,11 +104,8 @@ class ProcessTree:
                 del self._inherited[gone]
 
     def memory(self) -> MemoryLevel:
-        """Return the sum over the listed processes, without the root.
-
-        Memory that a forked process shares with others is not counted for it. Pages of files count once for each
-        process that maps them.
-        """
+        """Return the sum over the listed processes, without the root. Memory that a forked process shares with others
+        is not counted for it. Pages of files count once for each process that maps them."""
         return total(map(self._level, self.members)) if self.members else NOTHING
 
     def close(self) -> None:

@@ -68,9 +68,7 @@ VERIFYING = Read().spelled
 
 def operation_of(spelled: str) -> Operation:
     """Return the operation that a text spells: 'read', 'project[columns=10]'. Parameters left out have their default.
-
-    Raises PlanError for an unknown name, parameter or value.
-    """
+    Raises PlanError for an unknown name, parameter or value."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:

@@ -61,10 +61,8 @@ class OperationContext:
         return self.table(0).schema
 
     def answer(self, call: Callable[[], Any], laps: Laps) -> Any:
-        """Call the engine, convert its result to the target and touch one byte in each page. Inside the clock.
-
-        The call is passed as a function so that no other frame holds its result, which is freed once converted.
-        """
+        """Call the engine, convert its result to the target and touch one byte in each page. Inside the clock. The call
+        is passed as a function so that no other frame holds its result, which is freed once converted."""
         native = call()
         laps.lap("engine_ns")
         result = targets.from_native(native, self.target, self.adapter.native_read)
@@ -210,9 +208,7 @@ class Operation(ABC):
 
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
         """Return what to compare with the right answer, if `run` returns less; None for nothing. After the clock.
-
-        Raises OtherAnswer if it differs from what was read inside the clock.
-        """
+        Raises OtherAnswer if it differs from what was read inside the clock."""
         return result
 
     # --- the right answer
@@ -314,17 +310,13 @@ class Calls(Operation):
         return
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Raise RefusedData if these inputs would not be answered as the operation's name states.
-
-        Called after `make_ready`, in no clock, and not for the few rows of the primer.
-        """
+        """Raise RefusedData if these inputs would not be answered as the operation's name states. Called after
+        `make_ready`, in no clock, and not for the few rows of the primer."""
         return
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
         """Return a fresh handle if `make_ready` has read stored values, which the library may keep; else this one.
-
-        Called before a cold call.
-        """
+        Called before a cold call."""
         return handle
 
     @abstractmethod

@@ -265,10 +265,8 @@ def _from_records(records: Records) -> pa.Table:
 
 
 def buffers(held: Any) -> Iterator[tuple[int, int]]:
-    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each once.
-
-    For columns of Python objects this is the array of pointers: the objects themselves were created in private memory.
-    """
+    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each once. For columns of Python
+    objects this is the array of pointers: the objects themselves were created in private memory."""
     if isinstance(held, Images):
         yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return

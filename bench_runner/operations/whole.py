@@ -53,11 +53,8 @@ class Save(_Whole, Writes):
             raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert the data to the engine's input, store it and return where.
-
-        Raises RefusedData if the library reports that it does not take this data. The same error in a read, or in our
-        own code, is a fault.
-        """
+        """Convert the data to the engine's input, store it and return where. Raises RefusedData if the library reports
+        that it does not take this data. The same error in a read, or in our own code, is a fault."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return location

@@ -35,10 +35,8 @@ class Candidate:
 
 
 def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
-    """Return all candidates of a suite before the user's choice, and the variants that the user spells.
-
-    Raises RefusedSetting and UnknownFormat for an invalid spelling of the user's.
-    """
+    """Return all candidates of a suite before the user's choice, and the variants that the user spells. Raises
+    RefusedSetting and UnknownFormat for an invalid spelling of the user's."""
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     own = [_candidate(choice, threads) for choice in suite.variants.choices(_asked(suite, request))]
     more = [

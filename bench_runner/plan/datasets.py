@@ -22,10 +22,8 @@ KEYED = frozenset(name for kind in KINDS.values() if kind.has_key for name in ki
 
 
 def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
-    """Yield the data sets of a suite under a request.
-
-    A user's data are read here; `on_rows` is called with the data set and the number of rows read. Raises DataError.
-    """
+    """Yield the data sets of a suite under a request. A user's data are read here; `on_rows` is called with the data
+    set and the number of rows read. Raises DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = list(suite.datasets) if request.data is None else [suite.kind.own_datasets[0]]

@@ -22,10 +22,8 @@ _ANCHORED = re.compile(r"\^([a-z0-9-]+)(\$?)")
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
-    """Return the texts, split at each '|' or ',' outside of brackets: 'parquet|csv' and 'parquet,csv' are two.
-
-    A comma before a setting is part of a name: 'pyarrow,codec=none' is one.
-    """
+    """Return the texts, split at each '|' or ',' outside of brackets: 'parquet|csv' and 'parquet,csv' are two. A comma
+    before a setting is part of a name: 'pyarrow,codec=none' is one."""
     found: list[str] = []
     for text in texts:
         start = depth = 0
@@ -66,10 +64,8 @@ def is_spelled(text: str) -> bool:
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """Return the formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'.
-
-    Returns None for any: without a text, or with another regular expression, which may match a setting.
-    """
+    """Return the formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'. Returns None
+    for any: without a text, or with another regular expression, which may match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()
     for text in alternatives(texts):

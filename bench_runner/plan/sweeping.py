@@ -26,9 +26,7 @@ FEWEST_POINTS = 2
 
 def swept(suites: Sequence[Suite], request: Request) -> Request:
     """Return the request with a data set or operation for each value of the varied trait; unchanged without a trait.
-
-    Raises PlanError for a trait that cannot be varied.
-    """
+    Raises PlanError for a trait that cannot be varied."""
     over = request.over
     if over is None:
         return request

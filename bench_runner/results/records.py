@@ -240,11 +240,8 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read a result folder, also one with compressed lines (see `pack_run`).
-
-    Raises RecordError with file, line and reason. A last line cut short by a crash is dropped, because its sample was
-    never finished.
-    """
+    """Read a result folder, also one with compressed lines (see `pack_run`). Raises RecordError with file, line and
+    reason. A last line cut short by a crash is dropped, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())

@@ -167,10 +167,8 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the chains that fit all rounds for a verdict into the seconds left, fastest first, with their raw I/O.
-
-    If these are fewer than half, return all. `needed_s` is the duration of those rounds.
-    """
+    """Return the chains that fit all rounds for a verdict into the seconds left, fastest first, with their raw I/O. If
+    these are fewer than half, return all. `needed_s` is the duration of those rounds."""
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
     fitting = within_budget(asked, needed_s, left_s)

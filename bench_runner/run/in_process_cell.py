@@ -275,10 +275,8 @@ class Trial:
 
 @contextmanager
 def _remembered(marker: Path) -> Iterator[None]:
-    """Make a failed cell fail in all later rounds too, because asv would keep the figures of later rounds as usual.
-
-    A refusal becomes asv's NotImplementedError. A library's error of that name is not a refusal.
-    """
+    """Make a failed cell fail in all later rounds too, because asv would keep the figures of later rounds as usual. A
+    refusal becomes asv's NotImplementedError. A library's error of that name is not a refusal."""
     if marker.exists():
         raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
     try:

@@ -31,10 +31,8 @@ class Residency:
 
 
 def bring_into_cache(location: Path, wanted: str) -> Residency:
-    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in it.
-
-    The worker that saved and synced it has ended, so no process maps it.
-    """
+    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in it. The worker that
+    saved and synced it has ended, so no process maps it."""
     if wanted == "cold":
         for path in linux.files_below(location):
             linux.evict_file(path)

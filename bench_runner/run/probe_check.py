@@ -28,10 +28,8 @@ def known_answers(
     tell: Callable[[str, float | None], None],
     asked: Sequence[tuple[str, int]],
 ) -> Iterator[KnownAnswer]:
-    """Make allocations (means, bytes), each in a fresh worker, and yield what the probes report.
-
-    Raises RunError if a worker fails.
-    """
+    """Make allocations (means, bytes), each in a fresh worker, and yield what the probes report. Raises RunError if a
+    worker fails."""
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
         with scratch_folder(folder) as scratch:

@@ -74,11 +74,8 @@ class Rule(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class EveryFormat(Rule):
-    """Every format, with the settings of each track.
-
-    With the plain call come the settings that its engine adds to it, and, for a call that loses values, its lossless
-    sibling if there is one (rule 12).
-    """
+    """Every format, with the settings of each track. With the plain call come the settings that its engine adds to it,
+    and, for a call that loses values, its lossless sibling if there is one (rule 12)."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
         """Yield track by track; raw I/O, which has no track, comes with the first."""

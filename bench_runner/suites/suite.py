@@ -15,11 +15,8 @@ QUICK_TABLE_ROWS, QUICK_IMAGES = 20_000, 5_000
 
 @dataclass(frozen=True, kw_only=True)
 class Quick:
-    """What one quick round measures of a suite, so that it ends within three minutes on two cores.
-
-    Empty fields are as in the suite. Data sets, rows, operations, networks, threads and formats that the user names are
-    measured anyway.
-    """
+    """What one quick round measures of a suite, so that it ends within three minutes on two cores. Empty fields are as
+    in the suite. Data sets, rows, operations, networks, threads and formats that the user names are measured anyway."""
 
     rows: int | None = None
     datasets: tuple[str, ...] = ()

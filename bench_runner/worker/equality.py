@@ -59,9 +59,7 @@ def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
 
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
     """Return whether types are equal: the three text types are, and those of bytes; dictionary and plain are not.
-
-    Dictionaries are equal by value type and order, whatever the width of their codes (method rule 11).
-    """
+    Dictionaries are equal by value type and order, whatever the width of their codes (method rule 11)."""
     if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
         return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
     if _is_plain_list(one) and _is_plain_list(other):
@@ -133,10 +131,8 @@ def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def same_values(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound = EXACTLY) -> bool:
-    """Return whether nulls, values and order of two columns of equal types are equal.
-
-    Floats are equal bit by bit, so that -0.0 differs from 0.0, or within the bound. Every NaN equals every other.
-    """
+    """Return whether nulls, values and order of two columns of equal types are equal. Floats are equal bit by bit, so
+    that -0.0 differs from 0.0, or within the bound. Every NaN equals every other."""
     expected, got = comparable(expected), comparable(got)
     if pa.types.is_nested(expected.type) and (inside := _children(expected)):
         if not expected.is_null().equals(got.is_null()):
@@ -237,9 +233,7 @@ def same_objects(
     bound: Bound = EXACTLY,
 ) -> bool:
     """Return whether Python values are what the target makes of an Arrow column of as many rows: class, nulls, value.
-
-    The bound applies to floats in lists only: a target holds no other floats as objects.
-    """
+    The bound applies to floats in lists only: a target holds no other floats as objects."""
     if expected.null_count:
         valid = expected.is_valid().to_numpy(zero_copy_only=False)
         if not all(map(stands_for_null, itertools.compress(values, (~valid).tolist()))):
@@ -356,10 +350,8 @@ def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelt
 
 
 def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
-    """Compare texts joined to one, which takes less than half the time of converting Python's text to Arrow's.
-
-    If the joined text has as many separators as gaps, it can result from these values only.
-    """
+    """Compare texts joined to one, which takes less than half the time of converting Python's text to Arrow's. If the
+    joined text has as many separators as gaps, it can result from these values only."""
     if not values:
         return True
     if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join

@@ -47,10 +47,8 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 def run_job(task: AnyTask, answers: int, phase_page: int) -> None:
-    """Do one job and answer on the descriptor `answers`. Never raises.
-
-    `phase_page` is a descriptor of one shared page, whose first byte is the phase of the sample.
-    """
+    """Do one job and answer on the descriptor `answers`. Never raises. `phase_page` is a descriptor of one shared page,
+    whose first byte is the phase of the sample."""
     with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
         try:
             for answer in _answers(task, phase):

@@ -12,10 +12,8 @@ SEEN_LIMIT_S = 10.0
 
 
 def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
-    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen it.
-
-    Raises OSError if it does not.
-    """
+    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen it. Raises
+    OSError if it does not."""
     if not watched:
         # Without services, the clock follows preparing directly.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]

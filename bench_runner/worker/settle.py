@@ -112,9 +112,7 @@ def _touch_ns(size_bytes: int) -> int:
 
 class Settler:
     """Brings the file system of one working folder and the machine's memory to rest, and remembers the best control.
-
-    The run keeps one for each working folder. Each worker makes one with the run's best.
-    """
+    The run keeps one for each working folder. Each worker makes one with the run's best."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
         """`folder` is on the file system to settle: controls are written there."""
@@ -162,10 +160,7 @@ class Settler:
 
     def settle(self, need_bytes: int) -> Rest:
         """Wait until the machine is at rest, with at most three tries. `need_bytes` is the expected use of the sample,
-        memory and page cache together.
-
-        Raises OSError if the control cannot be written, as on a full disk.
-        """
+        memory and page cache together. Raises OSError if the control cannot be written, as on a full disk."""
         started = now_ns()
         for times in range(1, TRIES + 1):
             control, why_not = self._try(times * need_bytes, touch=self.readiness.touches or times > 1)

@@ -58,10 +58,8 @@ def read_back(adapter: Adapter, location: Path) -> Stored:
 
 
 def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) -> Verified:
-    """Check that results are in private memory and right, and again after the last reader has removed the files.
-
-    Rules 7 and 11. Raises Mismatch.
-    """
+    """Check that results are in private memory and right, and again after the last reader has removed the files. Rules
+    7 and 11. Raises Mismatch."""
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
         for part in parts:

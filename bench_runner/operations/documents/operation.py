@@ -54,10 +54,8 @@ class DocumentOperation(Operation):
     def difference(
         self, stage: OperationContext, held: Any, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return how the result differs from the right answer, apart from these losses; None if it does not.
-
-        After the clock.
-        """
+        """Return how the result differs from the right answer, apart from these losses; None if it does not. After the
+        clock."""
 
 
 @dataclass(frozen=True)

@@ -111,10 +111,8 @@ def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPat
 def shares_between(
     found: list[Any], share: float, random: np.random.Generator, repetitions: int
 ) -> list[tuple[int, int]]:
-    """Return the lowest and highest values of runs of the sorted integers, each about this share of them.
-
-    The runs are disjoint while there are enough.
-    """
+    """Return the lowest and highest values of runs of the sorted integers, each about this share of them. The runs are
+    disjoint while there are enough."""
     held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
     count = max(1, round(share * len(held)))
     runs = len(held) // count

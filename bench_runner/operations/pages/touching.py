@@ -44,10 +44,8 @@ def library() -> ctypes.CDLL | None:
 
 
 def touch_table(table: pa.Table) -> int | None:
-    """Read one byte in each page that the table's rows occupy and return the sum of those bytes.
-
-    Returns None if the library was not built, or for a type that `layout_of` does not cover.
-    """
+    """Read one byte in each page that the table's rows occupy and return the sum of those bytes. Returns None if the
+    library was not built, or for a type that `layout_of` does not cover."""
     loaded = library()
     layout = _layout(table.schema)
     if loaded is None or layout is None:

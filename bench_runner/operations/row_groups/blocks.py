@@ -82,10 +82,8 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 
 @lru_cache(maxsize=1)
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
-    """Return the first column whose values distinguish blocks of `block_rows` rows and whose blocks are `place`.
-
-    Raises RefusedData without such a column.
-    """
+    """Return the first column whose values distinguish blocks of `block_rows` rows and whose blocks are `place`. Raises
+    RefusedData without such a column."""
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)
     for field in schema:
@@ -134,10 +132,8 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """Yield filters that this share of the blocks meet, at least one block unless the share is 0.
-
-    Each is met by other blocks while there are enough.
-    """
+    """Yield filters that this share of the blocks meet, at least one block unless the share is 0. Each is met by other
+    blocks while there are enough."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))

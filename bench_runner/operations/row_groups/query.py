@@ -80,10 +80,8 @@ class AsksForBlocks(Calls):
         return self.groups > 0
 
     def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
-        """Return a condition for each repetition, on the whole data.
-
-        Raises RefusedData if no column distinguishes blocks, or if the variant changes the values of that column.
-        """
+        """Return a condition for each repetition, on the whole data. Raises RefusedData if no column distinguishes
+        blocks, or if the variant changes the values of that column."""
         found = self._blocks(stage)
         column = refuse_changed(stage, found.column)
         seed = f"{stage.digest}/{self.spelled}"

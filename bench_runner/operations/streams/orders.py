@@ -57,10 +57,8 @@ def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS)
 
 
 def locality(order: np.ndarray, rows: int, batch: int) -> float:
-    """Return how often two rows of a batch are stored less than a batch apart, relative to chance.
-
-    1 for a random order, about rows / (2 batch) for the stored one. `order` may be a part of all `rows`.
-    """
+    """Return how often two rows of a batch are stored less than a batch apart, relative to chance. 1 for a random
+    order, about rows / (2 batch) for the stored one. `order` may be a part of all `rows`."""
     near = pairs = 0
     for ordered in _batches(order, batch):
         numbers = np.sort(ordered)

@@ -29,9 +29,7 @@ def load() -> None:
 @dataclass
 class Requests:
     """A map-style torch data set: an index is an array of row numbers, its value these rows as the user holds them.
-
-    `open_source` is the operation's `open`. What it opens stays in the process that called it.
-    """
+    `open_source` is the operation's `open`. What it opens stays in the process that called it."""
 
     open_source: Callable[[OperationContext, Path], Any]
     variant: str

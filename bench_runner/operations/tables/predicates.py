@@ -34,10 +34,8 @@ class Chosen:
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return which rows meet a condition, as booleans without nulls.
-
-    NaN meets no condition, a null only IS NULL, and -0.0 equals 0.0.
-    """
+    """Return which rows meet a condition, as booleans without nulls. NaN meets no condition, a null only IS NULL, and
+    -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
     values = [pa.scalar(value, column.type) for value in predicate.present]

@@ -53,10 +53,8 @@ class Scan(Operation):
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """Return the condition, which is that of the whole data set for any `rows`.
-
-        Raises RefusedData if the data allow no such condition, or if the variant changes the column it is on.
-        """
+        """Return the condition, which is that of the whole data set for any `rows`. Raises RefusedData if the data
+        allow no such condition, or if the variant changes the column it is on."""
         chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
         refuse_changed(stage, chosen.column)
         return chosen

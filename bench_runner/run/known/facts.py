@@ -307,10 +307,8 @@ def _forget_left_out(session: Session, part: str) -> None:
 
 
 class _Lanes:
-    """Threads that look for losses in parallel, each with separate launchers.
-
-    The thread that uses a launcher makes it, because a forkserver dies with the thread that started it.
-    """
+    """Threads that look for losses in parallel, each with separate launchers. The thread that uses a launcher makes it,
+    because a forkserver dies with the thread that started it."""
 
     def __init__(self, session: Session, number: int) -> None:
         self._session = session

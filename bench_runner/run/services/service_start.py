@@ -58,10 +58,8 @@ class Running:
 
 @contextmanager
 def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
-    """Start services in order, and end them. `folder` holds their output. It must not exist, and is removed.
-
-    Raises ServiceFailed if one does not start.
-    """
+    """Start services in order, and end them. `folder` holds their output. It must not exist, and is removed. Raises
+    ServiceFailed if one does not start."""
     folder.mkdir(parents=True)
     mbit = rate_mbit(network)
     started: list[subprocess.Popen[bytes]] = []

@@ -120,10 +120,8 @@ def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Open
 
 
 def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs: Sequence[Any]) -> None:
-    """Prepare the handles between opening and the first call.
-
-    This loop is a separate function: a loop variable where handles are closed would keep the last one alive.
-    """
+    """Prepare the handles between opening and the first call. This loop is a separate function: a loop variable where
+    handles are closed would keep the last one alive."""
     for handle in opened.handles:
         operation.make_ready(stage, handle, inputs)
         operation.confirm(stage, handle, inputs)
@@ -144,10 +142,8 @@ def one_call(
 
 
 def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threads: int = 1) -> int:
-    """Return how many calls a block has, over all threads, from the duration and the size of the first call.
-
-    `shorter` is what a user can do about long calls. If given, raises RefusedData for too few calls on a kept handle.
-    """
+    """Return how many calls a block has, over all threads, from the duration and the size of the first call. `shorter`
+    is what a user can do about long calls. If given, raises RefusedData for too few calls on a kept handle."""
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
     in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
     calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))

@@ -298,8 +298,8 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
     ("line", "message"),
     [
         ("{\n", "line 2: .*remove the line"),
-        ("[]\n", "line 2: schema is 'list', this version reads 1, 2"),
-        (_line(schema=3), "schema is 3, this version reads 1, 2"),
+        ("[]\n", "line 2: schema is 'list', but this version reads 1, 2"),
+        (_line(schema=3), "schema is 3, but this version reads 1, 2"),
         (_line(schema=True), "schema is True"),
         (_line(schema=...), "schema is None"),
         (_line(suite=...), "missing required field `suite`"),
