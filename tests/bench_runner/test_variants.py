@@ -1,4 +1,4 @@
-"""Variants and operations as values: taken apart, equal to their text, and copied, pickled and stored as it."""
+"""Variants and operations as values: parsed, equal to their text, and copied, pickled and stored as text."""
 
 from __future__ import annotations
 

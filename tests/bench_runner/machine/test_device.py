@@ -1,4 +1,4 @@
-"""Reads past the page cache: all that was asked for, counted by the kernel too, the same by the loop and by Python."""
+"""Reads past the page cache: all requested bytes, confirmed by the kernel's counters, compiled and in Python."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
 
 @pytest.mark.rule(16)
 def test_reads_that_no_device_answers_are_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on file systems that take such reads, and answer them from memory."""
+    """Some file systems accept such reads and answer them from memory."""
     linux.read_through(stored)
 
     def answered(path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float) -> Reads:
@@ -155,5 +155,5 @@ def test_a_probe_bound_by_its_core_says_at_least(cpu_ns: int, at_least: bool) ->
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_of_the_cache_python_alone_is_bound_by_itself(compiled: bool) -> None:
-    """What the cache gives is the core's by its nature."""
+    """Reads from the cache are always bound by the core."""
     assert Line(CACHED, Reads(PAGE, 1, 10, 1_000, 1_000, compiled=compiled)).at_least == (not compiled)

@@ -1,4 +1,4 @@
-"""The doctor's judgements, one limit at a time, and what it leaves behind: nothing."""
+"""The judgements of `doctor`, one limit at a time; it leaves nothing behind."""
 
 import json
 import os
@@ -20,12 +20,12 @@ PLANTED = {
     "load": lambda **_: {"one_minute": 64.0 * (os.cpu_count() or 1)},
     "folder_facts": lambda path, **_: {"free_bytes": GB // 10, "filesystem": "tmpfs"},
     "cpu_limit_cores": lambda **_: 0.5,
-    # A hint alone, so no warning.
+    # Only a hint, so no warning.
     "turbo": lambda **_: True,
 }
 
 
-# --- what looking tells ----------------------------------------------------------------------------------
+# --- checks without measuring --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ PLANTED = {
 def test_each_limit(finding, level, words):
     assert finding.level == level
     assert words in finding.measured
-    # Whoever is told of trouble is told what to do.
+    # Every problem has a remedy.
     assert bool(finding.remedy) == (level != "good")
 
 
@@ -123,7 +123,7 @@ def test_quick_warnings_measure_nothing(monkeypatch, tmp_path):
     assert min(taken) < 50e6
 
 
-# --- what has to be measured -------------------------------------------------------------------------------
+# --- checks with measuring -----------------------------------------------------------------------------------
 
 
 def clock_of(monkeypatch, ticks):
@@ -133,7 +133,7 @@ def clock_of(monkeypatch, ticks):
 
 
 def stretches(*lengths_ns):
-    """Clock readings around pieces of work that take so long."""
+    """Return clock readings around pieces of work of these durations."""
     for length in lengths_ns:
         yield 0
         yield length
@@ -250,7 +250,7 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
     assert finding.level == "good"
 
 
-# --- the whole -----------------------------------------------------------------------------------------------
+# --- everything ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

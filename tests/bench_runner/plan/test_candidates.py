@@ -1,4 +1,4 @@
-"""Which variants take part: what a suite lists, what a user spells, and what third parties bring."""
+"""The variants that take part: those of a suite, those that a user spells, and those of third parties."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def plan(suite: str, **request: object) -> Plan:
 
 
 def tracks(made: Plan) -> dict[str, str]:
-    """Variant -> track, without raw I/O."""
+    """Return variant -> track, without raw I/O."""
     return {chain.variant: chain.conditions.track for chain in made.chains if not chain.is_raw_io}
 
 
-# --- what the user has now -----------------------------------------------------------------------------------------
+# --- the baseline --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wishes", [{"formats": ("pickle",)}, {"formats_not": ("csv", "excel", "xml")}])
@@ -53,7 +53,7 @@ def test_the_baseline_alone_is_nothing_to_measure() -> None:
         plan("choice", formats=("pickle",), formats_not=("pickle",), baseline="csv[engine=pandas]")
 
 
-# --- what a user spells --------------------------------------------------------------------------------------------
+# --- spelled variants ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_spelling_of_a_name_that_nothing_has_names_the_nearest() -> None:
         plan("tabular", formats=("parquett[codec=zstd]",))
 
 
-# --- what a suite leaves out ---------------------------------------------------------------------------------------
+# --- formats left out ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suite", OF_TABLES)
@@ -125,7 +125,7 @@ def test_every_format_takes_part_or_is_left_out_with_a_reason(suite: str) -> Non
     reasons = candidates.names_left_out(SUITES[suite])
     assert present & set(reasons) == set()
     without = set(FORMATS) - present - set(reasons)
-    # A format joins a suite of codecs by having one of them.
+    # A format takes part in a suite of codecs if it has one of them.
     rule = SUITES[suite].variants
     wanted = set(rule.codecs) if isinstance(rule, WithCodecs) else set()
     assert all(
@@ -177,7 +177,7 @@ def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
 
 
 def test_the_list_of_cells_holds_every_suite_although_they_differ_in_rows() -> None:
-    """They do: `eq` has a million rows in the suite compression, whatever it has elsewhere."""
+    """`eq` has a million rows in the suite compression, and other numbers elsewhere."""
     cells = list(LISTINGS["cells"]())
     assert {cell.partition("/")[0] for cell in cells} == set(SUITES)
     assert "compression/save/webface/parquet[engine=pyarrow,codec=none]" in cells
@@ -194,7 +194,7 @@ def test_the_list_of_cells_needs_no_suite_to_agree_with_another(monkeypatch: pyt
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """As if a package had been installed: its folder is where Python looks for modules and entry points."""
+    """Act as if a package had been installed: Python looks in its folder for modules and entry points."""
 
     def install(folder: Path) -> None:
         monkeypatch.syspath_prepend(str(folder))

@@ -37,7 +37,7 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
 
 
 def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
-    """Rule 12: a loss by the call is not the format's."""
+    """A loss by the call is not the format's (rule 12)."""
     variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
     assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants
     assert {"json[engine=pandas]", "json[engine=pandas,double_precision=15]"} <= variants
@@ -73,7 +73,7 @@ def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
 
 
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
-    """Its brackets are no set of characters, and some would make no regular expression at all."""
+    """Its brackets are not a set of characters, and some would be an invalid regular expression."""
     odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
     assert {chain.variant for chain in odd.chains if not chain.is_raw_io} == {"vortex[engine=vortex-data]"}
     images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))
@@ -408,7 +408,7 @@ def test_the_image_suite_holds_the_thesiss_storages() -> None:
     names = {chain.variant.partition("[")[0] for chain in made.chains}
     assert names == {"png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb", "image-raw-io"}
     assert {chain.target.kind for chain in made.chains} == {"images"}
-    assert len([chain for chain in made.chains if chain.is_raw_io]) == 2, "one for arrays of their own, one for views"
+    assert len([chain for chain in made.chains if chain.is_raw_io]) == 2, "one for owned arrays, one for views"
 
 
 def test_views_stand_beside_arrays_of_their_own() -> None:
@@ -434,7 +434,7 @@ def test_one_data_set_has_one_number_of_rows_in_a_run() -> None:
     assert list(make_plan(both, Request(datasets=("webface",), rows=1000)).datasets) == ["webface"]
 
 
-# --- a table of the user's -----------------------------------------------------------------------------------------
+# --- the user's own table ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -454,7 +454,7 @@ def test_a_table_of_ones_own_is_measured_in_place_of_ours(suite: str, own: Path)
 
 def test_two_sizes_of_ones_own_table_are_measured_beside_ours(own: Path) -> None:
     made = plan(data=own, datasets=("^eq$", "table", "table[share=0.25]"))
-    # Of 16 blocks of 62 or 63 rows the first 16 each.
+    # The first 16 rows of each of 16 blocks of 62 or 63 rows.
     assert {name: dataset.rows for name, dataset in made.datasets.items()} == {
         **{"eq": 1000, "table": 1000},
         "table[share=0.25]": 256,

@@ -1,5 +1,4 @@
-"""One quick round measures a part of each suite, which is said by name; what the user names is measured whatever that
-part is."""
+"""One quick round measures a part of each suite, listed by name. What the user names is measured anyway."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ def test_one_quick_round_has_few_cells_and_says_what_is_missing(name: str) -> No
     assert suite.quick.reason
     quick, whole = (set(cells(name, quick=quick)) for quick in (True, False))
     assert 0 < sum(len(cells(each)) for each in (name, *suite.together)) <= MOST_CELLS
-    # The same cells but for the rows, or operations on request.
+    # The same cells except for the number of rows, or operations on request.
     known = {*suite.operations, *suite.operations_on_request, *suite.quick.operations}
     assert {each.split("/")[1] for each in quick} <= known
     assert {each.split("/", 2)[2] for each in quick} <= {each.split("/", 2)[2] for each in whole}

@@ -1,4 +1,4 @@
-"""The suites of training loops: which operations each variant has, and what cannot be asked for."""
+"""The suites of training loops: the operations of each variant, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference run: packed small, read as any run, and shown where it is asked for."""
+"""The reference run: packed small, read like any run, and shown on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes a sample of a worker's answer and of what was seen from outside. Nothing is executed here."""
+"""From a worker's answer and observations from outside to a sample. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHOLE = Residency(100 * MB, 100 * MB)
 
 
 def answer(**changes: Any) -> Measured:
-    """Of a worker whose call took 1,000 ns and read nothing from the device."""
+    """Return the answer of a worker whose call took 1,000 ns and read nothing from the device."""
     figures = {"wall_ns": 1_000, "cpu_ns": 900, "peak_rss_bytes": 50, "device_read_bytes": 0}
     given: dict[str, Any] = {
         "started_ns": 100,
@@ -82,7 +82,7 @@ def test_a_save_has_the_sizes_of_its_copy_and_no_page_cache() -> None:
 
 
 def not_counted(**given: Any) -> str:
-    """Why a sample is not counted; empty if it is."""
+    """Return why a sample is not counted; '' if it is."""
     found = sample_of(given.pop("measured"), cached=WHOLE, **given)
     assert found.unsettled == bool(found.warnings)
     return " ".join(found.warnings).removeprefix("not counted, ")
@@ -99,7 +99,7 @@ def test_what_is_not_counted_says_the_first_reason() -> None:
 
 
 def test_all_calls_of_a_block_fetch_and_take_their_time() -> None:
-    """5 MB are more than 1 % of the copy, and less than 1 MB for each of ten seconds."""
+    """5 MB are more than 1 % of the copy, but less than 1 MB for each of ten seconds."""
     block = answer(figures={"calls_ns": 10 * 10**9, "repetitions": 10}, device_bytes_of_all=5 * MB)
     assert not_counted(measured=block) == ""
     block.device_bytes_of_all = 10 * MB + 1
@@ -156,7 +156,7 @@ def test_under_one_thread_a_sample_of_more_cores_is_refused() -> None:
 
 
 def test_calls_are_held_to_one_core_by_their_mean() -> None:
-    """One call of three took as long as 2.5 others, with as much CPU time."""
+    """One call of three took as long as 2.5 others, with the same CPU time."""
     calls = {"wall_ns": 100, "repetitions": 3, "calls_ns": 450}
     refuse_more_than_one_core({**calls, "cpu_ns": 150})
     with pytest.raises(OperationFailed, match=r"1\.06 cores"):
@@ -164,7 +164,7 @@ def test_calls_are_held_to_one_core_by_their_mean() -> None:
 
 
 def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
-    """A short call ends between two looks from outside."""
+    """A short call ends between two readings from outside."""
     measured = answer(private_before_bytes=10, private_end_bytes=50)
     assert Outcome(peak_private_bytes=0).added_bytes(measured) == 40
     assert Outcome(peak_private_bytes=70).added_bytes(measured) == 60

@@ -1,4 +1,4 @@
-"""The device is probed on raw I/O's copy around the rounds, for who asks; where it cannot be, it is said why."""
+"""The device is probed with raw I/O's copy around the rounds, if a suite asks for it; otherwise the reason is kept."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def shared(bench: Bench, dataset: StoredDataset, tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each copy that was probed: by a device that gives ten reads of each kind."""
+    """The bytes of each probed copy, with a device that gives ten reads of each kind."""
     seen: list[int] = []
 
     def roofline(path: Path, *, seed: int) -> list[Line]:
@@ -89,7 +89,7 @@ def test_before_and_after_on_raw_io_s_copy_which_is_gone_then(
         assert [line.kind for line in found.lines] == list(KINDS)
         assert found.lines[0].per_second == 10_000
         assert found.lines[0].bytes_per_second == 40_960_000
-        # Bound by its core: of the device, not of the cache.
+        # The device's probe was bound by its core, the cache's was not.
         assert [line.at_least for line in found.lines] == [True, True, False, False]
     assert probed == [each.copy_bytes for each in shared.info.rooflines]
     assert list((tmp_path / "work").iterdir()) == []

@@ -1,5 +1,5 @@
-"""Streams in a chain: what a right one gives, and that a batch that is wrong, missing, doubled or moved is found, also
-where it is so inside the clock alone (rule 11)."""
+"""Streams in a chain: correct results, and batches that are wrong, missing, doubled or moved, which are found even if
+only inside the clock (rule 11)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_stream_is_saved_beside_the_copy_and_compared_whole(run_faulty: Execut
     assert [sample.failure for sample in samples] == [None, None, None]
     sample = samples[1]
     assert (sample.fidelity, sample.fallback) == ("exact", fallback)
-    # Where a batch of the cached data ends, so does one of the stream.
+    # A batch of the stream ends where one of the cached data ends.
     assert BATCHES <= sample.figures["batches_count"] <= BATCHES + 1
     assert sample.figures["growth_bytes"] > ROWS * 3 * 8
     assert sample.figures["sync_ns"] > 0

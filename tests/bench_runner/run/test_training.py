@@ -1,4 +1,4 @@
-"""Mini-batches in a chain: what a right loader gives, and that a wrong one is found (rule 11)."""
+"""Mini-batches in a chain: a correct loader, and wrong ones, which are found (rule 11)."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_of_two_epochs_the_one_that_is_shuffled_less_is_told() -> None:
 HANDED_OUT = {
     SHUFFLED: ("takes", (900, 1_150), (900, 1_150)),
     BLOCKS: ("takes", (1_100, 1_500), (6_000, 10_000)),
-    # Batches have no rows but neighbours, from one part of the table.
+    # Batches contain only neighbours, from one part of the table.
     STORED: ("batches", (15_000, 25_000), (300_000, 512_000)),
 }
-"""Who hands out, and between what its locality and its parts must lie, in thousandths."""
+"""Variant, and the range of its locality and its parts, in thousandths."""
 
 
 @pytest.mark.parametrize("operation", HANDED_OUT)
@@ -74,9 +74,9 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> 
     assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
     assert 0 < figures["gap_p99_ns"] < figures["calls_ns"]
     assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
-    # Batches are kept until they are verified: memory would be theirs.
+    # Batches are kept until they are verified, so memory would be theirs.
     assert "peak_private_bytes" not in figures
-    # How shuffled it was stands beside the speed.
+    # How shuffled it was is reported with the speed.
     assert locality[0] < figures["locality_permille"] < locality[1]
     assert parts[0] < figures["parts_permille"] <= parts[1]
 
@@ -174,7 +174,7 @@ def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
 
 @pytest.fixture
 def with_torch(bench: Bench, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Workers for whom something stands in for torch."""
+    """Workers with a substitute for torch."""
     launcher.load()
     places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))

@@ -1,4 +1,4 @@
-"""Calls at once: every input once, in its place, on its stream's own handle, clocked together."""
+"""Concurrent calls: every input once, in order, on its stream's own handle, clocked together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_each_stream_keeps_to_its_handle() -> None:
         users.setdefault(id(handle), set()).add(threading.get_ident())
         return sleeping(handle, held)
 
-    # One call each, as in a cold sample: a stream that is quick does not take another's.
+        # One call each, as in a cold sample: a fast stream does not make another one's call.
+
     call_at_once(call, handles, list(range(THREADS)), THREADS)
     assert len(users) == THREADS
     call_at_once(call, handles, list(range(CALLS)), THREADS)

@@ -1,4 +1,4 @@
-"""Fidelity tells exact, lossy, refused and error apart, on an adapter that does what it is told."""
+"""Fidelity distinguishes exact, lossy, refused and error, with an adapter that can be controlled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DICTIONARY = Loss(
 
 
 class Memory(TabularFormat):
-    """Keeps tables in a dictionary; `change` is applied to the column of one kind on the way back."""
+    """Keeps tables in a dictionary; `change` is applied to the column of one kind when it is read."""
 
     format = "memory"
     engine = "dict"
@@ -50,7 +50,7 @@ class Memory(TabularFormat):
         return self.declared
 
     def load_library(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def save(self, table: Any, location: Path) -> None:
         self.kept[location] = table

@@ -1,4 +1,4 @@
-"""Answers put together are what the calls gave, each held against what it was asked for."""
+"""Joined answers are those of the calls, each compared with its request."""
 
 from __future__ import annotations
 

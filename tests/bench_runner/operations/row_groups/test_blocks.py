@@ -1,4 +1,4 @@
-"""Filters that meet a known share of the blocks: which column, which blocks, and what engines give that sift less."""
+"""Filters that a known share of the blocks meets: the column, the blocks, and what engines return that filter less."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Stored = Callable[[pa.Table], Path]
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Stored:
-    """A table as the cache has it."""
+    """Store a table as the cache does."""
 
     def store(table: pa.Table) -> Path:
         path = tmp_path / "table.arrow"
@@ -50,7 +50,7 @@ def stored(tmp_path: Path) -> Stored:
 
 
 def table_of() -> pa.Table:
-    """A column of noise, one with nulls, a time that ascends, and identifiers block by block in no order."""
+    """Return a table with noise, a column with nulls, an ascending time, and identifiers by block in random order."""
     rng = np.random.default_rng(1)
     return pa.table(
         {
@@ -70,7 +70,7 @@ def test_the_column_is_the_one_whose_values_lie_so(stored: Stored, place: str, c
 
 
 def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -> None:
-    """As the order numbers of TPC-H, of which each has some rows."""
+    """As the order numbers of TPC-H, where several rows share each."""
     found = blocks_of(stored(pa.table({"order": np.arange(ROWS) // 7})), ROWS, BLOCK, CLUSTERED)
     assert found.column == "order"
 
@@ -79,7 +79,7 @@ def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -
 def test_of_values_that_two_blocks_have_neither_is_asked_for(
     stored: Stored, rows_of_a_value: int, share: float, met: int
 ) -> None:
-    """Else one block more would be read than the share says."""
+    """Otherwise one block more would be read than the share."""
     table = pa.table({"order": np.arange(ROWS) // rows_of_a_value})
     found = blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
     for each in conditions(found, share, 21 // met, "seed"):
@@ -102,7 +102,7 @@ def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) 
 def test_a_column_whose_type_ends_with_its_values_is_not_asked_for(
     stored: Stored, kind: pa.DataType, first: int
 ) -> None:
-    """What lies below and above all of them could not be said in it."""
+    """Its type has no values below or above all of them."""
     ends = pa.array(range(first, first + ROWS), kind)
     table = pa.table({"ends": ends, "when": np.arange(ROWS)})
     assert blocks_of(stored(table), ROWS, BLOCK, CLUSTERED).column == "when"
@@ -146,7 +146,7 @@ def test_a_condition_is_met_by_as_many_whole_blocks(stored: Stored, place: str, 
 def test_a_list_of_values_is_met_by_a_part_of_each_block(
     stored: Stored, place: str, share: float, met: int, values: int
 ) -> None:
-    """So that who filters rows gives fewer than who leaves out groups alone."""
+    """So an engine that filters rows returns fewer than one that only skips groups."""
     table = table_of()
     found = blocks_of(stored(table), ROWS, BLOCK, place)
     column = table.column(found.column)
@@ -201,7 +201,7 @@ def test_a_group_may_have_a_value_of_a_list_by_its_least_and_its_largest() -> No
     ],
 )
 def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: int, told: str | None) -> None:
-    """Rounded in silence, 25, 10 and 1 % of three blocks were all one of them."""
+    """When rounding was silent, 25, 10 and 1 % of three blocks were all one block."""
     assert cannot_give(share, rows, 10_000) == told
     for operation in (f"query[groups={share}]", f"aggregate[groups={share}]"):
         assert operation_of(operation).refusal(pa.schema([("a", pa.int64())]), rows) == told
@@ -228,7 +228,7 @@ def test_values_are_the_columns_own(stored: Stored) -> None:
 
 
 def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() -> None:
-    """Groups of two blocks: of scattered blocks a group's extent spans values that none of its rows has."""
+    """Groups of two blocks: if blocks are scattered, a group's range includes values that none of its rows has."""
     values = np.concatenate([np.full(10, low) + np.arange(10) for low in (0, 40, 20, 60, 80, 100)])
     column = pa.chunked_array([values])
     found = Blocks("a", pa.int64(), np.array([0, 20, 40, 60, 80, 100]), 110)
@@ -242,7 +242,7 @@ def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() 
 
 
 def test_the_few_blocks_of_a_pilot_round_may_ascend_by_chance(stored: Stored) -> None:
-    """Else what lies scattered in the whole would be refused there, and never measured."""
+    """Otherwise data that are scattered as a whole would be refused there, and never measured."""
     rng = np.random.default_rng(1)
     place = np.arange(200) // BLOCK * 50 + rng.integers(0, 50, 200)
     table = pa.table({"when": np.arange(200), "place": place})

@@ -1,4 +1,4 @@
-"""Orders of training loops: each row once, and the measures that tell how shuffled they are, at known values."""
+"""Orders of training loops: each row once, and measures of how shuffled they are, at known values."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ KNOWN: dict[Order, tuple[float, float, float]] = {
     contiguous: (397, 64, 0.01),
     orders.in_blocks: (6.7, 1.8, 0.08),
 }
-"""Locality, parts, and how far off they may be."""
+"""Locality, parts, and the tolerance."""
 
 
 @pytest.mark.parametrize("order", KNOWN, ids=lambda order: order.__name__)
 def test_known_orders_have_known_measures(order: Order) -> None:
-    """A full shuffle is 1; each shortcut is as far from it as it is."""
+    """A full shuffle has 1; each shortcut has its known distance from it."""
     locality, parts, off = KNOWN[order]
     numbers = order(np.random.default_rng(1), ROWS)
     assert orders.locality(numbers, ROWS, BATCH) == pytest.approx(locality, rel=off)

@@ -1,4 +1,4 @@
-"""Which rows a take asks for: the same for all, disjoint, in their pattern."""
+"""The rows of a take: the same for all, disjoint, in their pattern."""
 
 from __future__ import annotations
 

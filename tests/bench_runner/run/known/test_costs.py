@@ -1,4 +1,4 @@
-"""How long things took is kept for a machine, and scaled to what is asked."""
+"""Durations are kept for a machine, and scaled to a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a run will take is told from what earlier runs took, as a range, with what takes it."""
+"""The expected duration of a run, from earlier runs: a range, and its parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def known(*, here: bool = True) -> KnownCosts:
 
 def test_rounds_are_those_that_the_run_would_take() -> None:
     found = expected_length(plan(CHAINS), Options(), known())
-    # 7 rounds of CSV and raw I/O, or 5 where intervals are narrow; 3 of what takes over 10 s.
+    # 7 rounds of CSV and raw I/O, or 5 with narrow intervals; 3 of operations over 10 s.
     csv_s, excel_s, raw_s = 2.2, 40.2, 0.2
     assert found.by_format == pytest.approx({"excel": 3 * excel_s, "csv": 7 * csv_s, "raw-io": 7 * raw_s})
     assert list(found.by_format) == ["excel", "csv", "raw-io"]
