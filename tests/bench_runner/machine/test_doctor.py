@@ -100,7 +100,7 @@ def test_quick_warnings_are_the_bad_findings_with_their_remedies(monkeypatch, tm
     assert json.loads(json.dumps(warnings)) == warnings
 
 
-def test_a_run_that_goes_on_does_not_warn_of_its_own_load(monkeypatch, tmp_path):
+def test_a_resumed_run_does_not_warn_of_its_own_load(monkeypatch, tmp_path):
     busy = {"one_minute": 64.0 * (os.cpu_count() or 1), "five_minutes": 1.0, "fifteen_minutes": 1.0, "runnable": 64}
     monkeypatch.setattr(doctor.environment, "load", lambda: busy)
     assert any(warning["text"].startswith("load:") for warning in doctor.quick_warnings(tmp_path))
@@ -199,7 +199,7 @@ def test_busy_processes(monkeypatch):
     assert busy(2, 1, 1, 1, 1, 1).measured == "cores in use now: job0 2.0, job1 1.0, job2 1.0, job3 1.0 and 2 more"
 
 
-def test_the_first_read_in_a_fresh_process_is_dearer(tmp_path):
+def test_the_first_read_in_a_fresh_process_is_slower(tmp_path):
     finding = doctor._first_read(tmp_path)
     assert finding.level == "good"
     assert float(finding.measured.rpartition(": ")[2].partition(" times")[0]) >= 2

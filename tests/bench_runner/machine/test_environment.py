@@ -278,7 +278,7 @@ def test_new_folders_at_the_top_hold_results_not_code(checkout):
         assert environment.repository_state(checkout) == before
 
 
-def test_a_new_file_beside_the_code_makes_it_dirty(checkout):
+def test_a_new_file_next_to_the_code_makes_it_dirty(checkout):
     (checkout / "room").mkdir()
     (checkout / "room" / "code.py").write_text("")
     identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
@@ -339,7 +339,7 @@ def test_addresses_of_network_mounts_are_not_stored(system):
     assert folders._mount_options(mount) == "rw,relatime"
 
 
-def test_an_overlay_is_what_its_upper_folder_lies_on(tmp_path, system):
+def test_an_overlay_has_the_file_system_of_its_upper_folder(tmp_path, system):
     def overlay(point: str, upper: Path | str):
         text = f"40 27 0:40 / {point} rw - overlay overlay rw,lowerdir=/a,upperdir={upper},workdir=/w"
         return folders._filesystem(folders.Mount.of(text), system)
@@ -363,12 +363,12 @@ def test_a_partition_takes_the_facts_of_its_disk(system):
 
 
 @pytest.mark.parametrize(("task", "journal"), [("<none>", False), ("412", True)])
-def test_ext4_says_whether_it_has_a_journal(system, task, journal):
+def test_the_journal_of_ext4_is_recorded(system, task, journal):
     put(system, "sys/fs/ext4/vda/journal_task", f"{task}\n")
     assert folders._device_facts("/dev/vda", system) == {"journal": journal}
 
 
-def test_a_device_nobody_knows_adds_nothing(system):
+def test_an_unknown_device_adds_nothing(system):
     assert folders._device_facts("/dev/sdz9", system) == {}
     assert folders._device_facts("tmpfs", system) == {}
 
@@ -431,7 +431,7 @@ def named(tmp_path):
     return make
 
 
-def test_a_busy_stranger_is_seen_by_name_alone(named):
+def test_a_busy_process_is_listed_by_name_only(named):
     """A grandchild whose parent has ended is not one of our children."""
     code = (
         "import subprocess as s, sys;"

@@ -58,7 +58,7 @@ def test_a_tree_is_followed_as_it_grows_and_ends(grandparent: subprocess.Popen[b
 
 
 @pytest.mark.rule(20)
-def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_are_not_listed_again_while_none_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cost of a poll if nothing starts: the kernel's last process id is read, but no process."""
     walks: list[int] = []
     monkeypatch.setattr(process_tree, "descendants", lambda root: walks.append(root) or [])

@@ -45,7 +45,7 @@ def test_the_page_names_the_kinds() -> None:
 
 @pytest.mark.parametrize(("kind", "plain", "with_nulls"), documented())
 @pytest.mark.rule(8)
-def test_the_page_says_what_is_demanded(kind: str, plain: str, with_nulls: str) -> None:
+def test_the_page_lists_the_demanded_dtypes(kind: str, plain: str, with_nulls: str) -> None:
     assert value_dtype(kind, False, Target()) == plain
     assert value_dtype(kind, True, Target()) == with_nulls
 

@@ -48,7 +48,7 @@ def test_the_baseline_takes_part_whatever_the_patterns_say(wishes: dict[str, tup
         assert tracks(plan("choice", baseline=plain, **wishes)) == {**without, plain: "choice"}
 
 
-def test_the_baseline_alone_is_nothing_to_measure() -> None:
+def test_a_baseline_without_other_variants_is_refused() -> None:
     with pytest.raises(PlanError, match="nothing matches"):
         plan("choice", formats=("pickle",), formats_not=("pickle",), baseline="csv[engine=pandas]")
 
@@ -78,7 +78,7 @@ def test_a_spelling_that_the_suite_lists_is_on_the_suites_track(suite: str, list
     assert tracks(plan(suite, formats=(listed,))) == {listed: track}
 
 
-def test_a_spelling_stands_beside_what_else_is_asked_for() -> None:
+def test_a_spelling_is_added_to_other_patterns() -> None:
     assert tracks(plan("tabular", formats=(f"{SPELLED}|pickle", "xml"), tracks=("plain",))) == {
         SPELLED: "spelled",
         "pickle[engine=pandas]": "plain",
@@ -106,7 +106,7 @@ def test_of_a_spelling_that_is_dropped_nothing_is_left() -> None:
         ("parquet[codec=none,level=3]", "parquet.*level"),
     ],
 )
-def test_a_wrong_setting_of_a_spelling_says_which(suite: str, spelled: str, words: str) -> None:
+def test_a_wrong_setting_of_a_spelling_is_named(suite: str, spelled: str, words: str) -> None:
     with pytest.raises(RefusedSetting, match=words):
         plan(suite, formats=(spelled,))
 
@@ -143,7 +143,7 @@ def test_what_is_left_out_exists(suite: str) -> None:
 
 
 @pytest.mark.parametrize("asked", ["lance", "csv|lance"])
-def test_a_format_that_a_suite_leaves_out_says_why_and_how_to_have_it(asked: str) -> None:
+def test_a_format_that_a_suite_leaves_out_is_refused_with_reason_and_remedy(asked: str) -> None:
     with pytest.raises(PlanError) as raised:
         plan("engines", formats=(asked,))
     assert "'lance': the suite engines leaves it out: have fewer than 2 calls" in str(raised.value)
@@ -160,7 +160,7 @@ def test_the_codecs_that_are_asked_for_take_in_what_the_suite_leaves_out() -> No
     assert "csv[engine=pandas,codec=zstd,level=1]" in tracks(plan("compression", codecs=("zstd",)))
 
 
-def test_a_format_that_has_none_of_the_codecs_is_not_told_as_being_there() -> None:
+def test_a_format_without_any_of_the_codecs_is_not_offered() -> None:
     with pytest.raises(PlanError, match="'excel' matches nothing") as raised:
         plan("compression", formats=("excel",))
     assert "excel" not in str(raised.value).partition("there are: ")[2]
@@ -236,7 +236,7 @@ def test_a_third_partys_format_takes_part(installed: Callable[[Path], None], sui
     assert tracks(plan(suite))["arrow-stream[engine=pyarrow]"] == track
 
 
-def test_a_third_partys_format_with_one_call_says_nothing_about_calls(installed: Callable[[Path], None]) -> None:
+def test_a_third_partys_format_with_one_call_is_not_in_the_suite_of_engines(installed: Callable[[Path], None]) -> None:
     installed(EXAMPLE)
     assert not any(variant.startswith("arrow-stream") for variant in tracks(plan("engines")))
     with pytest.raises(PlanError, match="'arrow-stream': the suite engines leaves it out: have fewer than 2 calls"):
@@ -245,7 +245,7 @@ def test_a_third_partys_format_with_one_call_says_nothing_about_calls(installed:
     assert tracks(plan("engines", formats=(spelled,))) == {spelled: "spelled"}
 
 
-def test_a_third_partys_calls_stand_beside_each_other(two_calls: None) -> None:
+def test_a_third_partys_calls_are_compared(two_calls: None) -> None:
     both = {f"two-calls[engine={engine}]" for engine in ("pyarrow", "other")}
     assert {variant for variant in tracks(plan("engines")) if variant.startswith("two-calls")} == both
     assert {variant for variant in tracks(plan("choice")) if variant.startswith("two-calls")} == {

@@ -35,7 +35,7 @@ def test_a_question_is_asked_of_the_documents_that_it_is_about() -> None:
     )
 
 
-def test_a_store_that_cannot_change_documents_says_so() -> None:
+def test_a_store_that_cannot_change_documents_refuses_updates() -> None:
     made = plan(formats=("messagepack",), datasets=("cell",))
     reasons = {
         name: each.failure.reason
@@ -82,7 +82,7 @@ def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(ask
     ],
 )
 @pytest.mark.rule(19)
-def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: tuple[str, ...]) -> None:
+def test_no_index_is_in_the_copy_while_operations_run_without_one(asked: tuple[str, ...]) -> None:
     """All operations of a chain read one stored copy: an index would be used by operations that are called a scan."""
     made = plan(formats=("document-store",), datasets=("cell",), operations=asked)
     chains = [chain for chain in made.chains if not chain.is_raw_io]
@@ -94,7 +94,7 @@ def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: t
         assert chain.needed_for(chain.operations)[0] == "save"
 
 
-def test_ways_of_execution_take_part_in_questions_alone() -> None:
+def test_ways_of_execution_take_part_only_in_questions() -> None:
     """They affect no other operation, which would be measured and ranked twice."""
     made = plan(datasets=("cell",), formats=("document-store",))
     by_variant = {chain.variant: {name.partition("[")[0] for name in chain.operations} for chain in made.chains}

@@ -19,7 +19,7 @@ def cells(*suites: str, **request: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_one_quick_round_has_few_cells_and_says_what_is_missing(name: str) -> None:
+def test_one_quick_round_has_few_cells_and_a_reason_for_what_is_missing(name: str) -> None:
     suite = SUITES[name]
     assert suite.quick.reason
     quick, whole = (set(cells(name, quick=quick)) for quick in (True, False))
@@ -85,6 +85,6 @@ def test_a_condition_that_the_user_names_is_measured(option: str, given: object)
         ("documents", {}, 5_000),
     ],
 )
-def test_rows_are_few_unless_the_user_says_how_many(suite: str, asked: dict[str, object], rows: int) -> None:
+def test_rows_are_few_unless_the_user_sets_their_number(suite: str, asked: dict[str, object], rows: int) -> None:
     made = make_plan([SUITES[suite]], Request(**{"quick": True, **asked}))  # type: ignore[arg-type]
     assert {dataset.rows for dataset in made.datasets.values()} == {rows}

@@ -83,12 +83,12 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
         ({"over": Over("rows_taken", ("1", "x"))}, "rows=x is not a number"),
     ],
 )
-def test_what_cannot_be_varied_is_said_with_what_to_do(request_: dict[str, object], words: str) -> None:
+def test_a_trait_that_cannot_be_varied_is_refused_with_what_to_do(request_: dict[str, object], words: str) -> None:
     with pytest.raises(PlanError, match=words):
         swept([SUITES["sweep"]], Request(**request_))  # type: ignore[arg-type]
 
 
-def test_one_suite_of_tables_alone_can_vary_something() -> None:
+def test_only_a_single_suite_of_tables_can_vary_a_trait() -> None:
     for names in (["tabular", "sweep"], ["image"]):
         with pytest.raises(PlanError, match="goes with one suite of tables"):
             swept([SUITES[name] for name in names], Request(over=Over("nulls")))

@@ -41,13 +41,13 @@ def test_arrays_own_their_memory_in_every_storage() -> None:
     assert not any("views" in chain.variant for chain in made.chains)
 
 
-def test_who_runs_training_runs_it_for_images_too() -> None:
+def test_running_training_runs_it_for_images_too() -> None:
     suites = [suite.name for suite in planned(["training"], Request(rows=100)).suites]
     assert suites == ["training", "training-images"]
     assert [suite.name for suite in planned(["training-images"], Request(rows=100)).suites] == ["training-images"]
 
 
-def test_a_request_about_tables_alone_leaves_images_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_only_about_tables_leaves_images_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [suite.name for suite in planned(["training"], Request(rows=100, target="arrow")).suites] == ["training"]
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     own = tmp_path / "mine.csv"

@@ -90,7 +90,7 @@ def test_what_another_version_adds_is_passed_over() -> None:
     )
 
 
-def test_what_is_not_known_is_not_written_but_that_a_run_is_whole_is_said() -> None:
+def test_unknown_facts_are_not_written_but_completeness_always_is() -> None:
     whatever = {"partial": False, "request": {"target": None}}
     assert RunInfo().shape() == whatever
     assert RunInfo(id="x", machine=MachineInfo(cores=2), probe=ProbeInfo()).shape() == {
@@ -125,7 +125,7 @@ def test_an_operation_that_a_run_does_not_tell_of_is_known_by_its_name() -> None
 
 
 @pytest.mark.parametrize(("told", "virtual"), [(None, False), ("none", False), ("kvm", True)])
-def test_a_guest_says_so(told: str | None, virtual: bool) -> None:
+def test_a_guest_is_virtual(told: str | None, virtual: bool) -> None:
     assert MachineInfo(virtualisation=told).is_virtual is virtual
 
 

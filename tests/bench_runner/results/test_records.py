@@ -270,7 +270,7 @@ def test_of_the_first_schema_only_a_read_that_was_verified_saw_all(tmp_path: Pat
     assert [sample.saw_all for sample in read_run(_folder(tmp_path, *lines)).samples] == [True, False, False]
 
 
-def test_both_schemas_may_lie_in_one_folder(tmp_path: Path) -> None:
+def test_both_schemas_may_be_in_one_folder(tmp_path: Path) -> None:
     """A run of the first schema that is resumed today continues in the second."""
     folder = _folder(tmp_path, _line(schema=1, saw_all=...))
     SampleWriter(folder).append(SAMPLES[0])
@@ -348,7 +348,7 @@ def test_a_round_measured_again_is_no_repetition(tmp_path: Path) -> None:
         ("{}", "schema is None"),
     ],
 )
-def test_a_folder_that_is_no_result_says_so(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_folder_that_is_not_a_result_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / "run.json").write_text(content)
     with pytest.raises(RecordError, match=message):

@@ -67,7 +67,7 @@ def test_what_the_worker_and_the_runner_saw_are_one_sample() -> None:
     assert (found.codec, found.encodings, found.warnings, found.unsettled) == ("zstd", ("plain",), (), False)
 
 
-def test_memory_of_what_a_worker_started_counts_and_memory_that_tells_nothing_is_left_out() -> None:
+def test_memory_of_child_processes_counts_and_incomparable_memory_is_left_out() -> None:
     outcome = Outcome(peak_tree_resident_bytes=500, peak_private_bytes=80)
     figures = sample_of(answer(), outcome, cached=WHOLE).figures
     assert (figures["peak_rss_bytes"], figures["peak_private_bytes"]) == (470, 70)
@@ -89,7 +89,7 @@ def not_counted(**given: Any) -> str:
 
 
 @pytest.mark.rule(14)
-def test_what_is_not_counted_says_the_first_reason() -> None:
+def test_a_sample_that_is_not_counted_has_the_first_reason() -> None:
     restless = Rest(Control(3, 4), settled=False, settle_ns=20, why_not="a write took long")
     fetched: dict[str, Any] = {"figures": {"device_read_bytes": 10 * MB}, "collected": True}
     assert not_counted(measured=answer()) == ""

@@ -43,7 +43,7 @@ PROJECTIONS = {
 
 
 @pytest.mark.parametrize("fault", PROJECTIONS)
-def test_a_projection_that_goes_wrong_costs_its_own_cell_alone(run_faulty: Executor, fault: str) -> None:
+def test_a_projection_that_fails_costs_only_its_own_cell(run_faulty: Executor, fault: str) -> None:
     kind, words = PROJECTIONS[fault]
     samples = run_faulty(fault, operations=ALL)
     assert reasons(samples) == [None, None, kind]
@@ -83,7 +83,7 @@ def test_a_save_that_fails_leaves_nothing_to_read(run_faulty: Executor, fault: s
     assert reasons(run_faulty(fault, operations=ALL)) == [kind, other, other]
 
 
-def test_a_projection_alone_has_its_save_verified_by_a_read_that_no_cell_shows(run_faulty: Executor) -> None:
+def test_the_save_of_a_projection_is_verified_by_a_read_in_service(run_faulty: Executor) -> None:
     samples = run_faulty("projects", operations=("save", PROJECT))
     assert [sample.operation for sample in samples] == ["save", PROJECT, "read"]
     assert [sample.in_service for sample in samples] == [False, False, True]
@@ -116,9 +116,7 @@ def test_only_what_is_wanted_is_executed_with_what_that_needs(run_faulty: Execut
 
 
 @pytest.mark.parametrize("target", ["arrow", "pandas"])
-def test_where_an_engine_has_no_call_of_its_own_the_sample_says_what_stood_for_it(
-    run_faulty: Executor, target: str
-) -> None:
+def test_a_sample_records_the_fallback_of_an_engine_without_a_call(run_faulty: Executor, target: str) -> None:
     save, read, project = run_faulty("none", operations=ALL, target=target)
     assert reasons([save, read, project]) == [None, None, None]
     assert (save.fallback, read.fallback, project.fallback) == ("", "", READ_ALL)

@@ -41,7 +41,7 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]
 
 
 @pytest.mark.slow
-def test_it_measures_in_two_parts_and_tells_of_every_candidate(
+def test_it_measures_in_two_parts_and_reports_every_candidate(
     runs_at_rest: None,
     tmp_path: Path,
     cache_folder: Path,
@@ -156,7 +156,7 @@ def test_what_a_question_is_about_is_measured(
         ({"wall_ns": 10**8, "calls_ns": 3 * 10**9}, False),
     ],
 )
-def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
+def test_the_baseline_is_dropped_when_a_round_of_it_is_too_slow(
     figures: dict[str, int], stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Ten times the rows take over a quarter of the two minutes. For a block of calls, all of them count."""
@@ -190,7 +190,7 @@ def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
     ("dataset", "kind", "few", "all_of_them"),
     [("eq", TABLES, 20_000, 200_000), ("cifar-like", IMAGES, 1_000, 10_000), ("imagenet-like", IMAGES, 497, 1_990)],
 )
-def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
+def test_by_default_as_much_is_measured_as_two_minutes_allow(
     dataset: str, kind: DataKind, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[int] = []
@@ -276,7 +276,7 @@ def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixtur
     assert "all samples: " in whole
 
 
-def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_machine_is_reported_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     unsettled = tuple(changed(sample, unsettled=sample.failure is None) for sample in run.samples)
     code, out = asked(capsys, "--from", write_run(replace(run, samples=unsettled), tmp_path / "run"))
@@ -346,7 +346,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG)
-def test_a_wrong_question_is_told_in_two_lines(
+def test_a_wrong_question_is_reported_in_two_lines(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

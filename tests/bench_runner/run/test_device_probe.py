@@ -106,7 +106,7 @@ def test_a_run_that_goes_on_keeps_the_first_look_and_has_a_new_last_one(shared: 
     assert len(probed) == 3
 
 
-def test_a_quick_run_looks_once_and_who_does_not_ask_never(shared: Session, probed: list[int]) -> None:
+def test_a_quick_run_probes_once_and_suites_without_roofline_never(shared: Session, probed: list[int]) -> None:
     shared.options = Options(quick=True)
     device_probe.look(shared, BEFORE)
     device_probe.look(shared, AFTER)
@@ -118,7 +118,7 @@ def test_a_quick_run_looks_once_and_who_does_not_ask_never(shared: Session, prob
     assert len(probed) == 1
 
 
-def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_roofline_the_reason_is_kept(shared: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> str:
         shared.info.rooflines = []
         device_probe.look(shared, BEFORE)
@@ -146,7 +146,7 @@ def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.
     assert "nowhere" in look()
 
 
-def test_reports_and_probe_name_lines_alike() -> None:
+def test_reports_and_probe_use_the_same_names_of_lines() -> None:
     """Neither may import the other."""
     assert (
         information.RANDOM,

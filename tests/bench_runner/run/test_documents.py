@@ -100,7 +100,7 @@ def test_what_raw_io_gives_is_the_text(run: Runner, data: dict[str, StoredDatase
     assert save.figures["size_bytes"] == save.figures["input_bytes"]
 
 
-def test_a_store_without_calls_answers_by_reading_all_and_says_so(run: Runner) -> None:
+def test_a_store_without_calls_reads_everything_and_is_marked(run: Runner) -> None:
     asked = ("get[documents=20]", "ask[query=q2]")
     samples = run("json-lines", *asked, dataset="bluesky-events")
     assert [sample.failure for sample in samples] == [None] * len(samples)

@@ -125,7 +125,7 @@ def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_says_how_to_go_on_and_does(
+def test_an_interrupted_run_shows_how_to_resume_and_resumes(
     faulty: None, runs_at_rest: None, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With SIGTERM; tests/format_bench/test_live_table.py tests SIGINT on a terminal."""

@@ -102,7 +102,7 @@ CHANGES = [
 ]
 
 
-def test_packed_samples_are_not_gone_on_with(tmp_path: Path) -> None:
+def test_packed_samples_are_not_resumed(tmp_path: Path) -> None:
     """New lines would be in another file than the old ones."""
     written(tmp_path, sample("save", 1))
     lines = tmp_path / "samples.jsonl"
@@ -121,7 +121,7 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
     assert "start a new run, without --resume" in str(refused.value)
 
 
-def test_the_same_setting_goes_on(tmp_path: Path) -> None:
+def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1), sample("read", 1))
     # When it was started, and what was requested, may differ.
     earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0))
@@ -129,7 +129,7 @@ def test_the_same_setting_goes_on(tmp_path: Path) -> None:
     assert earlier.next_position == 2
 
 
-def test_other_data_refuse(tmp_path: Path) -> None:
+def test_other_data_are_refused(tmp_path: Path) -> None:
     earlier = earlier_part(written(tmp_path), NOW)
     refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
     with pytest.raises(RunError, match="data set eq has another digest"):
@@ -175,7 +175,7 @@ def test_a_run_that_begins_has_nothing() -> None:
     refuse_other_data(earlier, {"eq": "d" * 64})
 
 
-def test_a_reason_is_no_execution(tmp_path: Path) -> None:
+def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
     """Its record in round 0 has no figures: the pilot round is still missing if the reason no longer holds."""
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]

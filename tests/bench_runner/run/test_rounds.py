@@ -64,7 +64,7 @@ def ran(executed: Sequence[tuple[str, int, int]], variant: str) -> list[int]:
     return [number for name, number, _ in executed if name == variant]
 
 
-def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: list[tuple[str, int, int]]) -> None:
+def test_a_race_drops_variants_that_cannot_win_and_ends_with_one(executed: list[tuple[str, int, int]]) -> None:
     everybody = ["feather", "orc", "csv"]
     looks = iter([*[everybody] * 4, ["feather", "orc"], ["feather", "orc"], ["feather"]])
     asked: list[object] = []
@@ -106,7 +106,7 @@ def test_rounds_that_the_user_fixed_are_a_races_too(executed: list[tuple[str, in
 
 
 @pytest.mark.parametrize("ranked", [[f"v{number}" for number in range(8)], [f"v{number}" for number in range(7)]])
-def test_who_was_never_counted_is_not_dropped_for_it(
+def test_a_variant_without_a_counted_round_is_not_dropped_for_it(
     ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The machine was not at rest when v7 had its first round, or it failed: without a rank, it is not the last."""
@@ -137,7 +137,7 @@ def test_what_came_before_the_rounds_is_spent_of_the_budget(
 
 
 @pytest.mark.rule(15)
-def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
+def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Round 1 takes 2 + 2 + 5 + 2 s. 39 of 50 s are left: four more rounds of all take 44 s, without csv 24 s."""
@@ -158,12 +158,12 @@ def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     assert [number for _, number, _ in executed] == [1, 1, 1, 1, 2, 2]
 
 
-def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
+def test_without_a_race_contention_is_not_checked(executed: list[tuple[str, int, int]]) -> None:
     rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
+def test_screened_chains_have_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
     """Except for chains that are not complete in the screening."""
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
@@ -174,7 +174,7 @@ def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]
     assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
 
 
-def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[str, int, int]]) -> None:
+def test_a_screened_chain_with_a_read_in_service_is_complete(executed: list[tuple[str, int, int]]) -> None:
     """If a chain has no read, its save was verified by one anyway."""
     one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
     found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
@@ -225,7 +225,7 @@ TOO_MUCH = [
 
 @pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
 @pytest.mark.rule(5)
-def test_what_the_machine_cannot_bear_is_not_run(
+def test_what_exceeds_the_machine_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
     """80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s (rule 5)."""
@@ -241,7 +241,7 @@ def test_what_the_machine_cannot_bear_is_not_run(
 
 
 @pytest.mark.rule(5)
-def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_exceeds_the_machine_gets_a_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     small, huge = chain("csv"), chain("xml")
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, but only 4.0 GB are free")
     prediction = predicted(10**9, 0, 0)

@@ -91,7 +91,7 @@ def test_the_order_is_shuffled_by_the_seed_and_differs_between_rounds() -> None:
 
 
 @pytest.mark.rule(15)
-def test_dear_chains_are_the_last_block() -> None:
+def test_slow_chains_are_the_last_block() -> None:
     chains = {chain(f"cheap{n}"): prediction(1) for n in range(5)} | {
         chain(f"dear{n}"): prediction(20) for n in range(5)
     }
@@ -126,7 +126,7 @@ def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, l
 
 
 @pytest.mark.rule(15)
-def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() -> None:
+def test_variants_compared_with_a_lost_sample_get_five_common_rounds() -> None:
     """Otherwise a lost round leaves a run of five rounds without a verdict."""
     five = list(range(1, 6))
     chains = {chain("csv"): prediction(1), chain("orc"): prediction(1), chain("csv", "int"): prediction(1)}
@@ -141,7 +141,7 @@ def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() 
 
 
 @pytest.mark.rule(15)
-def test_nobody_goes_on_for_a_verdict_that_cannot_be_had() -> None:
+def test_no_rounds_are_added_for_an_impossible_verdict() -> None:
     two = {chain("csv"): prediction(1), chain("orc"): prediction(1)}
     # With three rounds of seven lost, neither may run often enough.
     assert played(Schedule(two, seed=1, rounds=5), {"csv": [1, 2, 3]})["orc"] == [1, 2, 3, 4, 5]
@@ -187,7 +187,7 @@ def executed(of: Chain, wanted: Sequence[str], walls: Mapping[str, int], round_n
     return [changed(sample, in_service=sample.operation in serving) for sample in found]
 
 
-def test_rounds_go_on_for_the_cells_that_are_not_narrow_alone() -> None:
+def test_rounds_continue_only_for_cells_that_are_not_narrow() -> None:
     """The save that these need is executed in service: it is not counted."""
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
@@ -228,7 +228,7 @@ def test_rounds_are_planned_by_what_a_sample_of_the_cell_takes() -> None:
     assert schedule.remaining_rounds(one) == 7
 
 
-def test_failing_twice_gives_up_the_cell_alone() -> None:
+def test_failing_twice_gives_up_only_the_cell() -> None:
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=4)
     schedule.progress[one].add(failed(one, 1, PROJECT))
@@ -319,7 +319,7 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 
 
 @pytest.mark.rule(15)
-def test_a_race_goes_on_for_whoever_is_let_run() -> None:
+def test_a_race_continues_for_the_variants_that_may_run() -> None:
     """Neither a number of rounds nor a narrow interval ends it. Paused variants may return. Raw I/O takes part."""
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
     schedule = Schedule(chains, seed=1, rounds=MOST_RACE_ROUNDS)
@@ -361,7 +361,7 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
 
 
 @pytest.mark.rule(15)
-def test_nobody_races_alone() -> None:
+def test_no_variant_races_alone() -> None:
     """A chain without a competitor, or on only one of two sizes, does not show which is best."""
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
@@ -427,7 +427,7 @@ def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
 
 
 @pytest.mark.rule(15)
-def test_nobody_goes_on_for_what_waited() -> None:
+def test_no_rounds_are_added_for_variants_that_waited() -> None:
     """They have no round in common, whatever is measured again."""
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(20)}
     schedule = Schedule(chains, seed=1, rounds=5)

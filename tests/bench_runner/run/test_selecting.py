@@ -50,7 +50,7 @@ def test_a_take_is_a_block_of_calls(run_faulty: Executor) -> None:
     assert sample.fallback == ""
 
 
-def test_without_a_call_of_its_own_everything_is_read_for_each_call(run_faulty: Executor) -> None:
+def test_without_a_call_for_it_everything_is_read_for_each_call(run_faulty: Executor) -> None:
     sample = only(run_faulty, "none", TAKE)
     assert sample.failure is None
     assert sample.fallback == READ_ALL
@@ -83,7 +83,7 @@ def test_one_wrong_call_voids_the_sample(run_faulty: Executor, fault: str, words
     assert not sample.figures
 
 
-def test_a_copy_that_is_replaced_meanwhile_is_no_copy_to_measure(run_faulty: Executor) -> None:
+def test_a_copy_that_is_replaced_meanwhile_is_refused(run_faulty: Executor) -> None:
     """Even with the same bytes: it is unknown which of the two was read."""
     sample = only(run_faulty, "take_replaces_the_copy", TAKE)
     assert sample.failure is not None

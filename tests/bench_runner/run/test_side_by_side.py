@@ -150,9 +150,7 @@ def test_how_many_rounds_are_there(tmp_path: Path, info: dict[str, Any], there: 
         ({"stages_ns": {"round 1": "long", "round 2": None}}, "$.stages_ns"),
     ],
 )
-def test_rounds_that_cannot_be_told_are_refused_with_their_place(
-    tmp_path: Path, info: dict[str, Any], place: str
-) -> None:
+def test_unreadable_rounds_are_refused_with_their_place(tmp_path: Path, info: dict[str, Any], place: str) -> None:
     write_run_info(tmp_path, info)
     with pytest.raises(RecordError) as refused:
         rounds_there(tmp_path, 20)
@@ -160,7 +158,7 @@ def test_rounds_that_cannot_be_told_are_refused_with_their_place(
 
 
 @pytest.mark.parametrize("stages", [{}, {"data": 5}, {"round 1": 0}])
-def test_a_run_that_says_nothing_of_its_rounds_gets_a_few_a_turn(fakes: Fakes, stages: Any) -> None:
+def test_a_run_without_known_round_times_gets_a_few_rounds_a_turn(fakes: Fakes, stages: Any) -> None:
     environments = fakes.make()
     taken(environments, 2)
     for environment in environments:
@@ -187,7 +185,7 @@ def test_failed_cells_are_no_reason_to_stop(fakes: Fakes) -> None:
     assert len(fakes.turns()) == 4
 
 
-def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
+def test_a_turn_that_fails_is_reported_with_its_side_and_reason(fakes: Fakes) -> None:
     said = "print('error: no suite is called tabluar\\n  there are: tabular', file=sys.stderr); sys.exit(2)"
     with pytest.raises(RunError) as refused:
         taken(fakes.make(then=said), 2)
@@ -240,7 +238,7 @@ def test_an_environment_sees_no_module_of_another(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_turn_and_says_how_to_go_on(fakes: Fakes, number: signal.Signals) -> None:
+def test_a_signal_ends_the_turn_with_how_to_resume(fakes: Fakes, number: signal.Signals) -> None:
     ended = fakes.folder / "ended"
     then = (
         f"import signal\ndef end(*_):\n    Path({str(ended)!r}).touch()\n    sys.exit(130)\n"

@@ -38,7 +38,7 @@ def test_a_stream_is_read_and_compared_whole(run_faulty: Executor, fault: str, f
 
 
 @pytest.mark.parametrize(("fault", "fallback"), [("streams", ""), ("none", SAVE_ALL)])
-def test_a_stream_is_saved_beside_the_copy_and_compared_whole(run_faulty: Executor, fault: str, fallback: str) -> None:
+def test_a_stream_is_saved_next_to_the_copy_and_compared_whole(run_faulty: Executor, fault: str, fallback: str) -> None:
     samples = run_faulty(fault, operations=("save", SAVE, "read"))
     assert [sample.failure for sample in samples] == [None, None, None]
     sample = samples[1]

@@ -39,7 +39,7 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
     return samples[1]
 
 
-def test_of_two_epochs_the_one_that_is_shuffled_less_is_told() -> None:
+def test_the_epoch_that_is_shuffled_less_is_reported() -> None:
     batches = [pa.table({"number": np.arange(100)})] * 10
     in_order, shuffled = np.arange(1_000), orders.permuted(np.random.default_rng(1), 1_000)
     parts = dict.fromkeys(("engine_ns", "convert_ns", "touch_ns", "cpu_ns"), 1)
@@ -82,7 +82,7 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> 
 
 
 @pytest.mark.parametrize("operation", [SHUFFLED, STORED])
-def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
+def test_without_a_call_for_it_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
     sample = only(run_faulty, "none", operation)
     assert sample.failure is None
     assert sample.fallback == READ_ALL

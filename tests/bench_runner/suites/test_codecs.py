@@ -12,7 +12,7 @@ def chosen(name: str, names: tuple[str, ...], levels: tuple[int, ...] | None = N
     return [dict(settings) for settings in codecs.choices(FORMATS.engines(name)[0], names, levels)]
 
 
-def test_each_codec_stands_behind_the_same_format_without_one() -> None:
+def test_each_codec_follows_the_same_format_without_one() -> None:
     assert chosen("parquet", ("zstd", "snappy")) == [
         {"codec": "none"},
         {"codec": "snappy"},

@@ -47,7 +47,7 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
     assert calls_that_fit(MOST_NS * 2, 1) == 1
 
 
-def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
+def test_memory_with_fewer_answers_is_not_compared_with_that_of_thirty() -> None:
     """Answers are kept until they are verified: a slow variant with three of them would seem to need a tenth."""
     assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, 1, once=False)
@@ -56,7 +56,7 @@ def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
     assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False, threads=2)
 
 
-def test_memory_is_told_of_answers_so_large_that_all_have_one() -> None:
+def test_memory_is_compared_for_answers_so_large_that_all_have_one() -> None:
     most = MOST_RESULT_BYTES // 2
     assert calls_that_fit(1, most + 1) == 1
     assert tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False)
@@ -71,7 +71,7 @@ def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
         calls_that_fit(1, MOST_RESULT_BYTES // 40, shorter="fewer", threads=16)
 
 
-def test_of_calls_at_the_same_time_the_block_is_clocked_and_each_latency() -> None:
+def test_for_concurrent_calls_the_block_and_each_latency_are_clocked() -> None:
     """A call among ten concurrent ones did not take a tenth of their time."""
     block = Block(
         results=[None] * 10,
@@ -179,7 +179,7 @@ def test_what_reads_by_a_mapping_asks_for_nothing_and_is_no_cache(asked_bytes: l
     assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, 0, sees_reads=False, needs_values=True)
 
 
-def test_an_answer_of_metadata_alone_needs_no_reads() -> None:
+def test_an_answer_from_metadata_needs_no_reads() -> None:
     """The first call may have read these, as pyarrow's data sets do."""
     block = Block(laps=[{"wall_ns": 1}] * 30, asked_bytes=[0, 0])
     assert not is_cached(block, 0, 1, 0, sees_reads=True, needs_values=False)

@@ -68,7 +68,7 @@ def test_fewer_calls_than_streams_are_made_once_each() -> None:
     assert block.results == [14, 16]
 
 
-def test_calls_before_and_after_are_the_halves_by_which_a_cache_is_told() -> None:
+def test_calls_before_and_after_are_the_halves_that_show_a_cache() -> None:
     before, after = (Block(laps=[{"wall_ns": 1}] * 3, asked_bytes=[each, each]) for each in (100_000, 40_000))
     assert is_cached(both_sides(before, after), 0, 1, 0, sees_reads=True, needs_values=True)
     assert not is_cached(both_sides(before, before), 0, 1, 0, sees_reads=True, needs_values=True)

@@ -131,7 +131,7 @@ def test_a_full_disk_is_no_refusal(tmp_path: Path) -> None:
         found(Full(), ARROW, tmp_path)
 
 
-def test_what_numpy_would_do_is_told_where_masked_is_refused(tmp_path: Path) -> None:
+def test_the_result_with_numpy_is_reported_where_masked_is_refused(tmp_path: Path) -> None:
     class Numpy(Memory):
         takes_masked = False
         native = Native.PANDAS

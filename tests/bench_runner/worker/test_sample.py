@@ -254,7 +254,7 @@ class Keeping(TabularFormat):
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 @pytest.mark.parametrize("native", [Native.PANDAS, Native.ARROW, Native.POLARS, Native.RECORDS])
-def test_without_a_call_of_its_own_columns_are_selected_from_everything(
+def test_without_a_call_for_it_columns_are_selected_from_everything(
     native: Native, kind: str, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right ones, in the order requested, whatever the engine returns; the answer is marked."""
@@ -402,7 +402,7 @@ def test_containers_are_counted_and_many_of_them_collect() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_what_priming_makes_tells_whether_all_garbage_is_collected(
+def test_objects_made_while_priming_decide_whether_all_garbage_is_collected(
     many: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With enough objects for each row to cause a full collection inside the clock, or next to none."""
@@ -422,7 +422,7 @@ def test_what_priming_makes_tells_whether_all_garbage_is_collected(
 
 @pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
 @pytest.mark.rule(3)
-def test_a_full_collection_that_nobody_expected_is_told(
+def test_an_unexpected_full_collection_is_reported(
     thorough: bool, told: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a forked worker it would copy pages of the forkserver, inside the clock."""

@@ -104,9 +104,7 @@ def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.rule(1)
-def test_write_back_that_never_ends_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
-) -> None:
+def test_endless_write_back_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]) -> None:
     monkeypatch.setattr(linux, "unwritten_bytes", lambda: 10**9)
     monkeypatch.setattr(settle, "WRITE_BACK_LIMIT_S", 0.05)
     rest = ScriptedSettler(tmp_path, [GOOD, GOOD, GOOD]).settle(0)
@@ -286,9 +284,7 @@ def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: lis
 
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
 @pytest.mark.rule(1)
-def test_a_slow_control_is_settled_all_the_same_and_remembered(
-    tmp_path: Path, touched: list[int], slow: Control
-) -> None:
+def test_a_slow_control_that_touching_cures_is_remembered(tmp_path: Path, touched: list[int], slow: Control) -> None:
     """Simulates a machine that was found to keep its memory, but takes it back."""
     settler = ScriptedSettler(tmp_path, [slow, GOOD, GOOD], NEVER)
     settler.learn(GOOD)

@@ -17,7 +17,7 @@ def columns(asked: list[str], given: pa.Table) -> Pair:
     return Pair(tuple(asked), given, asked)
 
 
-def test_rows_stand_below_each_other() -> None:
+def test_rows_are_concatenated() -> None:
     asked = [np.array([2, 0]), np.array([1, 1])]
     parts = [Pair(None, TABLE.take(pa.array(rows)), TABLE.column_names, rows) for rows in asked]
     (part,) = joined(parts, 3)
@@ -28,7 +28,7 @@ def test_rows_stand_below_each_other() -> None:
         joined([parts[0], Pair(None, TABLE.slice(2), TABLE.column_names, asked[1])], 3)
 
 
-def test_columns_stand_beside_each_other_until_one_comes_again() -> None:
+def test_columns_are_joined_until_one_occurs_again() -> None:
     asked = [["b", "a"], ["c", "f"], ["a", "d"], ["c", "b"]]
     parts = joined([columns(names, TABLE.select(names)) for names in asked], 3)
     assert [part.columns for part in parts] == [["b", "a", "c", "f"], ["a", "d", "c", "b"]]

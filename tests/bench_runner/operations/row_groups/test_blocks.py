@@ -64,7 +64,7 @@ def table_of() -> pa.Table:
 
 
 @pytest.mark.parametrize(("place", "column"), [(CLUSTERED, "when"), (SCATTERED, "place")])
-def test_the_column_is_the_one_whose_values_lie_so(stored: Stored, place: str, column: str) -> None:
+def test_the_column_is_the_one_with_such_blocks(stored: Stored, place: str, column: str) -> None:
     found = blocks_of(stored(table_of()), ROWS, BLOCK, place)
     assert (found.column, found.count) == (column, 21)
 
@@ -76,7 +76,7 @@ def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -
 
 
 @pytest.mark.parametrize(("rows_of_a_value", "share", "met"), [(3, 0.01, 1), (7, 0.1, 2), (60, 0.25, 5)])
-def test_of_values_that_two_blocks_have_neither_is_asked_for(
+def test_values_that_two_blocks_share_are_not_asked_for(
     stored: Stored, rows_of_a_value: int, share: float, met: int
 ) -> None:
     """Otherwise one block more would be read than the share."""
@@ -89,7 +89,7 @@ def test_of_values_that_two_blocks_have_neither_is_asked_for(
         assert set(STARTS[may].tolist()) == set(STARTS[rows].tolist())
 
 
-def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) -> None:
+def test_blocks_without_a_separate_value_are_not_distinguished(stored: Stored) -> None:
     table = pa.table({"order": (np.arange(ROWS) + 50) // 100})
     with pytest.raises(RefusedData):
         blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
@@ -99,16 +99,14 @@ def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) 
     ("kind", "first"),
     [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)],
 )
-def test_a_column_whose_type_ends_with_its_values_is_not_asked_for(
-    stored: Stored, kind: pa.DataType, first: int
-) -> None:
+def test_a_column_whose_type_ends_with_its_values_is_not_chosen(stored: Stored, kind: pa.DataType, first: int) -> None:
     """Its type has no values below or above all of them."""
     ends = pa.array(range(first, first + ROWS), kind)
     table = pa.table({"ends": ends, "when": np.arange(ROWS)})
     assert blocks_of(stored(table), ROWS, BLOCK, CLUSTERED).column == "when"
 
 
-def test_a_day_tells_blocks_apart(stored: Stored) -> None:
+def test_a_day_distinguishes_blocks(stored: Stored) -> None:
     table = pa.table({"day": pa.array(np.arange(ROWS, dtype=np.int32)).cast(pa.date32())})
     (asked,) = conditions(blocks_of(stored(table), ROWS, BLOCK, CLUSTERED), 0.5, 1, "seed")
     assert int(predicates.mask(table.column("day"), asked).to_numpy().sum()) in (1_000, 1_050)
@@ -227,7 +225,7 @@ def test_values_are_the_columns_own(stored: Stored) -> None:
     assert asked == everything(blocks_of(stored(table_of()), ROWS, BLOCK, CLUSTERED))
 
 
-def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() -> None:
+def test_engines_that_skip_groups_return_those_whose_statistics_may_match() -> None:
     """Groups of two blocks: if blocks are scattered, a group's range includes values that none of its rows has."""
     values = np.concatenate([np.full(10, low) + np.arange(10) for low in (0, 40, 20, 60, 80, 100)])
     column = pa.chunked_array([values])

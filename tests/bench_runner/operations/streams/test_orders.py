@@ -57,7 +57,7 @@ def test_the_stored_order_is_the_worst() -> None:
     assert orders.parts(stored, ROWS, BATCH) == pytest.approx(BATCH, rel=0.02)
 
 
-def test_a_part_of_an_order_tells_nearly_the_same() -> None:
+def test_a_part_of_an_order_has_nearly_the_same_measures() -> None:
     numbers = orders.in_blocks(np.random.default_rng(1), ROWS)[: ROWS // 4]
     assert orders.locality(numbers, ROWS, BATCH) == pytest.approx(6.7, rel=0.1)
     assert orders.parts(numbers, ROWS, BATCH) == pytest.approx(1.8, rel=0.1)
@@ -83,5 +83,5 @@ def test_a_window_of_blocks_is_read_as_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("rows", "batch", "told"), [(10, 1, False), (100, 64, False), (128, 64, True), (8, 2, False)])
-def test_of_few_rows_nothing_is_told(rows: int, batch: int, told: bool) -> None:
+def test_few_rows_have_no_measures(rows: int, batch: int, told: bool) -> None:
     assert orders.can_tell(rows, batch) == told

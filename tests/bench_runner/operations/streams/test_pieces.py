@@ -82,7 +82,7 @@ def test_a_digest_sees_each_row_and_its_place(name: str) -> None:
         assert digest(again, 100) != right, (left, other)
 
 
-def test_a_digest_sees_types_and_names_and_not_what_lies_below_a_null() -> None:
+def test_a_digest_includes_types_and_names_but_not_values_below_a_null() -> None:
     def plain(values: list[int], kind: Any = None, name: str = "a") -> str:
         return digest(pa.table({name: pa.array(values, kind)}), 10)
 

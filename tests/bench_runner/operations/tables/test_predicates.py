@@ -66,7 +66,7 @@ def test_a_condition_without_a_meaning_is_none(kind: Kind, values: tuple[Any, ..
 
 @pytest.mark.parametrize("native", [Native.ARROW, Native.PANDAS, Native.POLARS, Native.RECORDS])
 @pytest.mark.parametrize("kind", Kind)
-def test_what_is_read_whole_is_filtered_alike_whatever_holds_it(native: Native, kind: Kind) -> None:
+def test_what_is_read_whole_is_filtered_equally_by_every_library(native: Native, kind: Kind) -> None:
     # Null and NaN are the same in pandas' floats, so floats have no nulls here.
     table = pa.table({"i": [1, 2, None, 2], "s": ["ab", None, "b", "abc"], "f": [0.5, -0.0, math.nan, 1.0]})
     values = {

@@ -139,7 +139,7 @@ def test_streams_need_a_handle_and_have_an_end(spelled: str, words: str | None) 
         ("csv[engine=polars]", "project[columns=1,handle=reopened]", None),
     ],
 )
-def test_what_a_variant_cannot_do_is_said_before(variant: str, spelled: str, words: str | None) -> None:
+def test_what_a_variant_cannot_do_is_refused_beforehand(variant: str, spelled: str, words: str | None) -> None:
     reason = operation_of(spelled).unfit(FORMATS.build(variant))
     assert reason is None if words is None else words in str(reason)
 

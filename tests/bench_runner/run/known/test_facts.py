@@ -205,7 +205,7 @@ def test_an_undeclared_change_is_looked_at_again(
     assert asked == EVERY + EVERY + EVERY
 
 
-def test_a_cache_that_takes_nothing_costs_a_warning_alone(
+def test_a_cache_that_cannot_be_written_costs_only_a_warning(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_text("a file")

@@ -43,7 +43,7 @@ def served(bench: Bench, queries: StoredDataset) -> Served:
 
 
 @pytest.mark.parametrize("network", ["loopback", "400mbit"])
-def test_what_a_service_does_while_the_clock_runs_is_told(served: Served, network: str) -> None:
+def test_what_a_service_does_while_the_clock_runs_is_measured(served: Served, network: str) -> None:
     plugin = sys.modules.get("served_formats") or _plugin()
     sample = served(network=network, service="warm")
     assert sample.failure is None, sample.failure
@@ -101,7 +101,7 @@ def test_a_service_that_ends_is_the_samples_failure(served: Served) -> None:
     assert failure.reason == "the service node ended while it was needed (exit code 7)"
 
 
-def test_a_service_that_does_not_start_says_why(served: Served) -> None:
+def test_a_service_that_does_not_start_is_reported_with_the_reason(served: Served) -> None:
     failure = served("never_starts", network="loopback", service="warm").failure
     assert failure is not None
     assert "the service node did not start (exit code 1); it printed: no such stored copy" in failure.reason

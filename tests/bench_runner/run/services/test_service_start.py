@@ -65,7 +65,7 @@ def test_each_knows_those_before_it_and_the_token(tmp_path: Path, network: str) 
     assert not (tmp_path / "services").exists()
 
 
-def test_one_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_one_that_does_not_start_is_reported_with_the_reason(tmp_path: Path) -> None:
     with (
         pytest.raises(
             ServiceFailed, match=r"the service node did not start \(exit code 1\); it printed: the disk is on"
