@@ -204,7 +204,7 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Do it, inside the clock. Return the answer to verify, or where it has stored something."""
+        """Execute the operation, inside the clock. Return the answer to verify, or the path of what it stored."""
 
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
         """Return what to compare with the right answer, if `run` returns less; None for nothing. After the clock.
@@ -275,7 +275,7 @@ class Calls(Operation):
         return True
 
     def refused_by_asv(self) -> str | None:
-        """Return that asv's clock includes opening, for operations on a copy that stays open."""
+        """Return a reason if the copy stays open, because asv's clock includes opening."""
         return "asv's clock includes opening" if self.keeps_open else None
 
     def begin(self, stage: OperationContext, location: Path) -> None:

@@ -29,7 +29,7 @@ from data_generator.documents import lines_of
 PAGE_BYTES = 4096
 """One byte in each page of a result is read inside the clock (rule 7)."""
 PIECE_BYTES = 1_000_000
-"""Approximate JSON text in each piece of documents handed to a store, as a program that receives them would hold."""
+"""Approximate bytes of JSON text in each piece handed to a store, as a program that receives documents would hold."""
 RECORDS_PER_BATCH = 65_536
 """Rows that are Python objects at one time while a table is converted to records, or back."""
 

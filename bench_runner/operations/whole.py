@@ -36,7 +36,7 @@ class _Whole(Operation):
 
 @dataclass(frozen=True)
 class Save(_Whole, Writes):
-    """Save the user's object: until the call has returned and every handle is closed."""
+    """Save the user's object. The clock ends when the call has returned and every handle is closed."""
 
     name: ClassVar[str] = "save"
     meaning: ClassVar[str] = "store all of the data in a new place"
@@ -84,7 +84,7 @@ def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps
 
 @dataclass(frozen=True)
 class Read(_Whole):
-    """Read all data, until every byte of the target is in private memory."""
+    """Read all data. The clock ends when every byte of the target is in private memory."""
 
     name: ClassVar[str] = "read"
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
@@ -126,14 +126,14 @@ class Changes(Writes):
     chain find the copy as it was saved."""
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return that a cold cache is impossible: it works on a copy written a moment before."""
+        """Return a reason for a cold cache, which is impossible: it works on a copy written a moment before."""
         reason = super().refused_under(conditions)
         if reason is None and conditions.cache != "warm":
             reason = f"{self.name} changes a copy made just before, which is in the page cache: measure it warm"
         return reason
 
     def refused_by_asv(self) -> str | None:
-        """Return that a second call would find what the first one stored."""
+        """Return a reason: a second call would find what the first one stored."""
         return f"{self.name} changes its copy, and asv repeats calls"
 
     def works_at(self, location: Path) -> Path:

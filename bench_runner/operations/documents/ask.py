@@ -1,8 +1,8 @@
 """Answering a question about all documents, one of `bench_runner/suites/document_questions.py`.
 
 A plan is passed to the store as JSON. If the store cannot run it, all documents are read and the reference answers, as
-a user would have to do. The query language is imported only where it is needed: our own store must not get the time of
-that import for free.
+a user would have to do. The query language is imported only where it is needed, so that the measured import time of
+our own store includes it.
 """
 
 from __future__ import annotations

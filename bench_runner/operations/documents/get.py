@@ -37,7 +37,7 @@ class Get(DocumentReading):
         return f"get {self.documents:,} document{'s' * (self.documents != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that there are fewer documents than are found, if so."""
+        """Return a reason if there are fewer documents than one call looks up."""
         if self.documents > rows:
             return f"it finds {self.documents:,} documents, but there are {rows:,}"
         return super().refusal(schema, rows)

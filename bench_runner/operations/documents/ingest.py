@@ -55,7 +55,7 @@ class Ingested(Documents):
 
 @dataclass(frozen=True)
 class Ingest(DocumentOperation, Changes):
-    """Store all documents: from the first call until merges are done and the store is closed. For each document
+    """Store all documents, from the first call until merges are done and the store is closed. For each document
     `updates` earlier ones are replaced or deleted."""
 
     updates: float = share(0.5, none=True)
@@ -71,7 +71,7 @@ class Ingest(DocumentOperation, Changes):
         return ", ".join([*words, f"{self.indexes} indexes"] if self.indexes != NO_INDEXES else words)
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return that the store cannot replace or remove documents, or has no index of fields, if it needs these."""
+        """Return a reason if the store cannot replace or remove documents, or has no index of fields, but needs to."""
         offers = adapter.offers
         if self.updates and not (offers.upsert and offers.delete):
             return "it has no calls that replace and remove documents"

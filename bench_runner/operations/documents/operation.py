@@ -43,11 +43,11 @@ class DocumentOperation(Operation):
         return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the data are not documents, if so."""
+        """Return a reason if the data are not documents."""
         return None if is_documents(schema) else "it needs documents, and the data are not documents"
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return that raw I/O stores text without parsing documents, if so."""
+        """Return a reason for raw I/O, which stores text without parsing documents."""
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
 
     @abstractmethod

@@ -48,7 +48,7 @@ class Range(Asking):
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return that the store has no index, if it needs one."""
+        """Return a reason if an index is needed and the store has none."""
         if self.by == INDEX and not adapter.offers.index:
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)

@@ -24,7 +24,7 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Most conditions that no row meets, each on a value below all values: more than a block has calls."""
+"""Values reserved below the smallest one, for conditions that no row meets: more than a block of calls needs."""
 FEW_BLOCKS = 10
 """With fewer blocks, their order does not show whether the column is sorted."""
 MOST_OFF = 0.05
@@ -40,7 +40,7 @@ class Blocks:
     type: pa.DataType
     lows: Integers
     end: int
-    """Above the largest value."""
+    """A value above the largest one."""
     shared: frozenset[int] = frozenset()
     """Ranks of the blocks whose smallest value is also the last value of the block before."""
 

@@ -36,7 +36,7 @@ class Metadata(Operation):
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return that the reader offers no metadata, if so."""
+        """Return a reason if the reader offers no metadata."""
         return None if adapter.offers.metadata else "its adapter does not declare how its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:

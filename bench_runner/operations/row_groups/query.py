@@ -58,7 +58,7 @@ class AsksForBlocks(Calls):
         return Kind.RANGE if self.values == ALL else Kind.IN
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that whole blocks do not make this share, or that there are fewer values than blocks, if so."""
+        """Return a reason if whole blocks do not make this share, or if there are fewer values than blocks."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
             return f"{self.values} values for {met:,} blocks: each block needs at least one value"
@@ -113,7 +113,7 @@ class Query(AsksForBlocks):
         return words + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the table has too few columns or blocks, if so."""
+        """Return a reason if the table has too few columns or blocks."""
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:

@@ -118,7 +118,7 @@ class Batches(Operation):
         return self.workers != "0"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that there is only one batch, or that the order is not possible for such data, if so."""
+        """Return a reason if there is only one batch, or if the order is not possible for such data."""
         if rows <= self.rows:
             return f"batches of {self.rows:,} need more than the {rows:,} rows of the data"
         if self._in_processes and self.order in (STORED, BUFFER):

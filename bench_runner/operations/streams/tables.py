@@ -26,7 +26,7 @@ BATCH_ROWS = 8_192
 
 @dataclass(frozen=True)
 class StreamSave(Changes):
-    """Save batches: from the first batch until the call has returned and every handle is closed. The clocks are paused
+    """Save batches. The clock ends when the call has returned and every handle is closed. The clocks are paused
     while batches are read, because that is not the format's work. Each batch is new memory, which counts while it is
     held."""
 
@@ -105,7 +105,7 @@ class StreamRead(Operation):
         return "" if adapter.offers.batches else READ_ALL
 
     def refused_by_asv(self) -> str:
-        """Return that asv's clock would include the digests."""
+        """Return a reason: asv's clock would include the digests."""
         return f"our clock pauses in {self.name}, asv's does not"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:

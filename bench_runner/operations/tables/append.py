@@ -22,7 +22,7 @@ REWRITE = "rewrite"
 
 @dataclass(frozen=True)
 class Append(Changes):
-    """Append rows held in memory: until the call has returned and every handle is closed. A format that cannot grow is
+    """Append rows held in memory. The clock ends when every handle is closed. A format that cannot grow is
     read and saved again to another file, as its users must do."""
 
     rows: int = count(1_000, spelled=True)
@@ -37,7 +37,7 @@ class Append(Changes):
         return f"append {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the table has fewer rows than are appended, if so."""
+        """Return a reason if the table has fewer rows than are appended."""
         return f"it appends {self.rows:,} rows of the table, which has {rows:,}" if self.rows > rows else None
 
     def fallback(self, adapter: Any) -> str:

@@ -37,11 +37,11 @@ class OnHandle(Calls):
 
     @property
     def shorter(self) -> str:
-        """Opening can be part of each call."""
+        """Reopening the copy, so that opening is part of each call."""
         return "use handle=reopened"
 
     def refused_by_asv(self) -> str | None:
-        """Return that asv's clock includes opening, if the handle is kept."""
+        """Return a reason if the handle is kept, because asv's clock includes opening."""
         return f"asv's clock includes opening; use {self.name}[handle=reopened]" if self.keeps_open else None
 
 
@@ -75,7 +75,7 @@ class Project(OnHandle):
         return "once" if self.handle == "once" else "calls"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the table has fewer columns than are read, if so."""
+        """Return a reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:
@@ -83,7 +83,7 @@ class Project(OnHandle):
         return "" if adapter.offers.project else READ_ALL
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return that the handle cannot be kept, if the engine's call opens the file each time."""
+        """Return a reason if the handle cannot be kept, because the engine's call opens the file each time."""
         if not self.keeps_open or self.fallback(adapter) or adapter.offers.keeps_columns:
             return None
         return f"its call opens the file each time: {self.shorter}"

@@ -45,7 +45,7 @@ class Scan(Operation):
         return told + (f", {self.columns} columns" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the table has fewer columns than are read, if so."""
+        """Return a reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:

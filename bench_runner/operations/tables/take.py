@@ -60,7 +60,7 @@ class Take(OnHandle):
         return ", ".join(words)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return that the table has too few rows or columns, or that the streams are too many, if so."""
+        """Return a reason if the table has too few rows or columns, or if there are too many streams."""
         if self.rows > rows:
             return f"it takes {self.rows:,} rows, but the table has {rows:,}"
         if self.streams > MOST_STREAMS:
@@ -70,7 +70,7 @@ class Take(OnHandle):
         return too_few_columns(self.columns, schema)
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return that streams are threads, if only one thread is allowed."""
+        """Return a reason if only one thread is allowed, because streams are threads."""
         reason = super().refused_under(conditions)
         if reason is None and self.streams > 1 and conditions.threads == "1":
             reason = f"{self.streams} streams need as many threads: measure it with --threads default"
@@ -96,7 +96,7 @@ class Take(OnHandle):
 
     @property
     def shorter(self) -> str:
-        """What to do about long calls; streams need a copy that stays open, so reopening is no option for them."""
+        """What to do about long calls. Streams need a copy that stays open, so they cannot reopen it."""
         return super().shorter if self.streams == 1 else "take fewer rows, or use fewer streams"
 
     def handles(self, adapter: Any) -> int:
@@ -166,7 +166,7 @@ def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions:
 
 
 def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return few rows often, wherever they are stored."""
+    """Return arrays in which few rows occur often, wherever they are stored."""
     weights = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     of_rank = random.permutation(rows)
     return [
