@@ -105,8 +105,8 @@ static int visit(struct walk *walk, const struct ArrowArray *array, int64_t firs
     return node->dictionary ? visit(walk, array->dictionary, 0, array->dictionary->length) : 0;
 }
 
-/* Touch an array, release it, and return the sum of the bytes read in `sum`. Returns 0, or -1 if the layout of `numbers` numbers
- * does not match the array. */
+/* Touch an array, release it, and return the sum of the bytes read in `sum`. Returns 0, or -1 if the layout, which has
+ * `numbers` numbers, does not match the array. */
 EXPORTED int fb_touch(struct ArrowArray *array, const int64_t *layout, uint64_t numbers, int64_t *sum) {
     struct walk walk = {(const struct node *)layout, (int64_t)(numbers / 5), 0, 0};
     int result = visit(&walk, array, 0, array->length);
