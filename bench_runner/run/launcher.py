@@ -45,7 +45,7 @@ from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 POLL_MS = 2
 """Interval at which the memory of a worker and its child processes is read (rule 13)."""
 KILL_LIMIT_S = 5.0
-"""Wait for the end of a killed process: it takes milliseconds, unless the kernel holds it in a system call."""
+"""Longest wait for a killed process to end: milliseconds, unless the kernel holds it in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 ONE_THREAD = dict.fromkeys(

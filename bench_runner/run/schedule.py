@@ -161,8 +161,8 @@ class Schedule:
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
-        """Return whether a cell that has its rounds takes part again, to have enough rounds for a verdict in common
-        with another cell. They have too few if rounds of either were not counted, and the rounds left must suffice."""
+        """Return whether a cell that has its rounds takes part again: it and another cell have too few rounds in common
+        for a verdict, because some were not counted, and the rounds left are enough."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= EARLY_STOP_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):

@@ -41,7 +41,7 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
 
 
 def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
-    """Raise RefusedData for a setting without any effect, on all rows: its figures would be another variant's."""
+    """Raise RefusedData if a setting has no effect on the whole data: its figures would be another variant's."""
     if whole and isinstance(adapter, DocumentStoreAdapter):
         reason = adapter.shows_nothing(location)
         if reason is not None:

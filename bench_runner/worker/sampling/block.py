@@ -36,7 +36,7 @@ LOOK_BYTES = 128
 """A call that requests fewer bytes reads no values (rule 19). SQLite reads 16 in each statement to check whether its
 file has changed, and threads that wake each other read 8."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
-"""A handle that holds more than both is cached too, if its reads cannot be seen, or began with that much (rule 19)."""
+"""A handle that holds more than both is a cache too, if its reads cannot be seen, or began with that much (rule 19)."""
 
 
 @dataclass

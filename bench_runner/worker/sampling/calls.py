@@ -124,7 +124,7 @@ def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Op
     if task.cold:
         opened.handles = tuple(operation.open_again(stage, handle, location) for handle in known)
     if any(fresh is not handle for fresh, handle in zip(opened.handles, known, strict=True)):
-        # What was read to make it ready may be neither in the library's memory nor in the page cache.
+        # The handles are fresh. Evict the pages that were read to make the old ones ready.
         linux.evict_all(stage.adapter.data_of(location))
         before = linux.io_bytes()
     return opened, before
@@ -164,8 +164,8 @@ def _called_before(
 
 
 def _given_back_bytes(opened: Opened) -> int:
-    """Close the handles and return the memory that this frees, without memory in pools for the next call, or
-    fragmented by allocators."""
+    """Close the handles and return the memory that this frees. Memory that pools keep for the next call, or that
+    allocators have split, does not count."""
     clean_slate(thorough=False)
     before = linux.own_memory().private_bytes
     while opened.handles:
