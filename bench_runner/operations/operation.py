@@ -99,10 +99,10 @@ class Operation(ABC):
     @property
     def spelled(self) -> str:
         """'read', 'project[columns=10]': parameters that are always spelled, and those not at their default."""
-        said = {item.name: (getattr(self, item.name), item.default, parameters.of(item)) for item in fields(self)}
+        given = {item.name: (getattr(self, item.name), item.default, parameters.of(item)) for item in fields(self)}
         return spell(
             self.name,
-            {name: value for name, (value, default, how) in said.items() if how.always_spelled or value != default},
+            {name: value for name, (value, default, how) in given.items() if how.always_spelled or value != default},
         )
 
     @property

@@ -9,7 +9,7 @@ from bench_runner.operations import VERIFYING, operation_of
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency, device_doubt
-from bench_runner.run.services.monitor import Beside, is_fetched_anew, per_call
+from bench_runner.run.services.monitor import ServiceMonitor, is_fetched_anew, per_call
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Readiness
 
@@ -25,7 +25,7 @@ def assembled(
     readiness: Readiness,
     cached: Residency | None = None,
     sizes: Mapping[str, int] | None = None,
-    services: Beside | None = None,
+    services: ServiceMonitor | None = None,
 ) -> Sample:
     """Return the sample of one operation, without its `harness_ns`.
 
@@ -63,7 +63,7 @@ def assembled(
 
 
 def _cache_doubt(
-    blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: Beside | None
+    blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: ServiceMonitor | None
 ) -> str:
     """Return why a read is not counted: its device reads do not fit the wanted state of the page cache."""
     wanted, size_bytes = blank.conditions.cache, cached.size_bytes

@@ -28,7 +28,7 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.assembly import assembled
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.page_cache import bring_into_cache
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.run.services.service_start import Running, ServiceFailed, running
 from bench_runner.run.tasks import make_places, measure_task, stored_at
 from bench_runner.worker.messages import Measured, MeasureTask
@@ -221,7 +221,7 @@ def _operation(
         if not saves:
             # After services have started, because they may read parts of the copy.
             cached = bring_into_cache(adapter.data_of(location), chain.conditions.cache)
-        outcome, beside = _run(bench, chain, task, found)
+        outcome, monitor = _run(bench, chain, task, found)
     if outcome.failure is not None:
         raise OperationFailed(outcome.failure)
     measured = outcome.answer(Measured)
@@ -232,7 +232,7 @@ def _operation(
         _refuse_strays(folder, location)
         sizes = _sizes(adapter.sized_at(location))
     sample = assembled(
-        blank, measured, outcome, readiness=bench.settler.readiness, cached=cached, sizes=sizes, services=beside
+        blank, measured, outcome, readiness=bench.settler.readiness, cached=cached, sizes=sizes, services=monitor
     )
     harness_ns = max(now_ns() - began_ns - sample.taken_ns, 0)
     return changed(sample, figures={**sample.figures, "harness_ns": harness_ns})
@@ -257,19 +257,19 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
         raise OperationFailed(Failure(kind="crash", reason=str(failed))) from failed
 
 
-def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, Beside | None]:
+def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, ServiceMonitor | None]:
     """Run the worker. Return its outcome, and what was observed of its services, if it has any."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None
     fresh = chain.conditions.service == "fresh"
-    beside = Beside(found.process_ids, found.counters)
+    monitor = ServiceMonitor(found.process_ids, found.counters)
     try:
         asking = msgspec.structs.replace(task, served=found.served, fresh_services=fresh)
-        outcome = bench.launcher.run(asking, bench.limits(), beside=beside)
+        outcome = bench.launcher.run(asking, bench.limits(), monitor=monitor)
         found.check()
-        return outcome, beside
+        return outcome, monitor
     finally:
-        beside.close()
+        monitor.close()
 
 
 def _sizes(location: Path) -> dict[str, int]:

@@ -25,7 +25,7 @@ from bench_runner.errors import BenchError, Failure
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.worker.messages import (
     Answer,
     AnyTask,
@@ -132,9 +132,11 @@ class Launcher:
         if self._isolate != "spawn":
             self._forkserver()
 
-    def run(self, task: AnyTask, limits: Limits, *, spawn: bool = False, beside: Beside | None = None) -> Outcome:
-        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. `beside` observes the
-        services that the job uses, while its clock runs."""
+    def run(
+        self, task: AnyTask, limits: Limits, *, spawn: bool = False, monitor: ServiceMonitor | None = None
+    ) -> Outcome:
+        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. While its clock runs,
+        `monitor` observes the services that the job uses."""
         task = msgspec.structs.replace(task, threads=self._threads)
         task.printed.unlink(missing_ok=True)
         answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -152,7 +154,7 @@ class Launcher:
             os.close(answers_worker)
             answers_worker = -1
             with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
-                killed_for = _watch(worker, answers, phase, limits, outcome, beside)
+                killed_for = _watch(worker, answers, phase, limits, outcome, monitor)
             status = worker.wait()
             outcome.ended_ns = now_ns()
         except BaseException:
@@ -285,7 +287,7 @@ class _Spawned:
 
 
 def _watch(
-    worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, beside: Beside | None
+    worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, monitor: ServiceMonitor | None
 ) -> str:
     """Follow the worker to its end. Return 'timeout' or 'memory' if it was killed from here, else ''."""
     try:
@@ -307,8 +309,8 @@ def _watch(
         while alive:
             ready = dict(poll.poll(POLL_MS))
             tree.look()
-            if beside is not None:
-                _look_beside(beside, phase)
+            if monitor is not None:
+                _observe_services(monitor, phase)
             before = phase[0]
             level = reader.read()
             if level is not None:
@@ -319,7 +321,7 @@ def _watch(
                     if tree.members:
                         highest = max(outcome.peak_tree_resident_bytes, level.resident_bytes)
                         outcome.peak_tree_resident_bytes = highest
-                services_bytes = beside.private_bytes() if beside is not None else 0
+                services_bytes = monitor.private_bytes() if monitor is not None else 0
                 if level.private_bytes + services_bytes > limits.memory_bytes:
                     killed_for = killed_for or "memory"
             if phase[0] != current_phase:
@@ -344,13 +346,13 @@ def _watch(
     return killed_for
 
 
-def _look_beside(beside: Beside, phase: mmap.mmap) -> None:
+def _observe_services(monitor: ServiceMonitor, phase: mmap.mmap) -> None:
     """Observe the services. The worker waits before and after its clock until this is done."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
-        beside.begin()
+        monitor.begin()
         phase[1] = PHASE_READY
-    elif phase[0] == PHASE_AFTER and beside.running:
-        beside.end()
+    elif phase[0] == PHASE_AFTER and monitor.running:
+        monitor.end()
         phase[1] = PHASE_AFTER
 
 

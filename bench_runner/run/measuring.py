@@ -85,7 +85,7 @@ def measure(
                 preparation.make_datasets(session)
                 refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
                 session.save_info()
-                session.tell_plan()
+                session.show_plan()
                 preparation.record_excluded(session)
                 preparation.describe_variants(session)
                 preparation.calibrate_networks(session)

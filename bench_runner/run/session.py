@@ -102,7 +102,7 @@ class Session:
         self.stop.check()
         self.watcher.step(text, seconds_left)
 
-    def tell_plan(self) -> None:
+    def show_plan(self) -> None:
         """Notify the watcher of the planned cells, and of the samples that exist already."""
         cells: dict[str, list[Cell]] = {}
         for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):

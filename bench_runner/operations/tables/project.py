@@ -61,8 +61,8 @@ class Project(OnHandle):
     @property
     def title(self) -> str:
         """'project 10 columns', 'project 10 columns, handle kept'."""
-        told = f"project {self.columns} column{'s' * (self.columns != 1)}"
-        return told + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
+        words = f"project {self.columns} column{'s' * (self.columns != 1)}"
+        return words + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
 
     @property
     def target_kinds(self) -> tuple[str, ...]:

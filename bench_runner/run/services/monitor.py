@@ -32,7 +32,7 @@ def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
     return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
 
-class Beside:
+class ServiceMonitor:
     """Observes processes and their child processes from the beginning of a clock to its end."""
 
     def __init__(self, processes: Sequence[int], counters: Path | None) -> None:

@@ -11,7 +11,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.assembly import assembled, refuse_more_than_one_core
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Control, Readiness, Rest
 from tests.bench_runner.run.invented import chain, sample
@@ -116,7 +116,7 @@ def test_a_cold_read_fetches_all_and_a_part_what_became_resident() -> None:
 
 
 def test_what_services_did_is_theirs_by_call_and_what_they_read_fetched_the_copy() -> None:
-    services = Beside([], None)
+    services = ServiceMonitor([], None)
     services.figures = {
         "node_cpu_ns": 40,
         "node_device_bytes": 90 * MB,

@@ -68,7 +68,7 @@ def session(folder: Path, watcher: Told, earlier: Earlier | None = None) -> Sess
 def test_the_watcher_receives_the_plan_in_the_names_of_samples(tmp_path: Path) -> None:
     watcher = Told()
     shared = session(tmp_path, watcher)
-    shared.tell_plan()
+    shared.show_plan()
     assert watcher.events == ["planned one"]
     assert {label: [cell.operation for cell in cells] for label, cells in watcher.cells.items()} == {
         "tabular/eq/csv[engine=pandas]": ["save", "read", "project[columns=4]"],
@@ -117,6 +117,6 @@ def test_a_resumed_run_shows_earlier_samples(tmp_path: Path) -> None:
     write_run_info(tmp_path, first.info)
     stored: Run = read_run(tmp_path)
     watcher = Told()
-    session(tmp_path, watcher, Earlier(stored)).tell_plan()
+    session(tmp_path, watcher, Earlier(stored)).show_plan()
     assert watcher.events == ["planned one", "measured 1"]
     assert tuple(watcher.samples) == stored.samples

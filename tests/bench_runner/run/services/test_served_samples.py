@@ -11,7 +11,7 @@ import pytest
 
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import PLUGINS, chain_of
@@ -108,7 +108,7 @@ def test_a_service_that_does_not_start_is_reported_with_the_reason(served: Serve
 
 
 def test_what_services_hold_counts_to_the_limit_of_memory(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Beside, "private_bytes", lambda self: 10**15)
+    monkeypatch.setattr(ServiceMonitor, "private_bytes", lambda self: 10**15)
     failure = served(network="loopback", service="warm").failure
     assert failure is not None
     assert failure.kind == "memory"
