@@ -1,4 +1,4 @@
-"""How it is measured: suites become a plan, the plan becomes chains, chains run in fresh workers and leave samples.
+"""Measuring: suites become a plan, the plan becomes chains, chains run in fresh workers and produce samples.
 
-Workers import this package: nothing heavy is loaded here. For notebooks and programs there is `format_bench`.
+Workers import this package, so nothing heavy is loaded here. Notebooks and programs use `format_bench`.
 """

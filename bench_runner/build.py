@@ -1,7 +1,7 @@
-"""Compile what the harness has in C: `python -m bench_runner.build` in place; setup.py when it is installed.
+"""Compile the harness's C code: `python -m bench_runner.build` in place; setup.py during installation.
 
-The compiler comes with the package `ziglang`, as for the kernels of F3. This file imports nothing of ours: setup.py
-runs it by path.
+The compiler is in the package `ziglang`, as for the kernels of F3. This file imports nothing of ours, because setup.py
+runs it by its path.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 FOLDERS = {"device": "machine/device", "pages": "operations/pages"}
-"""What is compiled here, of the one C file of that name, and where."""
+"""Folder of each C file, by its name."""
 WITHOUT = {
-    "device": "the loop that reads devices is not built; Python reads them, slower",
-    "pages": "the walk through tables is not built; Python touches results, and the shortest calls cannot be told",
+    "device": "the loop that probes devices is not built; Python is used instead, which is slower",
+    "pages": "the code that touches tables is not built; Python is used, which is too slow for the shortest calls",
 }
-"""What is so where that fails; setup.py asks every build.py for it."""
+"""What is missing if compiling fails; setup.py reads it from every build.py."""
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
 def library_of(name: str, package: Path = PACKAGE) -> Path:
-    """Where the library of one of them lies."""
+    """Return the path of a compiled library."""
     return package / FOLDERS[name] / f"lib{name}.so"
 
 
 def build(into: Path, name: str) -> None:
-    """One library, into a copy of this package's folder or into itself. Raises subprocess.CalledProcessError with the
-    compiler's words, and OSError."""
+    """Compile one library, in a copy of this package's folder or in place. Raises OSError, and
+    subprocess.CalledProcessError with the compiler's output."""
     target = library_of(name, into.resolve())
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Beside it first: a process that has the file open keeps what it has.
+    # Compile to another file first: a process that has the old one open keeps it.
     fresh = target.with_name(f"{target.name}.new")
     command = [*_COMPILER, *_SHARED, "-o", str(fresh), f"{FOLDERS[name]}/{name}.c"]
     subprocess.run(command, cwd=PACKAGE, check=True, capture_output=True, text=True)
@@ -42,7 +42,7 @@ def build(into: Path, name: str) -> None:
 
 
 def main() -> int:
-    """Build in place; the exit code."""
+    """Build in place. Return the exit code."""
     failed = 0
     for name, without in WITHOUT.items():
         try:

@@ -1,4 +1,4 @@
-"""The only place that reads a clock. Adapters never time themselves; a test holds everybody else to it."""
+"""The only module that reads a clock. A test checks that no other does; adapters never time themselves."""
 
 import time
 from collections.abc import Iterator
@@ -7,42 +7,40 @@ from datetime import UTC, datetime
 
 
 def now_ns() -> int:
-    """Monotonic wall clock in nanoseconds; only differences mean anything."""
+    """Return the monotonic wall clock in nanoseconds; only differences are meaningful."""
     return time.perf_counter_ns()
 
 
 def cpu_ns() -> int:
-    """User and system time of all threads of this process, in nanoseconds."""
+    """Return the user and system time of all threads of this process, in nanoseconds."""
     return time.process_time_ns()
 
 
 def thread_cpu_ns() -> int:
-    """User and system time of this thread, in nanoseconds."""
+    """Return the user and system time of this thread, in nanoseconds."""
     return time.thread_time_ns()
 
 
 def cpu_of_process_ns(process: int) -> int:
-    """User and system time of all threads of another process, in nanoseconds, also when it has ended and not been
-    waited for. Raises OSError when there is none."""
-    # clock_getcpuclockid(3), which Python has for threads alone: the id is a function of the process id.
+    """Return the user and system time of all threads of another process, in nanoseconds, also if it has ended and was
+    not waited for. Raises OSError if there is none."""
+    # clock_getcpuclockid(3), which Python offers for threads only: the id is a function of the process id.
     return time.clock_gettime_ns((~process << 3) | 2)
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for a while."""
+    """Sleep."""
     time.sleep(seconds)
 
 
 def utc_now() -> datetime:
-    """The calendar time, for run identities and records: never for measuring."""
+    """Return the calendar time, for run identities and records, never for measuring."""
     return datetime.now(UTC)
 
 
 class Laps:
-    """Splits one measured stretch into named parts.
-
-    `start` reads the wall clock last and `stop` reads it first, so what the other clocks cost lies outside.
-    """
+    """Splits one measured interval into named parts. `start` reads the wall clock last and `stop` reads it first, so
+    that reading the other clocks is not included."""
 
     def __init__(self) -> None:
         self.parts: dict[str, int] = {}
@@ -50,22 +48,22 @@ class Laps:
         self._paused_ns = 0
 
     def start(self) -> None:
-        """Begin the stretch."""
+        """Begin the interval."""
         self._cpu = cpu_ns()
         self._started = self._previous = now_ns()
 
     def lap(self, name: str) -> None:
-        """Name what has passed since the start, or since the lap before."""
+        """Add the time since the start, or since the last lap, to the part of this name."""
         now = now_ns()
         self.parts[name] = self.parts.get(name, 0) + now - self._previous
         self._previous = now
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let both clocks stand still while the harness does something of its own in this thread: `paused_ns`.
+        """Stop both clocks while the harness does its own work in this thread; the time is `paused_ns`.
 
-        Of the wall clock that is less what other threads of the process have worked meanwhile: an engine that goes on
-        in the background gains nothing by it.
+        The wall clock still counts what other threads of the process worked meanwhile, so that an engine gains nothing
+        by working in the background.
         """
         thread, cpu, began = thread_cpu_ns(), cpu_ns(), now_ns()
         try:
@@ -80,11 +78,11 @@ class Laps:
             self.note("paused_ns", self._paused_ns)
 
     def note(self, name: str, value: int) -> None:
-        """Keep a figure of the stretch that is no part of its time."""
+        """Store a figure that is not part of the time."""
         self.parts[name] = value
 
     def stop(self) -> None:
-        """End the stretch: `wall_ns` and `cpu_ns` are known from here on."""
+        """End the interval and store `wall_ns` and `cpu_ns`."""
         now = now_ns()
         self.parts["wall_ns"] = now - self._started - self._paused_ns
         self.parts["cpu_ns"] = cpu_ns() - self._cpu

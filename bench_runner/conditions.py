@@ -1,4 +1,4 @@
-"""The conditions under which a sample is taken: plans ask for them, workers keep them, records store them.
+"""The conditions under which a sample is taken: plans set them, workers apply them, records store them.
 
 To add a condition, write a field of `Conditions` and its row in `CONDITIONS`, which reports, site and `--list` read.
 Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of `Request`,
@@ -125,7 +125,7 @@ CONDITIONS = (
 
 
 def conditions_text(conditions: Conditions) -> str:
-    """The conditions in words: 'track plain, cache warm, target pandas', and others if they are not the default."""
+    """Return the conditions in words: 'track plain, cache warm, target pandas', and others if not the default."""
     usual = Conditions()
     values = [(each, getattr(conditions, each.name)) for each in CONDITIONS]
     return ", ".join(
@@ -134,5 +134,5 @@ def conditions_text(conditions: Conditions) -> str:
 
 
 def same_for_raw_io(one: Conditions, other: Conditions) -> bool:
-    """Whether one measurement of raw I/O serves both."""
+    """Return whether one measurement of raw I/O serves both."""
     return all(getattr(one, each.name) == getattr(other, each.name) for each in CONDITIONS if each.of_raw_io)

@@ -104,7 +104,7 @@ KINDS: dict[str, DataKind] = {kind.name: kind for kind in (TABLES, IMAGES, DOCUM
 
 
 def kind_of_target(target: str) -> DataKind:
-    """The kind whose rows are held as `target` says. Raises ValueError for a target that no kind has."""
+    """Return the kind whose rows are held as `target`. Raises ValueError for a target that no kind has."""
     for kind in KINDS.values():
         if target in kind.targets:
             return kind

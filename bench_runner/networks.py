@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 NONE = ""
-"""One process reads the copy: a condition of its own, called ONE_PROCESS where it has to be named."""
+"""One process reads the copy; called ONE_PROCESS where a name is needed."""
 ONE_PROCESS = "one-process"
 LOOPBACK = "loopback"
-"""Services on this machine, with nothing between."""
+"""Services on this machine, without a limit between."""
 MBIT = "mbit"
-"""Behind the number of megabits a second that a line lets through: '1000mbit'."""
+"""Suffix of a rate in megabits a second: '1000mbit'."""
 MOST_MBIT = 2_500
-"""The line is a proxy in Python: of a faster one nobody has shown that it keeps up."""
+"""The line is a proxy in Python, which has not been shown to keep up with a faster one."""
 ALLOWED = f"'{ONE_PROCESS}', '{LOOPBACK}', or '1{MBIT}' to '{MOST_MBIT}{MBIT}'"
 WARM, FRESH = "warm", "fresh"
-"""A service that has answered before, or was started for this."""
+"""Whether a service has answered before, or is started for each sample."""
 
 
 def rate_mbit(network: str) -> int:
-    """What a network lets through, in megabits a second; 0 where nothing holds back. Raises ValueError for a text that
-    is none."""
+    """Return a network's rate in megabits a second; 0 without a limit. Raises ValueError for an unknown network."""
     if network in (NONE, LOOPBACK):
         return 0
     rate = network.removesuffix(MBIT)
     if rate == network or not rate.isdecimal() or not 1 <= int(rate) <= MOST_MBIT:
-        raise ValueError(f"{network!r} is no network: there are {ALLOWED}")
+        raise ValueError(f"{network!r} is not a network: there are {ALLOWED}")
     return int(rate)
 
 
 def network_text(network: str) -> str:
-    """For reports: 'loopback', 'loopback at 1,000 Mbit/s'."""
+    """Return its name in reports: 'loopback', 'loopback at 1,000 Mbit/s'."""
     rate = network.removesuffix(MBIT)
     return f"loopback at {int(rate):,} Mbit/s" if rate != network else network or "one process"
 
 
 def named(text: str) -> str:
-    """The network that a user names. Raises ValueError for a text that is none."""
+    """Return the network that a user names. Raises ValueError for an unknown network."""
     network = NONE if text == ONE_PROCESS else text
     if text == NONE:
-        raise ValueError(f"{text!r} is no network: there are {ALLOWED}")
+        raise ValueError(f"{text!r} is not a network: there are {ALLOWED}")
     rate_mbit(network)
     return network

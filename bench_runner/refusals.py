@@ -1,7 +1,7 @@
-"""Which errors of a save say that the data cannot be held, so that the outcome is 'refused' and not a failure.
+"""Deciding which errors of a save mean that the data cannot be held: their outcome is 'refused', not a failure.
 
-A full disk, a permission and an error of our own code stay failures, whatever their type: a refusal costs no exit code,
-so nothing that is broken may pass for one.
+A full disk, missing permissions and errors of our own code stay failures, whatever their type. Refusals do not affect
+the exit code, so nothing broken may count as one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from adapters.errors import RefusedData
 from bench_runner.errors import in_one_line
 
 NOT_TAKEN = (NotImplementedError, TypeError)
-"""By these a call refuses a kind of data, whoever raises them."""
+"""Errors with which a call refuses a kind of data, whichever code raises them."""
 NOT_HELD = (ValueError, OverflowError)
-"""By these a library refuses values. In our own code they are faults."""
+"""Errors with which a library refuses values. In our own code they are faults."""
 REFUSING = (*NOT_TAKEN, *NOT_HELD)
 
 _OURS = frozenset(
@@ -35,14 +35,14 @@ _SIGNS = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Words of the system's errors, which some libraries pass on as a ValueError."""
+"""Words of system errors, which some libraries pass on as a ValueError."""
 
 
 def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step: str = "") -> RefusedData:
-    """Return what to raise in place of an error of a save, or of the conversion before it.
+    """Return the refusal that replaces an error of a save, or of the conversion before it.
 
-    `error` is one of REFUSING, just caught; `who` does not take the data, and `next_step` says what else to do.
-    Raises `error` itself where it is a fault.
+    `error` is one of REFUSING, just caught. `who` names what refuses the data, and `next_step` what else to do. Raises
+    `error` itself if it is a fault.
     """
     if _is_of_the_system(error) or (not isinstance(error, NOT_TAKEN) and _is_raised_by_us(error, adapter)):
         raise error
@@ -51,7 +51,7 @@ def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step
 
 
 def _is_of_the_system(error: BaseException) -> bool:
-    """Whether a disk, a permission or a lack of memory is behind it."""
+    """Return whether it is caused by a disk, permissions or a lack of memory."""
     return _SIGNS.search(str(error)) is not None or any(
         isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno in _OF_THE_SYSTEM)
         for each in _chain(error)
@@ -59,7 +59,7 @@ def _is_of_the_system(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it was raised from."""
+    """Yield an error and its causes."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:
@@ -69,11 +69,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_raised_by_us(error: BaseException, adapter: Adapter) -> bool:
-    """Whether the innermost Python code is ours or the adapter's, and not a library's.
-
-    A library in C that an adapter calls without Python code between them counts as the adapter: it has to name the
-    library's refusals by RefusedData.
-    """
+    """Return whether the innermost Python code is ours or the adapter's, and not a library's. A C library that an
+    adapter calls directly counts as the adapter, which must convert its refusals to RefusedData."""
     frame: FrameType | None = None
     traceback = error.__traceback__
     while traceback is not None:

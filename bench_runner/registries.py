@@ -1,5 +1,5 @@
-"""Formats for tables, storages for images and stores for documents under one roof: their names differ, so a spelled
-variant says which it is."""
+"""Formats for tables, storages for images and stores for documents together: their names differ, so a spelled variant
+identifies its registry."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ REGISTRIES: dict[str, Registry[Any]] = {
     IMAGES.name: STORAGES,
     DOCUMENTS.name: DOCUMENT_STORES,
 }
-"""What stores each kind of data, by its name."""
+"""The registry of each kind of data, by its name."""
 
 
 def registry_of(spelled: str) -> Registry[Any]:
-    """Where a spelled variant is listed; the formats for a name that is nowhere, which then say so."""
+    """Return the registry of a spelled variant; for an unknown name that of formats, which reports the error."""
     name, _ = parse(spelled)
     return next((registry for registry in REGISTRIES.values() if name in registry.entries), FORMATS)
 
 
 def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
-    """The engine class that a spelled variant names, and its settings. Raises what Registry.engine raises."""
+    """Return the engine class that a spelled variant names, and its settings. Raises what Registry.engine raises."""
     return registry_of(spelled).engine(spelled)
 
 
 def build(spelled: str, *, threads: int | None = None) -> Any:
-    """A fresh adapter for a spelled variant, its libraries not loaded yet. Raises what Registry.build raises."""
+    """Return a new adapter for a spelled variant, without loading its libraries. Raises what Registry.build raises."""
     return registry_of(spelled).build(spelled, threads=threads)
 
 
 def build_loaded(spelled: str) -> Any:
-    """An adapter that is ready to save and read, for programs; raises what Registry.build raises."""
+    """Return an adapter that is ready to save and read, for programs. Raises what Registry.build raises."""
     adapter = build(spelled)
     adapter.load_library()
     return adapter
 
 
 def all_engines() -> Iterator[tuple[Registry[Any], type[Adapter]]]:
-    """Every engine of every format, storage and store, with the registry that lists it."""
+    """Yield every engine of every format, storage and store, with the registry that lists it."""
     for registry in REGISTRIES.values():
         for name in registry:
             yield from ((registry, engine) for engine in registry.engines(name))

@@ -32,7 +32,7 @@ class Variant(_Spelled):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """All of them, the engine too, in their order: {'engine': 'pyarrow', 'codec': 'zstd'}."""
+        """All settings including the engine, in order: {'engine': 'pyarrow', 'codec': 'zstd'}."""
         return self._parts[1]
 
     @property
@@ -52,9 +52,9 @@ class Variant(_Spelled):
 
     @property
     def is_apart(self) -> bool:
-        """Whether a variant gives the user something else than the others do, so that it is never ranked with
-        them: a result that lies in a file mapping, arrays that are views of others' memory (both rule 7), integers
-        and booleans with nulls as plain numpy (rule 8), or rows that a filter should have left out."""
+        """Whether its result is another kind of object than those of others, so that it is never ranked with them: a
+        file mapping, arrays that are views of others' memory (both rule 7), integers and booleans with nulls as plain
+        numpy (rule 8), or rows that a filter should have left out."""
         return any(text in self for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
 
 
@@ -68,7 +68,7 @@ class OperationName(_Spelled):
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """{'rows': '10'} of 'take[rows=10]', in their order."""
+        """{'rows': '10'} of 'take[rows=10]', in order."""
         return self._parts[1]
 
 

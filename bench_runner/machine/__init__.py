@@ -1,3 +1,1 @@
-"""The machine that is measured on: what /proc and system calls tell, the environment that a run records, and whether it
-is fit to measure.
-"""
+"""The machine that is measured on: facts from /proc and system calls, and whether it is fit to measure."""

@@ -1,9 +1,8 @@
-"""Facts about the machine, its libraries and its load: what is needed to believe a run and repeat it.
+"""Facts about the machine, its libraries and its load, which are needed to judge and repeat a run.
 
-A fact that cannot be read here is left out, never invented: every collector tolerates missing sources and
-omits its key. All values are JSON-able. This module judges nothing (bench_runner.machine.doctor does), and knows
-neither folders (bench_runner.machine.folders does) nor samples. All but `disturbances` and the timer's resolution are
-read, not measured.
+Facts that cannot be read are left out: every function tolerates missing sources and omits their keys. All values can be
+JSON. This module neither judges facts (see bench_runner.machine.doctor) nor covers folders (bench_runner.machine.
+folders). Only `disturbances` and the timer's resolution are measured; all other facts are read.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from bench_runner.machine.folders import all_mounts
 from bench_runner.machine.system_files import SYSTEM, choice_of, field_of, text_of
 
 HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "tpchgen-cli")
-"""Libraries that shape data, figures or reports, whichever formats are chosen."""
+"""Libraries that affect data, figures or reports, whichever formats are chosen."""
 
 BUSY_CORES = 0.10
-"""From this share of one core on, another process counts as a disturbance."""
+"""Share of a core from which another process counts as a disturbance."""
 
 _HYPERVISORS = {
     "qemu": "kvm",
@@ -47,7 +46,7 @@ _HYPERVISORS = {
     "parallels": "parallels",
     "bochs": "bochs",
 }
-"""What DMI's vendor and product hold on a virtual machine, to the names that systemd-detect-virt uses."""
+"""Parts of DMI's vendor and product on a virtual machine, with the names that systemd-detect-virt uses."""
 
 _CONTAINERS = ("docker", "kubepods", "podman", "containerd", "lxc")
 
@@ -55,21 +54,20 @@ Shape = TypeVar("Shape")
 
 
 def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> Shape:
-    """`shape` (of dicts, lists and strings) with the host's name replaced by `name` in every string.
+    """Return `shape` (dicts, lists and strings) with the host's name replaced by `name` in every string.
 
-    For `--machine NAME`: the host's name also hides in paths, commands and device names. Whole words only, in
-    any case; with and without its domain. Of keys only those that are paths: the others are the record's own
-    words. `name` None changes nothing, and where `name` itself holds the host's, it stays as it is. `host` is this one
-    unless a test says.
+    For `--machine NAME`: the host's name also occurs in paths, commands and device names. It is replaced as a whole
+    word, in any case, with and without its domain. Keys are replaced only if they are paths. With `name` None nothing
+    changes, and an occurrence of the host's name inside `name` stays. `host` is for tests.
     """
     full = host or platform.node()
     if name is None or not full:
         return shape
     spelled = sorted({full, full.partition(".")[0]}, key=len, reverse=True)
-    # Device mapper doubles the hyphens of a volume group's name, which installers make from the host's.
+    # Device mapper doubles the hyphens in a volume group's name, which installers derive from the host's.
     spelled += [text.replace("-", "--") for text in spelled if "-" in text]
     hosts = "|".join(map(re.escape, spelled))
-    # What was replaced already stays: a name of 'lab-vm' on the host 'vm' must not become 'lab-lab-vm'.
+    # Occurrences of `name` stay: on the host 'vm', 'lab-vm' must not become 'lab-lab-vm'.
     pattern = re.compile(rf"(?<![a-z0-9])(?:(?-i:{re.escape(name)})|{hosts})(?![a-z0-9])", re.IGNORECASE)
 
     def replaced(part: Any) -> Any:
@@ -89,10 +87,10 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
 
 
 def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str, Any]:
-    """What the machine is: processor, memory, kernel, virtualisation, Python, clocks.
+    """Return facts about the machine: processor, memory, kernel, virtualisation, Python, clocks.
 
-    `name` stands for the host's name (`--machine NAME`); what else is stored goes through `replace_host`.
-    Sizes in bytes, times in ns. Keys whose source is missing are left out.
+    `name` replaces the host's name (`--machine NAME`); other stored values need `replace_host`. Sizes are in bytes,
+    times in ns. Keys whose source is missing are left out.
     """
     facts: dict[str, Any] = {
         "name": name or platform.node(),
@@ -123,14 +121,14 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
 
 
 def governor(*, system: Path = SYSTEM) -> str | None:
-    """The processor's frequency governor, 'performance' at best; several if cores differ; None if hidden."""
+    """Return the CPU frequency governor, ideally 'performance'; several if cores differ; None if hidden."""
     cores = (system / "sys/devices/system/cpu").glob("cpu[0-9]*")
     found = {text_of(core / "cpufreq/scaling_governor") for core in cores}
     return ", ".join(sorted(text for text in found if text)) or None
 
 
 def turbo(*, system: Path = SYSTEM) -> bool | None:
-    """Whether the processor may run above its nominal frequency; None when the kernel does not say."""
+    """Return whether the processor may exceed its nominal frequency; None if the kernel does not report it."""
     disabled = text_of(system / "sys/devices/system/cpu/intel_pstate/no_turbo")
     if disabled is not None:
         return disabled == "0"
@@ -139,45 +137,45 @@ def turbo(*, system: Path = SYSTEM) -> bool | None:
 
 
 def clock_source(*, system: Path = SYSTEM) -> str | None:
-    """What the kernel reads the time from: 'tsc' is quick, 'hpet' and 'acpi_pm' are slow."""
+    """Return the kernel's time source: 'tsc' is fast, 'hpet' and 'acpi_pm' are slow."""
     return text_of(system / "sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def timer_resolution_ns(calls: int = 2000) -> int | None:
-    """The smallest step that the harness's clock was seen to make: its resolution, or a call's cost if that
-    is more. None if it did not move."""
+    """Return the smallest step of the harness's clock: its resolution, or the cost of a call if that is larger. None if
+    it did not move."""
     ticks = [now_ns() for _ in range(calls)]
     return min((later - earlier for earlier, later in pairwise(ticks) if later > earlier), default=None)
 
 
 def virtualisation(*, system: Path = SYSTEM) -> str | None:
-    """The hypervisor's name, 'virtual machine' if it hides it, 'none' on bare metal, None if nothing tells.
+    """Return the hypervisor's name, 'virtual machine' if it is hidden, 'none' on bare metal, None if unknown.
 
-    systemd-detect-virt is asked for the machine alone: without `--vm` it stops at a container. Elsewhere DMI
+    systemd-detect-virt is called with `--vm`, because without it it stops at a container. Without that program, DMI
     names the hypervisor, and x86 processors have a flag for it.
     """
-    told = _detect_virt("--vm") if system == SYSTEM else None
-    if told and told != "none":
-        return told
+    detected = _detect_virt("--vm") if system == SYSTEM else None
+    if detected and detected != "none":
+        return detected
     flags = field_of(system / "proc/cpuinfo", "flags")
     has_flag = flags is not None and "hypervisor" in flags.split()
     product = text_of(system / "sys/class/dmi/id/product_name")
     hardware = f"{text_of(system / 'sys/class/dmi/id/sys_vendor') or ''} {product or ''}".lower()
-    # The big clouds rent whole machines under the same vendor name; those have no hypervisor's flag.
+    # Cloud providers rent bare metal under the same vendor name; it does not have the hypervisor's flag.
     if has_flag or (flags is None and not hardware.endswith("metal")):
         for mark, hypervisor in _HYPERVISORS.items():
             if mark in hardware:
                 return hypervisor
     if has_flag:
         return "virtual machine"
-    return "none" if told == "none" or flags is not None else None
+    return "none" if detected == "none" or flags is not None else None
 
 
 def container(*, system: Path = SYSTEM) -> str | None:
-    """The kind of container that we run in; None outside of one (or when nothing tells)."""
-    told = _detect_virt("--container") if system == SYSTEM else None
-    if told:
-        return None if told == "none" else told
+    """Return the kind of container that this process runs in; None outside of one, or if unknown."""
+    detected = _detect_virt("--container") if system == SYSTEM else None
+    if detected:
+        return None if detected == "none" else detected
     if (system / ".dockerenv").exists():
         return "docker"
     if (system / "run/.containerenv").exists():
@@ -187,7 +185,7 @@ def container(*, system: Path = SYSTEM) -> str | None:
 
 
 def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
-    """The lowest memory limit of our control groups, where it is below the machine's memory; else None."""
+    """Return the lowest memory limit of our control groups, if it is below the machine's memory; else None."""
     total = psutil.virtual_memory().total
     settings = _group_settings(system, "memory", "memory.max", "memory.limit_in_bytes")
     lowest = min((int(text) for text in settings if text.isdigit()), default=total)
@@ -195,14 +193,14 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
 
 
 def usable_memory_bytes() -> int:
-    """What a worker may take at most: memory that is available, and what our control groups leave of it."""
+    """Return the memory that a worker may take: available memory, limited by what our control groups leave."""
     left = memory_left_bytes()
     return linux.available_bytes() if left is None else min(linux.available_bytes(), left)
 
 
 def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
-    """What the memory limits of our control groups leave: each limit less what its group uses, page cache not counted,
-    because the kernel gives that up first. None without a limit."""
+    """Return what the memory limits of our control groups leave: each limit minus the use of its group, not counting
+    page cache, which the kernel reclaims first. None without a limit."""
     left = []
     for folder, unified in _group_folders(system, "memory"):
         limit, used = (text_of(folder / name) or "" for name in _MEMORY_FILES[unified])
@@ -218,14 +216,14 @@ _MEMORY_FILES = {
 
 
 def _cache_bytes(folder: Path) -> int:
-    """Page cache of a control group, files below it included."""
+    """Return the page cache of a control group, including groups below it."""
     fields = dict(line.split() for line in (text_of(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
     total = "total_" if "total_inactive_file" in fields else ""
     return sum(int(fields.get(f"{total}{name}", 0)) for name in ("active_file", "inactive_file"))
 
 
 def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
-    """The lowest CPU quota of our control groups, in cores; None without one. Above it threads are frozen."""
+    """Return the lowest CPU quota of our control groups, in cores; None without one. Threads beyond it are paused."""
     quotas = []
     for text in _group_settings(system, "cpu", "cpu.max", None):
         quota, _, period = text.partition(" ")
@@ -242,8 +240,8 @@ def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
 
 
 def _group_settings(system: Path, controller: str, unified: str | None, legacy: str | None) -> Iterator[str]:
-    """A setting of our control group and of each one above it: of version 2 by `unified`, of version 1 by
-    `legacy`, the names of its file."""
+    """Yield a setting of our control group and of each one above it. Its file is called `unified` in version 2 and
+    `legacy` in version 1."""
     for folder, is_unified in _group_folders(system, controller):
         file = unified if is_unified else legacy
         text = text_of(folder / file) if file else None
@@ -252,7 +250,7 @@ def _group_settings(system: Path, controller: str, unified: str | None, legacy: 
 
 
 def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]:
-    """The folder of our control group and of each one above it; and whether it is of version 2."""
+    """Yield the folder of our control group and of each one above it, and whether it is of version 2."""
     mounts = list(all_mounts(system))
     for line in (text_of(system / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -294,7 +292,7 @@ def _aslr(system: Path) -> str | None:
 @cache
 def _detect_virt(which: str) -> str | None:
     try:
-        # It exits with 1 when it answers 'none'.
+        # It exits with 1 if it answers 'none'.
         answer = subprocess.run(["systemd-detect-virt", which], capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -305,10 +303,8 @@ def _detect_virt(which: str) -> str | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Version of Python and of every installed distribution or program that shapes a figure, sorted.
-
-    Nothing is imported but the modules of the registered formats and storages, which load their libraries later.
-    """
+    """Return the version of Python and of every installed distribution or program that affects figures, sorted. Only
+    the modules of the registered formats and storages are imported, which load their libraries later."""
     names = set(HARNESS_LIBRARIES)
     programs: dict[str, str | None] = {}
     for _, engine in registries.all_engines():
@@ -326,20 +322,20 @@ def library_versions() -> dict[str, str]:
 
 
 _NEW_FOLDER = re.compile(r"\?\? [^/]+/\"?")
-"""A line of `git status --porcelain` for an untracked folder at the top."""
+"""A line of `git status --porcelain` for an untracked top-level folder."""
 
 
 def repository_state(root: Path) -> dict[str, Any]:
-    """{'commit', 'dirty'} of the checkout whose top is `root`; empty when it is none, or git is missing.
+    """Return {'commit', 'dirty'} of the checkout whose top is `root`; empty if it is not one, or git is missing.
 
-    With uncommitted changes also 'changes', a digest of what they are. New folders beside the project's own count for
-    none: nothing in them is imported, and results lie there.
+    With uncommitted changes also 'changes', a digest of them. New top-level folders are not changes: nothing is
+    imported from them, and results are stored in such folders.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():
         return {}
     commit = _git(root, "rev-parse", "HEAD")
-    # Said here, because the user's own setting may list each file, or none.
+    # Set explicitly, because the user's own setting may list each file, or none.
     status = _git(root, "status", "--porcelain", "--untracked-files=normal")
     if not commit or status is None:
         return {}
@@ -356,7 +352,7 @@ def repository_state(root: Path) -> dict[str, Any]:
 
 
 def _git(root: Path, *words: str) -> str | None:
-    # Without optional locks, looking never gets in the way of a git command that the user runs meanwhile.
+    # Without optional locks, this never blocks a git command that the user runs at the same time.
     command = ["git", "-C", str(root), "--no-optional-locks", *words]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10)
@@ -369,7 +365,7 @@ def _git(root: Path, *words: str) -> str | None:
 
 
 def load(*, system: Path = SYSTEM) -> dict[str, Any]:
-    """How busy the machine is: load averages, and the threads that want to run now (we are one of them)."""
+    """Return load averages, and the number of threads that want to run now (including this one)."""
     one, five, fifteen = (round(value, 2) for value in os.getloadavg())
     facts: dict[str, Any] = {"one_minute": one, "five_minutes": five, "fifteen_minutes": fifteen}
     fields = (text_of(system / "proc/loadavg") or "").split()
@@ -379,10 +375,8 @@ def load(*, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def disturbances(seconds: float = 0.5) -> list[dict[str, Any]]:
-    """Other processes that use over 10 % of a core now: [{'name', 'cores'}], the busiest first.
-
-    Watches for `seconds`. Names only: arguments may be private. Our own children are not counted.
-    """
+    """Return other processes that use over 10 % of a core now: [{'name', 'cores'}], the busiest first. Observes for
+    `seconds`. Contains names only, because arguments may be private. Child processes are left out."""
     own = psutil.Process()
     family = {own.pid, *(child.pid for child in own.children(recursive=True))}
     watched = [process for process in psutil.process_iter() if process.pid not in family]

@@ -1,6 +1,6 @@
-"""What lies under a folder: its file system, mount, device and space, and whether its cache can be emptied.
+"""Facts about a folder: its file system, mount, device and space, and whether its cache can be emptied.
 
-What cannot be read is left out, as in bench_runner.machine.environment. This module judges nothing but file systems.
+Facts that cannot be read are left out, as in bench_runner.machine.environment. Only file systems are judged here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NETWORK = frozenset(
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of /proc/self/mountinfo (proc(5)): `options` are the mount's own, `super_options` its device's."""
+    """One line of /proc/self/mountinfo (proc(5)): `options` of the mount, `super_options` of its device."""
 
     root: str
     point: str
@@ -36,7 +36,7 @@ class Mount:
 
     @classmethod
     def of(cls, line: str) -> Mount:
-        """The mount that a line tells of."""
+        """Parse a line."""
         head, _, tail = line.partition(" - ")
         _, _, _, root, point, options, *_ = head.split(" ")
         filesystem, source, super_options = tail.split(" ", 2)
@@ -44,12 +44,11 @@ class Mount:
 
 
 def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
-    """What lies under a folder: file system, mount, device, space. The folder has to exist.
+    """Return file system, mount, device and space of a folder, which must exist.
 
-    `filesystem` of an overlay whose upper folder can be seen from here is spelled 'overlay on ext4'. Sizes in
-    bytes; `rotational` is the kernel's word, which for a virtual disk is the host's guess; `read_ahead_kb` is what the
-    kernel reads along, in KiB. `journal` says of ext4
-    whether it has one.
+    `filesystem` is spelled 'overlay on ext4' for an overlay whose upper folder is visible here. Sizes are in bytes.
+    `rotational` is what the kernel reports, which for a virtual disk is the host's guess. `read_ahead_kb` is the
+    kernel's read-ahead, in KiB. `journal` is whether an ext4 has one.
     """
     real = Path(os.path.realpath(path))
     space = shutil.disk_usage(real)
@@ -72,49 +71,49 @@ def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def supports_cold(filesystem: str | None) -> str | None:
-    """Why cold reads are refused on this file system, as `folder_facts` spells it; None when they can be had.
+    """Return why cold reads are refused on this file system, as spelled by `folder_facts`; None if they are possible.
 
-    Method, rule 14: only where eviction from the page cache is known to send the next read to the device.
+    They are possible only where dropping the page cache is known to send the next read to the device (method rule 14).
     """
     if filesystem is None:
-        return "the file system of this folder is not known, so nor is whether its cache can be emptied"
+        return "the file system of this folder is unknown, and so is whether its cache can be emptied"
     kind, _, below = filesystem.partition(" on ")
     if kind in EVICTABLE:
         return None
     if kind in _IN_MEMORY:
-        return f"{kind} lies in memory: there is no device to read from"
+        return f"{kind} is in memory: there is no device to read from"
     if kind == "zfs":
-        return "zfs keeps a cache of its own (ARC), which cannot be emptied for one file"
+        return "zfs has a separate cache (ARC), which cannot be emptied for one file"
     if kind in _NETWORK:
         return f"{kind} is served from elsewhere: the server's cache cannot be emptied from here"
     if kind.startswith("fuse"):
-        return f"{kind} is served by a program with a cache of its own"
+        return f"{kind} is served by a program with a separate cache"
     if kind == "overlay" and below:
         return supports_cold(below)
     if kind == "overlay":
         return "overlay (a container's layer) hides the file system that it writes to; use a mounted volume"
     known = ", ".join(sorted(EVICTABLE))
-    return f"{kind} is not among the file systems whose eviction is known to work ({known})"
+    return f"{kind} is not among the file systems whose cache is known to be emptied ({known})"
 
 
 def is_in_memory(filesystem: str | None) -> bool:
-    """Whether files of this file system never reach a device."""
+    """Return whether files of this file system never reach a device."""
     return filesystem in _IN_MEMORY
 
 
 def is_remote(filesystem: str | None) -> bool:
-    """Whether files of this file system lie on another machine."""
+    """Return whether files of this file system are on another machine."""
     return filesystem in _NETWORK
 
 
 def all_mounts(system: Path) -> Iterator[Mount]:
-    """Every mount that this process sees, in the order in which they were made."""
+    """Yield every mount that this process sees, in the order in which they were made."""
     for line in (text_of(system / "proc/self/mountinfo") or "").splitlines():
         yield Mount.of(line)
 
 
 def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
-    """The mount with the longest prefix of `path`; of several at one point the last, which hides the rest."""
+    """Return the mount with the longest prefix of `path`; at the same point the last one, which hides the others."""
     found = None
     for mount in mounts:
         if path.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):
@@ -123,7 +122,7 @@ def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
 
 
 def _mount_options(mount: Mount) -> str:
-    # Those of a network file system hold addresses and users, an overlay's the layers of an image.
+    # Options of network file systems contain addresses and users, those of overlays the layers of an image.
     shown = mount.options
     if mount.source.startswith("/dev/") and mount.super_options:
         shown += f",{mount.super_options}"
@@ -135,7 +134,7 @@ def _filesystem(mount: Mount, system: Path) -> str:
         return mount.filesystem
     options = dict(option.partition("=")[::2] for option in mount.super_options.split(","))
     upper = Path(unescaped(options.get("upperdir", "")))
-    # Inside a container the upper folder is a path of the host, which leads nowhere or elsewhere here.
+    # Inside a container the upper folder is a path of the host, which does not exist here, or is another folder.
     if mount.point == "/" or not upper.is_absolute() or not upper.is_dir():
         return "overlay"
     below = _mount_of(upper, [other for other in all_mounts(system) if other.filesystem != "overlay"])
@@ -147,7 +146,7 @@ def _device_facts(source: str, system: Path) -> dict[str, Any]:
         return {}
     name = Path(os.path.realpath(source)).name
     block = system / "sys/class/block" / name
-    # A partition has no queue of its own: its disk is the folder above.
+    # A partition has no queue: use its disk, which is the folder above.
     disk = Path(os.path.realpath(block))
     if not (disk / "queue").is_dir():
         disk = disk.parent

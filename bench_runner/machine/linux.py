@@ -1,6 +1,6 @@
-"""What the measuring needs of the Linux kernel: memory levels, page cache, write-back, process control.
+"""Functions of the Linux kernel that measuring needs: memory levels, page cache, write-back, process control.
 
-Each function does one thing and raises OSError when the kernel will not. Nothing here knows of formats or samples.
+Each function does one thing and raises OSError if the kernel fails. Nothing here depends on formats or samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench_runner.errors import BenchError
 
 PAGE_BYTES = mmap.PAGESIZE
 MANY_FILES = 1_000
-"""A stored copy of more files is synced with its whole file system (rule 6)."""
+"""A stored copy with more files is synced with its whole file system (rule 6)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -38,7 +38,7 @@ def _check(result: int, call: str) -> None:
 
 
 def check_probes() -> None:
-    """Raises BenchError, naming what is missing, where the kernel does not offer what every sample needs."""
+    """Raise BenchError, naming what is missing, if the kernel lacks something that every sample needs."""
     own = (f"/proc/self/{name}" for name in ("statm", "status", "io", "clear_refs"))
     for path in (*own, "/proc/meminfo", "/proc/loadavg"):
         if not os.path.exists(path):
@@ -53,31 +53,27 @@ def check_probes() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when `parent` ends, and end at once if that has happened already.
-
-    The second check matters: a parent that died before the call would never be noticed.
-    """
+    """Let the kernel kill this process when `parent` ends. End at once if that has happened already. The second check
+    matters: the kernel would not report a parent that died before the call."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(1)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends: what daemonises stays below this process."""
+    """Become the parent of every descendant whose parent ends, so that daemons stay below this process."""
     _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def share_memory(process: int, other: int) -> bool:
-    """Whether two processes are in the same memory, as after vfork(2).
-
-    True as well where the kernel does not tell (kcmp(2)): what may be there already must not be counted twice.
-    """
+    """Return whether two processes share memory, as after vfork(2). Also True if the kernel does not report it
+    (kcmp(2)), so that memory is not counted twice."""
     call = _KCMP.get(os.uname().machine)
     return call is None or _libc.syscall(call, process, other, _KCMP_VM, 0, 0) in (0, -1)
 
 
 def go_first_when_memory_runs_out() -> None:
-    """Tell the kernel to kill this process before any other when memory runs out."""
+    """Let the kernel kill this process before any other when memory runs out."""
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
@@ -92,12 +88,8 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 
 
 def confine_writes(paths: Iterable[Path]) -> bool:
-    """Let this process, for good, write to nothing but these files and folders, and what lies below
-    (Landlock, Linux 5.13).
-
-    A write elsewhere then fails with PermissionError instead of going unnoticed. False where the kernel has no
-    Landlock: then nothing is confined.
-    """
+    """Restrict this process permanently to writing to these files and folders, and below them (Landlock, Linux 5.13).
+    Other writes then fail with PermissionError. Returns False without a restriction if the kernel has no Landlock."""
     abi = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     if abi < 1:
         return False
@@ -127,12 +119,12 @@ def confine_writes(paths: Iterable[Path]) -> bool:
 
 
 def reset_high_water() -> None:
-    """Set this process's VmHWM back to its present resident size (proc(5), clear_refs, value 5)."""
+    """Reset this process's VmHWM to its current resident size (proc(5), clear_refs, value 5)."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def high_water_bytes() -> int:
-    """VmHWM of this process: the highest resident size since the reset."""
+    """Return VmHWM of this process: the highest resident size since the reset."""
     match = re.search(rb"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_bytes())
     if match is None:
         raise OSError("no VmHWM in /proc/self/status")
@@ -148,16 +140,14 @@ class MemoryLevel:
 
 
 class MemoryReader:
-    """Reads the memory level of one process, again and again, from a file kept open.
-
-    `shared` of statm is file-backed and shmem pages, so a mapped file does not count as private.
-    """
+    """Reads the memory level of one process repeatedly, from a file kept open. `shared` of statm is file-backed and
+    shmem pages, so a mapped file does not count as private."""
 
     def __init__(self, process: int | str = "self") -> None:
         self._descriptor = os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> MemoryLevel | None:
-        """The present level; None once the process is gone."""
+        """Return the current level; None once the process has ended."""
         try:
             fields = os.pread(self._descriptor, 128, 0).split()
         except ProcessLookupError:
@@ -173,7 +163,7 @@ class MemoryReader:
 
 
 def own_memory() -> MemoryLevel:
-    """The memory level of this process."""
+    """Return the memory level of this process."""
     reader = MemoryReader()
     try:
         level = reader.read()
@@ -185,10 +175,10 @@ def own_memory() -> MemoryLevel:
 
 
 def inherited_bytes(process: int) -> int:
-    """Anonymous memory of a forked process that is still the same pages as another process's.
+    """Return the anonymous memory of a forked process whose pages another process has too.
 
-    Where the kernel does not tell, it is all of it. Raises ProcessLookupError or FileNotFoundError when there is no
-    such process, or no memory of it any more.
+    This is all of it if the kernel does not report it. Raises ProcessLookupError or FileNotFoundError if there is no
+    such process, or it has no memory any more.
     """
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_bytes()
@@ -199,16 +189,16 @@ def inherited_bytes(process: int) -> int:
 
 
 def trim_heap() -> None:
-    """Give freed heap memory back to the kernel, where the C library can (glibc)."""
+    """Return freed heap memory to the kernel, if the C library can (glibc)."""
     if hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
 
 
 def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
-    """(start, end, path) of every mapping of a regular file by the process, libraries included, sorted by start.
+    """Return (start, end, path) of every mapping of a regular file by the process, libraries included, by start.
 
-    Deleted files are listed too, with the kernel's ' (deleted)' behind the path; anonymous shared memory and devices
-    are not, files in /dev/shm are.
+    Deleted files are listed too, with ' (deleted)' after the path, and so are files in /dev/shm. Anonymous shared
+    memory and devices are not.
     """
     found = []
     for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
@@ -224,31 +214,31 @@ _IS_NO_FILE = re.compile(r"/memfd:|/dev/(?!shm/)|/SYSV")
 
 
 class IoBytes(NamedTuple):
-    """What a process has moved so far, all of its threads together."""
+    """Bytes that a process has moved so far, over all of its threads."""
 
     device_read: int
     """Fetched from devices (read_bytes)."""
     dirtied: int
     """Pages of the cache that were changed (write_bytes)."""
     asked: int
-    """Given by read calls, cached or not (rchar); blind to mappings and to io_uring."""
+    """Returned by read calls, cached or not (rchar). Does not include mappings and io_uring."""
     look: int
-    """What looking here has asked for itself, which is in what is asked from then on."""
+    """Bytes of this reading itself, which later values of `asked` include."""
 
     def asked_since(self, before: IoBytes) -> int:
-        """Given by read calls since an earlier look, without that look."""
+        """Return the bytes returned by read calls since an earlier reading, without that reading."""
         return self.asked - before.asked - before.look
 
 
 def io_bytes(process: int | str = "self") -> IoBytes:
-    """By /proc/<pid>/io. Raises FileNotFoundError or ProcessLookupError when there is no such process."""
+    """Read /proc/<pid>/io. Raises FileNotFoundError or ProcessLookupError if there is no such process."""
     text = Path(f"/proc/{process}/io").read_text()
     counters = dict(line.split(": ") for line in text.splitlines())
     return IoBytes(int(counters["read_bytes"]), int(counters["write_bytes"]), int(counters["rchar"]), len(text))
 
 
 def loopback_bytes() -> int:
-    """What the loopback interface has carried so far, of all programs together, headers included."""
+    """Return the bytes that the loopback interface has carried so far, of all programs, including headers."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, counters = line.partition(":")
         if name.strip() == "lo":
@@ -260,7 +250,7 @@ def loopback_bytes() -> int:
 
 
 def meminfo_bytes(*names: str) -> tuple[int, ...]:
-    """Rows of /proc/meminfo, in bytes."""
+    """Return rows of /proc/meminfo, in bytes."""
     rows = {}
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, rest = line.partition(":")
@@ -269,18 +259,18 @@ def meminfo_bytes(*names: str) -> tuple[int, ...]:
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping, on the whole machine."""
+    """Return the memory available without swapping, on the whole machine."""
     (available,) = meminfo_bytes("MemAvailable")
     return available
 
 
 def unwritten_bytes() -> int:
-    """Dirty and write-back pages of the whole system."""
+    """Return dirty and write-back pages of the whole system, in bytes."""
     return sum(meminfo_bytes("Dirty", "Writeback"))
 
 
 def sync_file_system(folder: Path) -> None:
-    """Write everything of the folder's file system to its device, and wait (syncfs(2))."""
+    """Write all data of the folder's file system to its device, and wait (syncfs(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _check(_libc.syncfs(descriptor), "syncfs")
@@ -289,23 +279,22 @@ def sync_file_system(folder: Path) -> None:
 
 
 def anonymous_memory(size_bytes: int) -> mmap.mmap:
-    """Fresh zeros of this process alone, from the beginning of a page on.
+    """Return private zeroed memory that begins at a page boundary.
 
-    A copy to the beginning of a page takes two to four times as long from the last 16 bytes before one (measured:
-    64 MB, written in blocks of 1 MB, 35 to 54 ms instead of 15 to 20; presumably the processor takes what it reads for
-    what it has just written, by the lower 12 bits of the addresses). Where the allocator puts a `bytes` depends on all
-    that was there before.
+    A copy to the beginning of a page takes two to four times as long from the last 16 bytes before one: 64 MB in blocks
+    of 1 MB took 35 to 54 ms instead of 15 to 20. Presumably the processor confuses reads with recent writes by the
+    lower 12 bits of their addresses. Where the allocator puts a `bytes` depends on all earlier allocations.
     """
-    # Private: the default of mmap is shared memory, which is another kind, and slower.
+    # Private: by default mmap makes shared memory, which is slower.
     return mmap.mmap(-1, max(size_bytes, PAGE_BYTES), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def touch_memory(size_bytes: int) -> None:
-    """Take fresh anonymous memory, as huge pages where the kernel has them, write to each page, and give it back."""
+    """Take fresh anonymous memory, as huge pages if possible, write to each page, and free it."""
     with anonymous_memory(size_bytes) as memory, anonymous_memory(1 << 16) as zeros:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        # A strided assignment would need a view of the memory; whole blocks keep the interpreter's share as small.
+        # Strided assignment would need a view of the memory; whole blocks have as little interpreter overhead.
         for _ in range(len(memory) // len(zeros)):
             memory.write(zeros)
 
@@ -314,7 +303,7 @@ def touch_memory(size_bytes: int) -> None:
 
 
 def files_below(location: Path) -> Iterator[Path]:
-    """The regular files of a stored copy: itself, or all below it, sorted."""
+    """Yield the regular files of a stored copy, sorted: the file itself, or all below the folder."""
     if location.is_dir() and not location.is_symlink():
         for folder, folders, names in os.walk(location):
             folders.sort()
@@ -325,8 +314,8 @@ def files_below(location: Path) -> Iterator[Path]:
 
 
 def resident_file_bytes(path: Path) -> int:
-    """How many bytes of the file lie in the page cache (mincore(2) on a mapping that is dropped at once)."""
-    import numpy as np  # takes longer to load than all else that the child of a service needs
+    """Return how many bytes of the file are in the page cache (mincore(2) on a temporary mapping)."""
+    import numpy as np  # takes longer to load than everything else that the child of a service needs
 
     size = path.stat().st_size
     if size == 0:
@@ -354,14 +343,14 @@ def evict_file(path: Path) -> None:
 
 
 def evict_all(location: Path) -> None:
-    """Sync a stored copy and drop all of it from the page cache, but for what somebody maps."""
+    """Sync a stored copy and drop all of it from the page cache, except pages that a process maps."""
     fsync_all(location)
     for path in files_below(location):
         evict_file(path)
 
 
 def read_through(path: Path) -> None:
-    """Read the whole file by plain read, so that it lies in the page cache."""
+    """Read the whole file, so that it is in the page cache."""
     buffer = bytearray(1 << 20)
     with path.open("rb", buffering=0) as stream:
         while stream.readinto(buffer):
@@ -371,8 +360,8 @@ def read_through(path: Path) -> None:
 def fsync_all(location: Path) -> None:
     """fsync every file and folder of a stored copy, and the folder that holds it.
 
-    Many small files are synced by their file system at once: nothing else is dirty there after settling, and 50,000
-    calls would measure calls, not the device.
+    Many small files are synced together with their file system: after settling nothing else is dirty there, and with
+    50,000 calls the calls would be measured, not the device.
     """
     files = list(files_below(location))
     if len(files) > MANY_FILES:

@@ -1,7 +1,7 @@
-"""CPU time and memory of the processes that a process has started, and that those have started in turn.
+"""CPU time and memory of all descendants of a process.
 
-Rule 20 of the method: what a library has done by another process is its own cost all the same. Looking must cost next
-to nothing while there are no such processes, because a worker is watched every 2 ms. Nothing here knows of samples.
+By rule 20 of the method, what a library does in another process is its own cost too. Checking must cost next to nothing
+if there are no such processes, because a worker is polled every 2 ms. Nothing here depends on samples.
 """
 
 from __future__ import annotations
@@ -17,27 +17,25 @@ from bench_runner.machine import linux
 from bench_runner.machine.linux import MemoryLevel
 
 LOOK_MS = 20
-"""The tree of processes is walked this often, even where none seems to have been started (rule 20)."""
+"""Interval at which the tree of processes is walked even if no new process was seen (rule 20)."""
 INHERITED_MS = 100
-"""What a forked process still shares is asked for this often (rule 20): 4 ms for 400 MB in small pages (measured)."""
+"""Interval of reading what a forked process still shares (rule 20): 4 ms for 400 MB in small pages (measured)."""
 
 NOTHING = MemoryLevel(0, 0)
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 _FORKED_NO_EXEC = 0x40
-"""PF_FORKNOEXEC of the flags in /proc/<pid>/stat: the process still runs its parent's program."""
+"""PF_FORKNOEXEC in the flags of /proc/<pid>/stat: the process still runs its parent's program."""
 _NS_PER_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 _LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
 """Whether the kernel lists each thread's children (CONFIG_PROC_CHILDREN)."""
 
 
 def descendants(root: int) -> list[int]:
-    """Process ids of all that `root` has started, directly or not, each parent before its children.
-
-    Those that have ended, but were not waited for, are among them.
-    """
+    """Return the process ids of all descendants of `root`, each parent before its children. Processes that have ended,
+    but were not waited for, are included."""
     children: Callable[[int], Iterable[int]] = _listed_children if _LISTS_CHILDREN else _by_parent().__getitem__
-    # The order of a dict is that of insertion, and a process that changes its parent meanwhile is listed once.
+    # A dict keeps the order of insertion, and lists a process once even if its parent changes meanwhile.
     found = {root: None}
     waiting = [root]
     while waiting:
@@ -50,26 +48,26 @@ def descendants(root: int) -> list[int]:
 
 
 def started_cpu_ns() -> int:
-    """User and system time, in nanoseconds, of all that this process has started, whether it has ended or not.
+    """Return the user and system time, in nanoseconds, of all descendants of this process, running or ended.
 
-    A process that was waited for stands in its parent's sum, any other one speaks for itself: none does both. What
-    living processes have themselves waited for is known to 10 ms, all else to a microsecond.
+    A process that was waited for is part of its parent's sum, any other one is counted itself; none is counted twice.
+    Times of processes that running ones have waited for are known to 10 ms, all others to a microsecond.
     """
     while True:
         reaped = _reaped_cpu_ns()
         alive = sum(map(_cpu_ns, descendants(os.getpid())))
-        # One that was waited for in between would be in neither sum.
+        # A process that was waited for in between would be in neither sum.
         if _reaped_cpu_ns() == reaped:
             return reaped + alive
 
 
 def cpu_of_ns(process: int) -> int:
-    """User and system time, in nanoseconds, of another process and of all that it has started."""
+    """Return the user and system time, in nanoseconds, of another process and its descendants."""
     return _cpu_ns(process) + sum(map(_cpu_ns, descendants(process)))
 
 
 def started_memory() -> MemoryLevel:
-    """The present memory level of all that this process has started."""
+    """Return the current memory level of all descendants of this process."""
     tree = ProcessTree(os.getpid())
     try:
         tree.look()
@@ -79,7 +77,7 @@ def started_memory() -> MemoryLevel:
 
 
 class ProcessTree:
-    """Follows all that one process starts, from outside, for reading its memory again and again."""
+    """Follows the descendants of a process from outside, to read their memory repeatedly."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -91,10 +89,10 @@ class ProcessTree:
         self._inherited: dict[int, tuple[int, int]] = {}
 
     def look(self) -> None:
-        """Find out who is there; without new processes on the whole machine it takes some microseconds.
+        """Update the list of descendants. Takes some microseconds if there are no new processes on the machine.
 
-        The kernel says which process id it gave out last. A new process has its id a moment before it is listed, so
-        there is one more look after each change.
+        The kernel reports the process id that it assigned last. A new process has its id a moment before it is listed,
+        so the list is updated once more after each change.
         """
         newest = os.pread(self._loadavg, 128, 0).rsplit(None, 1)[-1]
         changed = newest != self._newest
@@ -106,22 +104,20 @@ class ProcessTree:
                 del self._inherited[gone]
 
     def memory(self) -> MemoryLevel:
-        """The sum over the processes of the last look, without the first one.
-
-        What a forked process shares with others is not its own; pages of files count once for each that maps them.
-        """
+        """Return the sum over the listed processes, without the root. Memory that a forked process shares with others
+        is not counted for it. Pages of files count once for each process that maps them."""
         return total(map(self._level, self.members)) if self.members else NOTHING
 
     def close(self) -> None:
-        """Close what is kept open."""
+        """Close open files."""
         os.close(self._loadavg)
 
     def _level(self, process: int) -> MemoryLevel:
         try:
             fields = _stat(process)
-            # First whether it is forked: a process that then begins a program of its own has none of the other's.
+            # Check whether it is forked first: a process that execs in between has none of the other's memory.
             if int(fields[6]) & _FORKED_NO_EXEC:
-                # One that was started by vfork is, until it begins its program, in the very memory of its parent.
+                # Until it execs, a process started by vfork is in its parent's memory.
                 if linux.share_memory(process, int(fields[1])):
                     return NOTHING
                 inherited = self._inherited_bytes(process)
@@ -138,23 +134,23 @@ class ProcessTree:
         return MemoryLevel(level.resident_bytes - inherited, level.private_bytes - inherited)
 
     def _inherited_bytes(self, process: int) -> int:
-        """Anonymous memory of a forked process that others still have as well.
+        """Return the anonymous memory of a forked process that other processes have as well.
 
-        It is what statm calls private. Asking the kernel means a walk through all its pages, so it is not done at each
-        poll: fresh memory shows in statm at once, only the copies of shared pages are seen later.
+        statm counts it as private. Reading it makes the kernel walk all pages, so it is not done at each poll: fresh
+        memory shows in statm at once, and only copies of shared pages are seen later.
         """
         now = now_ns()
         known = self._inherited.get(process)
         if known is None:
             known = self._inherited[process] = (now, linux.inherited_bytes(process))
         elif now - known[0] > INHERITED_MS * 10**6:
-            # It can only shrink: what it took itself stays its own when it forks in turn.
+            # It can only shrink: memory that the process took itself stays its own even when it forks.
             known = self._inherited[process] = (now, min(known[1], linux.inherited_bytes(process)))
         return known[1]
 
 
 def total(levels: Iterable[MemoryLevel]) -> MemoryLevel:
-    """The sum of memory levels."""
+    """Return the sum of memory levels."""
     resident = private = 0
     for level in levels:
         resident += level.resident_bytes
@@ -163,7 +159,7 @@ def total(levels: Iterable[MemoryLevel]) -> MemoryLevel:
 
 
 def _listed_children(process: int) -> list[int]:
-    """The children of all threads of a process, by the kernel's own lists."""
+    """Return the children of all threads of a process, from the kernel's lists."""
     found: list[int] = []
     with suppress(*_GONE):
         for thread in os.listdir(f"/proc/{process}/task"):
@@ -173,7 +169,7 @@ def _listed_children(process: int) -> list[int]:
 
 
 def _by_parent() -> Mapping[int, list[int]]:
-    """Parent -> children of all processes of the machine: for kernels without lists, and about 30 times as dear."""
+    """Return parent -> children for all processes: for kernels without lists, and about 30 times as slow."""
     found: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -183,13 +179,13 @@ def _by_parent() -> Mapping[int, list[int]]:
 
 
 def _reaped_cpu_ns() -> int:
-    """Of the processes that this one has waited for, and of those that they have waited for."""
+    """Return the CPU time of processes that this one has waited for, and of those that they have waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return round((usage.ru_utime + usage.ru_stime) * 10**6) * 1000
 
 
 def _cpu_ns(process: int) -> int:
-    """Of one process and of those that it has waited for; 0 once it was waited for itself."""
+    """Return the CPU time of a process and of those that it has waited for; 0 once it was waited for itself."""
     try:
         fields = _stat(process)
         return cpu_of_process_ns(process) + (int(fields[13]) + int(fields[14])) * _NS_PER_TICK
@@ -198,7 +194,7 @@ def _cpu_ns(process: int) -> int:
 
 
 def _stat(process: int) -> list[bytes]:
-    """The fields of /proc/<pid>/stat from the third one on, the state; the second, a name, may hold anything."""
+    """Return the fields of /proc/<pid>/stat from the third, the state, on. The second, a name, may contain anything."""
     return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""Reading what the kernel tells in files: /proc, /sys and the like. What is not there is None, never an error."""
+"""Reading facts from files of the kernel, such as /proc and /sys. Missing facts are None, never an error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 SYSTEM = Path("/")
-"""Where /proc and /sys are looked for; tests name another folder."""
+"""Root of /proc and /sys; tests use another folder."""
 
 
 def text_of(path: Path) -> str | None:
-    """The file's text without the blanks around it; None when there is none to be had."""
+    """Return the file's text without surrounding blanks; None if there is none."""
     try:
         return path.read_text(errors="replace").strip("\0\n ") or None
     except OSError:
@@ -18,7 +18,7 @@ def text_of(path: Path) -> str | None:
 
 
 def field_of(path: Path, name: str) -> str | None:
-    """The first `name: value` of a file of such lines."""
+    """Return the first value with this name in a file of `name: value` lines."""
     for line in (text_of(path) or "").splitlines():
         key, colon, value = line.partition(":")
         if colon and key.strip() == name:
@@ -27,11 +27,11 @@ def field_of(path: Path, name: str) -> str | None:
 
 
 def choice_of(path: Path) -> str | None:
-    """The choice that the kernel puts in brackets: 'always [madvise] never'."""
+    """Return the choice that the kernel marks with brackets: 'always [madvise] never'."""
     match = re.search(r"\[(\w+)\]", text_of(path) or "")
     return match[1] if match else None
 
 
 def unescaped(text: str) -> str:
-    """mountinfo writes blank, tab, newline and backslash as octal escapes."""
+    """Replace the octal escapes with which mountinfo writes blanks, tabs, newlines and backslashes."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,6 +1,6 @@
-"""What is timed. An operation is one class, with its parameters, its fallback and the answer that it must give.
+"""What is timed. An operation is one class, with its parameters, its fallback and its right answer.
 
-A new operation is one module here and one entry in OPERATIONS; what adapters offer for it is said in adapters.contract.
+A new operation is one module here and one row in OPERATIONS. adapters.contract defines the calls that adapters offer.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled
-"""What is executed, uncounted, where nothing else sees all of the data that was saved."""
+"""The read that is executed, uncounted, when no other operation of a chain reads all of the data that was saved."""
 
 
 def operation_of(spelled: str) -> Operation:
-    """The operation that a text spells: 'read', 'project[columns=10]'; parameters that are not named have their
-    default. Raises PlanError for an unknown name, parameter or value."""
+    """Return the operation that a text spells: 'read', 'project[columns=10]'. Parameters left out have their default.
+    Raises PlanError for an unknown name, parameter or value."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:

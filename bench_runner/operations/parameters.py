@@ -1,4 +1,4 @@
-"""The parameters of operations: how they are spelled, what they may be, and what they are where nobody says.
+"""The parameters of operations: how they are spelled, allowed values and defaults.
 
 A parameter is a field of the operation's dataclass.
 """
@@ -9,28 +9,28 @@ from dataclasses import Field, dataclass, field
 from typing import Any
 
 ALL = "all"
-"""As a number of columns: every column of the data."""
+"""A number of columns that means every column of the data."""
 _KEY = "parameter"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a field of an operation may be. `example` is one that is allowed."""
+    """The allowed values of a field of an operation. `example` is one of them."""
 
     allowed: str
     example: str
     always_spelled: bool
-    """Whether names of the operation say it even where it is the default."""
+    """Whether the spelled name includes it even if it has its default."""
     words: tuple[str, ...] = ()
     least: int | None = None
-    """Where whole numbers are allowed."""
+    """The smallest whole number allowed; None if whole numbers are not."""
     share: bool = False
-    """Whether a share of all is allowed, over 0 and at most 1,"""
+    """Whether a share greater than 0 and at most 1 is allowed."""
     none: bool = False
-    """and 0 as well."""
+    """Whether a share of 0 is allowed too."""
 
     def parse(self, text: str) -> int | float | str:
-        """The value that a text spells. Raises ValueError."""
+        """Return the value that a text spells. Raises ValueError."""
         if text in self.words:
             return text
         if self.least is not None and text.isdecimal() and int(text) >= self.least:
@@ -41,25 +41,25 @@ class Parameter:
 
 
 def count(default: int | str, *words: str, spelled: bool = False) -> Any:
-    """A whole number from 1 on, or one of some words."""
+    """Declare a whole number of at least 1, or one of some words."""
     allowed = " or ".join(["a number from 1 on", *words])
     return _field(default, Parameter(allowed, "10", spelled, words, least=1))
 
 
 def share(default: float, *, none: bool = False) -> Any:
-    """A share of all, which is always spelled; with `none` it may be 0."""
+    """Declare a share, which is always spelled; with `none` it may be 0."""
     allowed = "a share from 0 to 1" if none else "a share over 0 and at most 1"
     return _field(default, Parameter(allowed, "0.01", True, share=True, none=none))
 
 
 def word(default: str, *others: str, spelled: bool = False) -> Any:
-    """One of some words."""
+    """Declare one of some words."""
     words = (default, *others)
     return _field(default, Parameter(" or ".join(words), default, spelled, words))
 
 
 def of(item: Field[Any]) -> Parameter:
-    """What was said of a field of an operation."""
+    """Return the parameter that a field declares."""
     parameter = item.metadata[_KEY]
     assert isinstance(parameter, Parameter)
     return parameter

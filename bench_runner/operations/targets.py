@@ -1,8 +1,7 @@
-"""The target: what the user holds before a save and wants back from a read, and the conversions between.
+"""The target: what the user holds before a save and wants back from a read, and the conversions between the two.
 
-docs/target.md says the same to the reader: the pandas dtype for each Arrow type. Conversions follow types and
-null counts of the object that they are given; they must not know which data set it is, nor read the dtypes
-that pandas leaves in a schema's metadata.
+docs/target.md lists the pandas dtype for each Arrow type. Conversions follow the types and null counts of the object
+they are given. They must not depend on the data set, nor read the dtypes that pandas leaves in a schema's metadata.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from bench_runner.operations.pages.touching import touch_table
 from data_generator.documents import lines_of
 
 PAGE_BYTES = 4096
-"""Of each piece of this size of a result one byte is read inside the clock (rule 7)."""
+"""One byte in each page of a result is read inside the clock (rule 7)."""
 PIECE_BYTES = 1_000_000
-"""Documents are handed over in pieces of about so much JSON text: what a program holds that receives them."""
+"""Approximate bytes of JSON text in each piece handed to a store, as a program that receives documents would hold."""
 RECORDS_PER_BATCH = 65_536
-"""Rows that are Python objects at once while a table is turned into records, or back."""
+"""Rows that are Python objects at one time while a table is converted to records, or back."""
 
 MASKED_DTYPES: Mapping[pa.DataType, Any] = {
     pa.int8(): pd.Int8Dtype(),
@@ -45,7 +44,7 @@ MASKED_DTYPES: Mapping[pa.DataType, Any] = {
     pa.uint64(): pd.UInt64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
-"""Method rule 8: the pandas dtype of a column of this type that has nulls."""
+"""The pandas dtype of a column of this type with nulls (method rule 8)."""
 
 _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
 
@@ -67,41 +66,41 @@ class Target:
 
     @property
     def data_kind(self) -> DataKind:
-        """What is held: tables, images or documents."""
+        """The kind of data held: tables, images or documents."""
         return kind_of_target(self.kind)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """What came back: documents, or rows of an answer. They are Python objects in private memory, each its own."""
+    """Documents, or rows of an answer, that were read: separate Python objects in private memory."""
 
     rows: list[Any]
 
     @cached_property
     def nbytes(self) -> int:
-        """What they take as JSON text; asked for after the clock alone."""
+        """Their size as JSON text. Used after the clock only."""
         return len(msgspec.json.encode(self.rows))
 
 
 @dataclass(frozen=True)
 class Text:
-    """What raw I/O gives: JSON Lines of which nobody has made documents."""
+    """The result of raw I/O: JSON Lines that have not been parsed."""
 
     text: bytes
 
 
 def apply_strings(target: Target) -> None:
-    """Set the dtype that pandas gives to text, for the whole process. Call it once, before any other work."""
+    """Set the pandas dtype of text for the whole process. Call it once, before any other work."""
     with warnings.catch_warnings():
-        # pandas will drop the option in version 4; until then it is the only way to what the thesis measured.
+        # pandas will drop the option in version 4; until then it is the only way to reproduce what the thesis measured.
         warnings.filterwarnings("ignore", message=".*future.infer_string.*")
         pd.set_option("future.infer_string", target.strings == "str")
 
 
 def make(table: pa.Table, target: Target) -> Any:
-    """The DataFrame or Table that a user would hold: one block a dtype, a RangeIndex, no metadata.
+    """Return the DataFrame or Table that a user would hold: one block for each dtype, a RangeIndex, no metadata.
 
-    Outside the clock. May share memory with `table`, which must be in private memory. Raises what pyarrow
+    Outside the clock. The result may share memory with `table`, which must be in private memory. Raises what pyarrow
     raises for values that pandas cannot hold.
     """
     return MAKERS[target.data_kind.name](table, target)
@@ -111,12 +110,12 @@ def _make_table(table: pa.Table, target: Target) -> Any:
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
-    # Strings as objects are put in one by one; copying is what joins the columns of one dtype in one block.
+    # Strings as objects are inserted one by one; copying joins the columns of one dtype in one block.
     return frame.copy() if target.strings == "object" else frame
 
 
 def images_of(table: pa.Table) -> Images:
-    """The images in hand before a save. Outside the clock; every array has memory of its own."""
+    """Return the images to save, each array in separate memory. Outside the clock."""
     arrays: list[np.ndarray] = []
     for batch in table.to_batches():
         arrays += [array.copy() for array in arrays_of(batch)]
@@ -124,7 +123,7 @@ def images_of(table: pa.Table) -> Images:
 
 
 def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
-    """The images of a batch of data_generator.images.SCHEMA as views of its buffer, read-only."""
+    """Yield the images of a batch of data_generator.images.SCHEMA as read-only views of its buffer."""
     pixels, offsets = _pixels(batch)
     shapes = (batch.column(name).to_numpy().tolist() for name in ("height", "width", "channels"))
     for start, end, height, width, channels in zip(offsets, offsets[1:], *shapes, strict=False):
@@ -132,7 +131,7 @@ def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
 
 
 def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
-    """The buffer behind the pixels of a batch, and where each image begins and the last one ends."""
+    """Return the pixel buffer of a batch, and the offset where each image begins and the last one ends."""
     column = batch.column("pixels")
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -140,7 +139,7 @@ def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
 
 
 def pieces(lines: list[bytes], piece_bytes: int) -> Iterator[bytes]:
-    """The lines together, as many at a time as make about so many bytes."""
+    """Yield the lines joined to pieces of about `piece_bytes` bytes."""
     held: list[bytes] = []
     held_bytes = 0
     for line in lines:
@@ -158,11 +157,11 @@ MAKERS: dict[str, Callable[[pa.Table, Target], Any]] = {
     data_kinds.IMAGES.name: lambda table, target: images_of(table),
     data_kinds.DOCUMENTS.name: lambda table, target: list(pieces(lines_of(table), PIECE_BYTES)),
 }
-"""What makes the object in hand of a cached table, by the name of the kind of data."""
+"""Functions that make the user's object from a cached table, by the name of the kind of data."""
 
 
 def to_native(held: Any, target: Target, native: Native) -> Any:
-    """What the engine's call takes, from what the user holds. Inside the clock, before a save."""
+    """Convert what the user holds to the engine's input. Inside the clock, before a save."""
     if not target.data_kind.has_columns:
         return held
     if native is Native.PANDAS:
@@ -174,7 +173,7 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
-    """What the user wants, from what the engine's call returned. Inside the clock, after a read."""
+    """Convert the engine's result to what the user wants. Inside the clock, after a read."""
     if not target.data_kind.has_columns:
         return result
     if native is Native.PANDAS:
@@ -186,16 +185,16 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
 
 
 def select(result: Any, native: Native, columns: list[str]) -> Any:
-    """Some columns of what a read returned, in this order. Inside the clock, where an engine has no call for it."""
+    """Return columns of a result, in this order. Inside the clock, where an engine has no call for it."""
     if native is Native.RECORDS:
         schema = None if result.schema is None else pa.schema([result.schema.field(name) for name in columns])
         return Records(schema, ({name: row[name] for name in columns} for row in result.rows))
-    # DataFrames of both kinds take a list of names in brackets.
+    # Both pandas and polars DataFrames take a list of names in brackets.
     return result.select(columns) if isinstance(result, pa.Table) else result[columns]
 
 
 def _to_polars(table: pa.Table) -> Any:
-    """A polars DataFrame over the same values. Its adapter has loaded the library."""
+    """Return a polars DataFrame over the same values. Its adapter has loaded the library."""
     import polars
 
     return polars.from_arrow(table)
@@ -208,15 +207,15 @@ def _to_table(result: Any, native: Native) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table, target: Target) -> pd.DataFrame:
-    """The DataFrame of method rule 8, by Arrow type and null count."""
+    """Return the DataFrame of method rule 8, by Arrow type and null count."""
     as_objects = _text_columns(table) if target.strings == "object" else {}
     rest = table.drop_columns(list(as_objects.values())) if as_objects else table
     dtypes = iter([_masked_dtype(column, target) for column in rest.columns])
-    # pyarrow asks the mapper once for each field, in the order of the schema; by type alone it could not be
-    # told which columns have nulls.
+    # pyarrow calls the mapper once for each field, in the order of the schema. The type alone does not show which
+    # columns have nulls.
     frame = rest.to_pandas(ignore_metadata=True, types_mapper=lambda _: next(dtypes))
     for position, name in as_objects.items():
-        # pyarrow gives `str` to pandas 3 whatever pandas is told, so text as objects needs a way of its own.
+        # pyarrow gives `str` to pandas 3 whatever option pandas has, so text as objects is converted separately.
         values = table.column(position).to_numpy(zero_copy_only=False)
         frame.insert(position, name, pd.Series(values, index=frame.index, dtype=object, copy=False))
     return frame
@@ -227,7 +226,7 @@ def _text_columns(table: pa.Table) -> dict[int, str]:
 
 
 def is_text(arrow_type: pa.DataType) -> bool:
-    """Whether this is one of Arrow's three kinds of text, which the verification takes as equal."""
+    """Return whether this is one of Arrow's three text types, which the verification treats as equal."""
     return arrow_type in (pa.string(), pa.large_string(), pa.string_view())
 
 
@@ -238,8 +237,8 @@ def _masked_dtype(column: pa.ChunkedArray, target: Target) -> Any:
 
 
 def _to_records(table: pa.Table) -> Records:
-    """Rows, made batch by batch as they are consumed. A field is nullable only when its column has nulls, as
-    in a schema that someone writes for their data."""
+    """Return rows, made batch by batch as they are consumed. A field is nullable only if its column has nulls, as in a
+    schema that someone writes for their data."""
     has_nulls = [column.null_count > 0 for column in table.columns]
     fields = [field.with_nullable(nulls) for field, nulls in zip(table.schema, has_nulls, strict=True)]
     return Records(pa.schema(fields), _rows(table))
@@ -254,7 +253,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _from_records(records: Records) -> pa.Table:
     if records.schema is None:
-        # All rows at once: a column's type is told by all of its values.
+        # All rows at once: the type of a column depends on all of its values.
         values = list(records.rows)
         return pa.Table.from_struct_array(pa.array(values)) if values else pa.table({})
     rows = iter(records.rows)
@@ -266,16 +265,13 @@ def _from_records(records: Records) -> pa.Table:
 
 
 def buffers(held: Any) -> Iterator[tuple[int, int]]:
-    """(address, bytes) of every buffer behind a DataFrame, a Table or images, each once.
-
-    For columns of Python objects that is the array of pointers: the objects themselves came into being in
-    private memory.
-    """
+    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each once. For columns of Python
+    objects this is the array of pointers: the objects themselves were created in private memory."""
     if isinstance(held, Images):
         yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return
     if isinstance(held, Documents):
-        # Python made each of their objects in private memory.
+        # Python created each of their objects in private memory.
         return
     if isinstance(held, Text):
         yield np.frombuffer(held.text, np.uint8).ctypes.data, len(held.text)
@@ -299,7 +295,7 @@ def _chunk_buffers(column: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
 
 
 def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
-    """Every dictionary in an array, at any depth: the array's own buffers are those of its children, not of these."""
+    """Yield every dictionary in an array, at any depth: buffers() includes those of children, not of dictionaries."""
     if pa.types.is_dictionary(array.type):
         yield array.dictionary
         yield from _dictionaries(array.dictionary)
@@ -327,7 +323,7 @@ def _series_buffers(values: Any) -> Iterator[tuple[int, int]]:
         arrow = values.__arrow_array__()
         yield from _chunk_buffers(arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow]))
     elif dtype in MASKED_DTYPES.values():
-        # pandas has no public way to the two arrays of a masked one that does not copy them.
+        # pandas has no public access to the two arrays of a masked array without copying them.
         yield _whole_array(values._data)
         yield _whole_array(values._mask)
     elif dtype.kind in "mM":
@@ -337,7 +333,7 @@ def _series_buffers(values: Any) -> Iterator[tuple[int, int]]:
 
 
 def _whole_array(array: np.ndarray) -> tuple[int, int]:
-    """The memory behind an array, the whole block's if it is one column of a block."""
+    """Return address and size of the memory of an array: of the whole block if it is one column of a block."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     low, high = np.lib.array_utils.byte_bounds(array)
@@ -345,8 +341,8 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 
 def touch(held: Any) -> int:
-    """Read one byte in each 4 KiB page of every buffer (method rule 7), of an Arrow table of those parts that its rows
-    lie on; the sum of those bytes."""
+    """Read one byte in each 4 KiB page of every buffer (method rule 7) and return the sum of those bytes. In an Arrow
+    table, only pages that its rows occupy are read."""
     if isinstance(held, Images):
         return _touch_images(held)
     if isinstance(held, pa.Table) and (touched := touch_table(held)) is not None:
@@ -355,10 +351,10 @@ def touch(held: Any) -> int:
 
 
 def _touch_images(held: Images) -> int:
-    """Read at least one byte in each 4 KiB page of every array (method rule 7); the sum of those bytes."""
+    """Read at least one byte in each 4 KiB page of every array (method rule 7) and return the sum of those bytes."""
     total = 0
     for array in held.arrays:
-        # An array of at most a page lies in two at most: its first and its last byte are in them.
+        # An array no larger than a page spans at most two pages: those of its first and its last byte.
         total += array.item(0) + array.item(-1) if array.nbytes <= PAGE_BYTES else _touch_array(array.reshape(-1))
     return total
 
@@ -368,9 +364,9 @@ def _touch_array(array: np.ndarray) -> int:
 
 
 def touch_pages(address: int, size_bytes: int) -> int:
-    """Read one byte in each 4 KiB page of a piece of memory; the sum of those bytes."""
+    """Read one byte in each 4 KiB page of a piece of memory and return the sum of those bytes."""
     if size_bytes <= PAGE_BYTES:
-        # It lies in two pages at most. A view of numpy's would take longer than a short call.
+        # It spans at most two pages. Creating a numpy view would take longer than a short call.
         ends = address, address + size_bytes - 1
         return sum(ctypes.c_uint8.from_address(place).value for place in ends)
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))

@@ -1,4 +1,4 @@
-"""Saving all of the data, which makes the stored copy that a chain reads; and reading all of it."""
+"""Saving all of the data, which makes the stored copy that a chain reads, and reading all of it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from data_generator.documents import key_of
 
 
 class _Whole(Operation):
-    """Whatever the kind of data."""
+    """An operation on all of the data, of any kind."""
 
     @property
     def target_kinds(self) -> None:
-        """All."""
+        """All kinds."""
         return None
 
     @property
@@ -36,14 +36,14 @@ class _Whole(Operation):
 
 @dataclass(frozen=True)
 class Save(_Whole, Writes):
-    """From the user's object in hand until the call has returned and every handle is closed."""
+    """Save the user's object. The clock ends when the call has returned and every handle is closed."""
 
     name: ClassVar[str] = "save"
-    meaning: ClassVar[str] = "store all of the data in a fresh place"
+    meaning: ClassVar[str] = "store all of the data in a new place"
     use: ClassVar[str] = "save [all]"
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """Return the target, made from the cached table. Raises RefusedData for values that pandas cannot hold."""
+        """Return the target made from the cached table. Raises RefusedData for values that pandas cannot hold."""
         table = stage.table(rows)
         if stage.target.kind != "pandas":
             return targets.make(table, stage.target)
@@ -53,11 +53,8 @@ class Save(_Whole, Writes):
             raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert to what the engine takes, and store it. Returns where.
-
-        Raises RefusedData where the library reports that it does not take this data: only here is such an error a
-        refusal, in a read or in our own code it is a fault.
-        """
+        """Convert the data to the engine's input, store it and return where. Raises RefusedData if the library reports
+        that it does not take this data. The same error in a read, or in our own code, is a fault."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return location
@@ -71,12 +68,12 @@ class Save(_Whole, Writes):
         return location
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> None:
-        """Nothing: the read of its chain verifies it."""
+        """Return None: the read of the chain verifies the copy."""
         return None
 
 
 def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps: Laps) -> None:
-    """Store documents. The clock ends when the merges that are due are done; `accepted_ns` is when all were taken."""
+    """Store documents. The clock ends when pending merges are done; `accepted_ns` is when all documents were taken."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
     laps.lap("settled_ns")
@@ -87,7 +84,7 @@ def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps
 
 @dataclass(frozen=True)
 class Read(_Whole):
-    """Until every byte of the target lies in private memory."""
+    """Read all data. The clock ends when every byte of the target is in private memory."""
 
     name: ClassVar[str] = "read"
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
@@ -102,12 +99,12 @@ class Read(_Whole):
     def difference(
         self, stage: OperationContext, held: None, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """How documents that came back differ from those that were stored, but for these losses."""
+        """Return how the documents read differ from those stored, apart from these losses."""
         return first_difference(documents(stage, stage.rows), result.rows, losses, key_of(stage.schema))
 
 
 def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Documents | Text:
-    """Open the store, take all of its documents, close it; of raw I/O the text alone."""
+    """Open the store, take all of its documents and close it. Raw I/O returns the text only."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     if is_raw_io(store.format):
         text = Text(cast(Any, store).text(location))
@@ -125,26 +122,26 @@ def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Docum
 
 
 class Changes(Writes):
-    """One that stores data next to the stored copy, in a folder that no reader looks into: the other operations of its
-    chain find what was saved."""
+    """An operation that stores data in a separate folder next to the stored copy, so that the other operations of its
+    chain find the copy as it was saved."""
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """What it works on was written a moment ago."""
+        """Return a reason for a cold cache, which is impossible: it works on a copy written a moment before."""
         reason = super().refused_under(conditions)
         if reason is None and conditions.cache != "warm":
-            reason = f"{self.name} changes a copy made for it, which lies in the page cache: measure it warm"
+            reason = f"{self.name} changes a copy made just before, which is in the page cache: measure it warm"
         return reason
 
     def refused_by_asv(self) -> str | None:
-        """A second call would find what the first has left."""
+        """Return a reason: a second call would find what the first one stored."""
         return f"{self.name} changes its copy, and asv repeats calls"
 
     def works_at(self, location: Path) -> Path:
-        """In a folder next to that of the stored copy."""
+        """Return a path in a folder next to that of the stored copy."""
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / location.name
 
     def prepare(self, location: Path) -> None:
-        """An empty folder, or one with a copy of what is to be added to."""
+        """Make an empty folder, or one with a copy of the data to extend."""
         place, before = self.works_at(location), self.adds_to(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
@@ -154,5 +151,5 @@ class Changes(Writes):
             shutil.copyfile(before, place)
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
-        """All that lies there now."""
+        """Return all of the data stored now."""
         return Read().run(stage, None, result, Laps())

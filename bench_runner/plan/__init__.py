@@ -1,1 +1,1 @@
-"""From suites and a request to chains, complete and checked before anything runs. Nothing here is executed."""
+"""From suites and a request to chains, complete and checked before anything runs. Nothing is executed here."""

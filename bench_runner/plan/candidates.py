@@ -1,6 +1,6 @@
-"""Which variants take part in a suite: those of its rule, and those that the user spells.
+"""The variants that take part in a suite: those of its rule, and those that the user spells.
 
-Settings may still be refused here: a candidate then says why.
+A candidate whose settings are refused carries the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from bench_runner.suites import CHOICE, CODECS, Asked, Choice, Suite
 from bench_runner.variants import is_raw_io
 
 SPELLED = "spelled"
-"""The track of what a user spells and the suite does not list: never mixed with plain, default or equal (rule 10)."""
+"""The track of variants that a user spells and the suite does not list: never mixed with plain, default or equal (rule
+10)."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,8 @@ class Candidate:
 
 
 def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
-    """All that takes part in a suite before the user's choice, and what the user spells besides.
-
-    Raises RefusedSetting and UnknownFormat for a spelling of the user's that cannot be.
-    """
+    """Return all candidates of a suite before the user's choice, and the variants that the user spells. Raises
+    RefusedSetting and UnknownFormat for an invalid spelling of the user's."""
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     own = [_candidate(choice, threads) for choice in suite.variants.choices(_asked(suite, request))]
     more = [
@@ -54,24 +53,25 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
 
 def wanted(variant: str, request: Request) -> bool:
-    """Raw I/O stays whatever is chosen, because every figure is shown as a multiple of it; so does the baseline."""
+    """Return whether a variant is measured. Raw I/O always is, because figures are shown as multiples of it, and so is
+    the baseline."""
     return is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
 
 
 def is_chosen(variant: str, formats: Sequence[str], formats_not: Sequence[str]) -> bool:
-    """Whether these patterns of the user's leave a variant in."""
+    """Return whether the user's patterns include a variant."""
     if formats and not any(matches(text, variant) for text in alternatives(formats)):
         return False
     return not any(matches(text, variant) for text in alternatives(formats_not))
 
 
 def names_left_out(suite: Suite) -> dict[str, str]:
-    """Each format that does not take part in a suite, with why."""
+    """Return each format that does not take part in a suite, with the reason."""
     return suite.variants.names_left_out(REGISTRIES[suite.kind.name])
 
 
 def _track_of_spelled(suite: Suite) -> str:
-    """Where everything is set against everything, what a user spells is too."""
+    """Return the track of spelled variants: the suite's, if it compares everything."""
     if not suite.kind.has_columns or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED
@@ -89,7 +89,7 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
 
 
 def _asked(suite: Suite, request: Request) -> Asked:
-    """What its rule is asked with. The modules of formats that the request cannot match are not loaded."""
+    """Return the input of the suite's rule. Modules of formats that the request cannot match are not loaded."""
     registry = REGISTRIES[suite.kind.name]
     named = names_in([*request.formats, *([request.baseline] if request.baseline else [])]) if request.formats else None
     names = [name for name in registry if named is None or name in named or is_raw_io(name)]

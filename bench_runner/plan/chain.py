@@ -1,4 +1,4 @@
-"""What a plan is made of: chains, those that are not run with their reason, and the plan that holds them."""
+"""The parts of a plan: chains, those that are not run with their reason, and the plan that holds them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from data_generator.dataset import Dataset
 
 @dataclass(frozen=True)
 class Chain:
-    """What shares one stored copy: one save, then each reading operation, then the removal.
+    """Operations that share one stored copy: one save, then each reading operation, then the removal.
 
-    `spelled` builds the adapter; `variant` is how records name it, which may add what the harness does for it
+    `spelled` builds the adapter. `variant` is the name in records, which may add what the harness does for it
     (nulls=numpy). `operations` are spelled, the save first.
     """
 
@@ -40,21 +40,21 @@ class Chain:
         return is_raw_io(self.spelled)
 
     def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Of the chain's operations those that are wanted, with what they need: the save first, and for a save that is
-        wanted the operation that verifies it."""
+        """Return the wanted operations with those that they need: the save first, and for a wanted save the operation
+        that verifies it."""
         chosen = {SAVE, *wanted}
         in_order = [operation for operation in self.operations if operation in chosen]
         return tuple(dict.fromkeys((SAVE, *in_order, *([VERIFYING] if SAVE in wanted else ()))))
 
     def label(self, operation: str | None = None) -> str:
-        """How messages name it: 'tabular/save/eq/csv[engine=pandas]'."""
+        """Return its name in messages: 'tabular/save/eq/csv[engine=pandas]'."""
         middle = f"{operation}/" if operation else ""
         return f"{self.suite}/{middle}{self.dataset}/{self.variant}"
 
 
 @dataclass(frozen=True)
 class Excluded:
-    """Operations of a chain that are not run, and why: `chain` has no others."""
+    """Operations of a chain that are not run, and why; `chain` has no other operations."""
 
     chain: Chain
     failure: Failure

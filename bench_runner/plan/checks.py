@@ -1,4 +1,4 @@
-"""What a user asks for wrongly: each check raises PlanError with what exists and what to do."""
+"""Checks of a request. Each raises PlanError with what exists and what to do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from formats.registry import FORMATS
 
 
 def check_selection(selection: Selection) -> None:
-    """Everything that can be checked without data."""
+    """Check everything that can be checked without data."""
     suites, request = selection.suites, selection.request
     _check_patterns(request)
     _check_codecs(suites, request)
@@ -32,7 +32,7 @@ def check_selection(selection: Selection) -> None:
 
 
 def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) -> None:
-    """Something beside raw I/O must be left."""
+    """Check that a variant other than raw I/O is left."""
     request = selection.request
     if not any(is_chosen(each.variant, request.formats, request.formats_not) for each in planned if not each.is_raw_io):
         raise PlanError(
@@ -42,7 +42,7 @@ def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) ->
 
 
 def _offered(suites: Sequence[Suite]) -> list[str]:
-    """The names of all formats and storages that could take part. Raw I/O comes with them by itself."""
+    """Return the names of all formats and storages that could take part; raw I/O always does."""
     names: dict[str, None] = {}
     for suite in sorted(suites, key=lambda suite: not suite.kind.has_columns):
         left_out = names_left_out(suite)
@@ -59,7 +59,7 @@ def _check_patterns(request: Request) -> None:
 
 
 def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
-    """Codecs can be chosen where codecs are the question, and tracks where they are not."""
+    """Check that codecs are chosen only where codecs are compared, and tracks only elsewhere."""
     if (request.codecs or request.levels) and not any(CODECS in suite.tracks for suite in suites):
         raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
     if request.tracks and any(CODECS in suite.tracks for suite in suites):
@@ -76,7 +76,7 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
-    """What is about tables is refused for images and documents."""
+    """Check that options for tables are not used with images or documents."""
     others = [suite for suite in suites if not suite.kind.has_columns]
     if not others:
         return
@@ -92,14 +92,14 @@ def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _check_formats(selection: Selection) -> None:
-    """Every alternative of --formats must find a variant in one of the suites; of --formats-not one that exists."""
+    """Check that every alternative of --formats finds a variant in one of the suites, and of --formats-not any."""
     suites, request = selection.suites, selection.request
     threads = request.threads or "default"
     found = [candidate.variant for suite in suites for candidate in selection.candidates(suite, threads)]
     lost = [text for text in patterns.alternatives(request.formats) if not _finds(text, found)]
     if not lost and not request.formats_not:
         return
-    # For the error message only: this loads the modules of all formats.
+    # Only needed for the error message: this loads the modules of all formats.
     whole = changed(request, formats=())
     offered = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)] + found
     for text in lost:
@@ -117,7 +117,7 @@ def _finds(text: str, variants: Iterable[str]) -> bool:
 
 
 def _refuse_left_out(suites: Sequence[Suite], text: str) -> None:
-    """Raises PlanError where a suite leaves out the format that is asked for."""
+    """Raise PlanError if a suite leaves out the requested format."""
     name = text.strip("^$")
     for suite in suites:
         reason = names_left_out(suite).get(name)

@@ -1,4 +1,4 @@
-"""Which data sets take part: those of the suite, those that a request names, the user's own."""
+"""The data sets that take part: those of the suite, those that a request names, the user's own."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 
 KEYED = frozenset(name for kind in KINDS.values() if kind.has_key for name in kind.own_datasets)
-"""Data sets of the user's own that have a key."""
+"""The user's own data sets that have a key."""
 
 
 def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
-    """The data sets of a suite under a request. A user's data are read here; `on_rows` hears of which data set how
-    many rows. Raises data_generator's DataError."""
+    """Yield the data sets of a suite under a request. A user's data are read here; `on_rows` is called with the data
+    set and the number of rows read. Raises DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = list(suite.datasets) if request.data is None else [suite.kind.own_datasets[0]]
@@ -31,22 +31,24 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
         names.append("webface")
     for spelled in dict.fromkeys(names):
         name, parameters = parse(spelled)
-        told = partial(on_rows, spelled) if on_rows else None
+        on_rows_of = partial(on_rows, spelled) if on_rows else None
         if name in KEYED and request.key is not None:
             parameters = {**parameters, "key": request.key}
         rows = request.rows or suite.rows
-        yield resolve(name, parameters, rows=rows, source=_source(name, request), options=request.options, on_rows=told)
+        yield resolve(
+            name, parameters, rows=rows, source=_source(name, request), options=request.options, on_rows=on_rows_of
+        )
 
 
 def _source(name: str, request: Request) -> Path | None:
-    """The user's file or folder, for the data sets that are read from one."""
+    """Return the user's file or folder, for the data sets that are read from one."""
     if name == "webface":
         return request.webface
     return request.data if name in WITH_DATA else None
 
 
 def check_datasets(suites: Sequence[Suite], request: Request) -> None:
-    """Every pattern must find something in one of the suites at least."""
+    """Check that every pattern finds a data set in at least one of the suites."""
     for pattern in request.datasets:
         if not any(_matching(suite, pattern) for suite in suites):
             _refuse_another_kind(suites, pattern)
@@ -59,7 +61,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
 
 
 def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
-    """The user's data must not be left aside without a word, nor what is said of them."""
+    """Check that the user's data, and options about them, are used."""
     if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
             f"--key {request.key} is the key of your own documents, and none are measured\n"
@@ -80,8 +82,8 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
 
 
 def _matching(suite: Suite, pattern: str) -> list[str]:
-    """A spelled data set is taken as it is; a pattern searches the suite's data sets; those on request must be named
-    in full, so that '.' does not start ten million rows."""
+    """Return the data sets that a pattern matches. A spelled data set is taken as it is; a pattern searches those of
+    the suite. Data sets on request must be named in full, so that '.' does not start ten million rows."""
     known = _known(suite)
     if "[" in pattern and pattern.partition("[")[0] in known:
         return [pattern]
@@ -92,12 +94,12 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
 
 
 def _known(suite: Suite) -> Sequence[str]:
-    """The data sets that a suite can measure: all of its kind."""
+    """Return the data sets that a suite can measure: all of its kind."""
     return [name for name, entry in CATALOGUE.items() if entry.kind == suite.kind.name]
 
 
 def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
-    """Raises PlanError where a pattern names a data set of a kind that no suite stores."""
+    """Raise PlanError if a pattern names a data set of a kind that no suite stores."""
     entry = CATALOGUE.get(pattern.partition("[")[0])
     if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(

@@ -1,4 +1,4 @@
-"""Rule 8: an engine that refuses Int64 and boolean is measured with numbers as numpy has them, apart."""
+"""An engine that refuses Int64 and boolean is measured with numpy's dtypes instead, and not ranked (rule 8)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from formats.registry import FORMATS
 
 
 def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
-    """Rule 8: an engine that refuses Int64 and boolean says so, and is measured with nulls=numpy apart.
+    """Return the plan with nulls=numpy for engines that refuse Int64 and boolean, which is recorded too (rule 8).
 
-    `columns_with_nulls` names, for each data set, the columns in which a value is missing: known once the data are
+    `columns_with_nulls` names, for each data set, the columns with missing values. They are known once the data are
     made, which `--list` does not do.
     """
     chains: list[Chain] = []
@@ -46,7 +46,7 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
 
 
 def with_numpy_nulls(chain: Chain) -> Chain:
-    """The variant that `with_null_variants` puts beside a chain whose engine refuses masked columns."""
+    """Return the variant that `with_null_variants` adds for a chain whose engine refuses masked columns."""
     name, settings = parse(chain.variant)
     variant = spell(name, {**settings, "nulls": "numpy"})
     return replace(chain, variant=variant, target=replace(chain.target, nulls="numpy"))

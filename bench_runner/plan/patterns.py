@@ -1,7 +1,7 @@
 """How a user names variants and operations: spelled in full, by a known name, or by a regular expression.
 
-`parquet[codec=zstd]` is a spelling and means itself alone; `parquet` is that format and no other; anything else is
-searched for, in names with their settings and without, and each of its alternatives has to find something.
+`parquet[codec=zstd]` is a spelling and matches itself only. `parquet` is that format and no other. Anything else is a
+regular expression, which is searched in names with and without settings. Each alternative must match something.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ _ANCHORED = re.compile(r"\^([a-z0-9-]+)(\$?)")
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
-    """The texts, split at each '|' or ',' that stands in no bracket: 'parquet|csv' and 'parquet,csv' are two.
-
-    A comma before a setting is part of a name: 'pyarrow,codec=none' is one.
-    """
+    """Return the texts, split at each '|' or ',' outside of brackets: 'parquet|csv' and 'parquet,csv' are two. A comma
+    before a setting is part of a name: 'pyarrow,codec=none' is one."""
     found: list[str] = []
     for text in texts:
         start = depth = 0
@@ -46,7 +44,7 @@ def _separates(text: str, place: int) -> bool:
 
 
 def check(option: str, texts: Iterable[str]) -> None:
-    """Raises PlanError for a text that is neither a spelling nor a regular expression."""
+    """Raise PlanError for a text that is neither a spelling nor a regular expression."""
     for text in alternatives(texts):
         if is_spelled(text):
             continue
@@ -59,15 +57,15 @@ def check(option: str, texts: Iterable[str]) -> None:
 
 
 def is_spelled(text: str) -> bool:
-    """Whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
+    """Return whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
     name, bracket, settings = text.partition("[")
     known = name in OPERATIONS or any(name in registry.entries for registry in REGISTRIES.values())
     return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """The formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'. None means any: no
-    text was given, or one is another regular expression, which may match a setting."""
+    """Return the formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'. Returns None
+    for any: without a text, or with another regular expression, which may match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()
     for text in alternatives(texts):
@@ -83,8 +81,8 @@ def names_in(texts: Iterable[str]) -> frozenset[str] | None:
 
 
 def matches(text: str, variant: str) -> bool:
-    """Whether one alternative means a variant. One that is spelled in full, as reports print it, means itself alone:
-    its brackets mean something else in a regular expression, or nothing that is one."""
+    """Return whether one alternative matches a variant. One that is spelled in full, as reports print it, matches only
+    itself: as a regular expression its brackets would have another meaning, or be invalid."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES.values()):
@@ -93,13 +91,13 @@ def matches(text: str, variant: str) -> bool:
 
 
 def is_found(pattern: str, name: str) -> bool:
-    """Whether a regular expression finds a name, with its settings or without: '^csv$' means what 'csv' means."""
+    """Return whether a regular expression finds a name, with or without its settings: '^csv$' matches as 'csv' does."""
     return any(re.search(pattern, each) for each in (name, name.partition("[")[0]))
 
 
 @cache
 def _honoured(text: str) -> str:
-    """How an adapter with these settings spells itself: with its engine and whatever else is always named."""
+    """Return how an adapter with these settings spells itself: with its engine and other settings always named."""
     try:
         engine, settings = registry_of(text.partition("[")[0]).engine(text)
         return engine(settings).variant
@@ -108,8 +106,8 @@ def _honoured(text: str) -> str:
 
 
 def check_found(option: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str], more: str) -> None:
-    """Raises PlanError for the first alternative that means nothing of what is `offered`, with the nearest of the
-    `names`; `more` says what else to do."""
+    """Raise PlanError for the first alternative that matches nothing of `offered`, with the nearest of the `names`.
+    `more` tells what else to do."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
             near = difflib.get_close_matches(variant_of(text.strip("^$")).format_name, names, n=1)

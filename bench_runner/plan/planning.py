@@ -1,8 +1,7 @@
-"""From suites and a request to chains: complete, and checked, before anything runs.
+"""From suites and a request to chains: complete and checked before anything runs.
 
-Unknown names, refused settings and data that a format cannot hold are found here, without loading any library that
-stores data. Missing libraries and refusals become rows with their reason; what the user asked for wrongly raises
-PlanError.
+Unknown names, refused settings and data that a format cannot hold are found here, without loading any storage library.
+Missing libraries and refusals become rows with their reason. Invalid requests raise PlanError.
 """
 
 from __future__ import annotations
@@ -32,8 +31,11 @@ from data_generator.dataset import Dataset
 
 
 def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
-    """The plan for the suites under the request. A user's data are read here; `on_rows` hears of which data set how
-    many. Raises PlanError, AdapterError for a variant that the user spells wrongly, and data_generator's DataError."""
+    """Return the plan for the suites under the request.
+
+    A user's data are read here; `on_rows` is called with the data set and the number of rows read. Raises PlanError,
+    AdapterError for a variant that the user spells wrongly, and DataError.
+    """
     selection = Selection(suites, request)
     check_selection(selection)
     operations = {suite.name: chosen_operations(suite, selection.request) for suite in selection.suites}
@@ -80,7 +82,7 @@ def _chains(
                     name
                     for name in operations
                     if operation_of(name).concerns(dataset.name, network)
-                    # The save that a chain needs is in the service of an operation that its settings change.
+                    # Not counting the save, which a chain needs only for its other operations.
                     and suite.variants.concerns(_not_spelled(candidate.variant, request), parse(name)[0])
                 ]
                 if not offered:
@@ -89,23 +91,23 @@ def _chains(
 
 
 def _over_networks(suite: Suite, candidate: Candidate) -> bool:
-    """Whether a suite measures it through networks where nobody asks for them."""
+    """Return whether a suite measures it over networks if the user names none."""
     return _has_services(candidate.adapter) and suite.variants.over_networks(parse(candidate.variant)[1])
 
 
 def _not_spelled(variant: str, request: Request) -> dict[str, str]:
-    """The settings of a variant that the user does not ask for by name."""
+    """Return the settings of a variant that the user does not name."""
     settings = parse(variant)[1]
     return {key: value for key, value in settings.items() if not any(f"{key}=" in text for text in request.formats)}
 
 
 def _has_services(adapter: Adapter) -> bool:
-    """Whether something can lie between who asks and the copy; raw I/O is what all are set against."""
+    """Return whether a network can be between caller and copy. Raw I/O counts, as all are compared with it."""
     return adapter.is_served or is_raw_io(adapter.format)
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """What is in hand: the user's choice for tables, which raw I/O takes as they are kept; arrays for images."""
+    """Return the target: for tables the user's choice, except for raw I/O, which takes Arrow; for images arrays."""
     if not suite.kind.has_columns:
         return next(iter(suite.kind.targets))
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
@@ -119,8 +121,8 @@ def _parts(
     conditions: Conditions,
     request: Request,
 ) -> Iterator[Chain | Excluded]:
-    """The chain with the operations that can be done, and those that cannot with the reason, as far as can be known
-    already: one that is refused costs its own cell alone."""
+    """Yield the chain with the operations that can be done, and each of the others with the reason: a refused operation
+    costs its own cell only."""
     adapter = candidate.adapter
     availability = registry_of(adapter.format).availability(type(adapter), adapter.values)
     main = next(iter(availability.versions.items()), None)
@@ -159,7 +161,7 @@ def _failure(
     conditions: Conditions,
     request: Request,
 ) -> Failure | None:
-    """Why nothing of a chain can be measured."""
+    """Return why nothing of a chain can be measured; None if it can."""
     if candidate.refused is not None:
         return candidate.refused
     if not availability.installed:
@@ -180,7 +182,7 @@ def _operation_failure(spelled: str, dataset: Dataset, adapter: Adapter, conditi
 
 
 def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
-    """Of each operation that the adapter has no call for, the first spelling alone."""
+    """Return the operations with only the first of those that have the same name and a fallback."""
     kept: list[str] = []
     seen: set[str] = set()
     for spelled in operations:
@@ -194,7 +196,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
 
 
 def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:
-    """Why a variant shows nothing on as many rows as were asked for."""
+    """Return why a variant shows nothing on this number of rows; None if it does."""
     whole = CATALOGUE[parse(dataset.name)[0]].default_rows
     if whole is None or dataset.rows >= whole:
         return None
@@ -204,9 +206,9 @@ def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Requ
 
 def _refusal(adapter: Adapter, dataset: Dataset, conditions: Conditions) -> str | None:
     if conditions.network and not _has_services(adapter):
-        return "it reads files of its own machine, and no service: measure it with --network one-process"
+        return "it reads local files and has no service: measure it with --network one-process"
     if conditions.network and conditions.threads == "1" and adapter.is_served:
-        return "its services have all cores, whatever the client has: measure it with --threads default"
+        return "its services use all cores, however many the client uses: measure it with --threads default"
     if isinstance(adapter, ImageStorage):
         return adapter.refusal(dataset.largest_side or 0)
     return adapter.refusal(dataset.schema, dataset.rows) if isinstance(adapter, TabularFormat) else None

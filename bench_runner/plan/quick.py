@@ -1,4 +1,4 @@
-"""What one quick round measures of a suite: the suite with less of everything that the user did not name."""
+"""A suite in one quick round: with less of everything that the user did not name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench_runner.suites import Rule, Suite
 
 
 def quickly(suite: Suite, request: Request) -> Suite:
-    """Return the suite as one quick round has it; as it is where no quick round is asked for."""
+    """Return the suite as measured in one quick round, or unchanged if the request is not quick."""
     if not request.quick:
         return suite
     quick = suite.quick

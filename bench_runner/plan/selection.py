@@ -17,24 +17,24 @@ from bench_runner.suites import Suite
 
 
 class Selection:
-    """The suites as the request has them, and what they offer before the user's choice."""
+    """The suites as requested, and their candidates before the user's choice."""
 
     def __init__(self, suites: Sequence[Suite], request: Request) -> None:
-        """Raises PlanError for what cannot be varied."""
+        """Raises PlanError for a trait that cannot be varied."""
         self.request = swept(suites, request)
         self.suites = [quickly(suite, self.request) for suite in suites]
         self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}
 
     def candidates(self, suite: Suite, threads: str) -> Sequence[Candidate]:
-        """The candidates of a suite. Raises what bench_runner.plan.candidates.candidates raises."""
+        """Return the candidates of a suite. Raises what bench_runner.plan.candidates.candidates raises."""
         if (suite.name, threads) not in self._candidates:
             self._candidates[suite.name, threads] = candidates(suite, self.request, threads)
         return self._candidates[suite.name, threads]
 
 
 def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
-    """Spelled, the save first: whatever reads needs a stored copy. What leaves traces in that copy comes last: whatever
-    came behind it would be answered with their help, and be called by a name that says it was not."""
+    """Return the spelled operations, the save first, because reading needs a stored copy. Operations that leave traces
+    in that copy come last: later operations would use these traces, contrary to their names."""
     if not request.operations:
         return _traces_last(suite.operations)
     offered = (*suite.operations, *suite.operations_on_request)
@@ -67,7 +67,7 @@ def _traces_last(spelled: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fits(suite: Suite, spelled: str) -> bool:
-    """Whether an operation can be done with what a suite stores."""
+    """Return whether an operation can be done with what a suite stores."""
     kinds = operation_of(spelled).kinds
     return kinds is None or suite.kind in kinds
 

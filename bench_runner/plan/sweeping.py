@@ -1,7 +1,7 @@
-"""What is varied becomes data sets or operations: one for each value of one trait, all else equal.
+"""Turning a varied trait into data sets or operations: one for each of its values, everything else equal.
 
-The traits and their usual values are bench_runner.suites.sweep's. What comes of it is a request like any other, which
-a user could have spelled.
+bench_runner.suites.sweep has the traits and their default values. The result is an ordinary request, which a user could
+have spelled.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from bench_runner.suites.sweep import BASE, BASE_ROWS, TRAITS, Trait
 from data_generator.catalogue import CATALOGUE, Parameter
 
 FEWEST_POINTS = 2
-"""One value varies nothing."""
+"""Varying needs several values."""
 
 
 def swept(suites: Sequence[Suite], request: Request) -> Request:
-    """The request with the data sets or operations that stand for the values of what is varied; as it is where nothing
-    is. Raises PlanError for what cannot be varied."""
+    """Return the request with a data set or operation for each value of the varied trait; unchanged without a trait.
+    Raises PlanError for a trait that cannot be varied."""
     over = request.over
     if over is None:
         return request
@@ -40,7 +40,7 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
 
 
 def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Request:
-    """The values as operations on each data set, which share its stored copies."""
+    """Turn the values into operations on each data set, which share its stored copies."""
     if request.operations:
         raise PlanError(
             f"--over {over.trait} says what is timed: {trait.operation.format('...')}\n  leave out --operations"
@@ -54,7 +54,7 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
 
 
 def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) -> Request:
-    """The values as data sets."""
+    """Turn the values into data sets."""
     if request.data is not None:
         raise PlanError(f"--over {over.trait} makes its own tables, and --data names one\n  leave out one of them")
     if over.trait == "rows" and request.rows is not None:
@@ -65,7 +65,7 @@ def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) 
 
 
 def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> list[str]:
-    """A data set at each of the values. Raises PlanError for one that has no such parameter."""
+    """Return a data set for each value. Raises PlanError for a data set without such a parameter."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:
@@ -83,7 +83,7 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
 
 
 def _canonical(parameter: Parameter, point: str) -> str:
-    """'0.10' and '0.1' are one value. What is not allowed stays as it is: making the data set says what is."""
+    """Return a value in canonical form: '0.10' as '0.1'. Invalid values stay, and are reported when data are made."""
     try:
         return parameter.canonical(point)
     except ValueError:
@@ -103,7 +103,7 @@ def _rows(request: Request, trait: Trait) -> int:
 
 
 def _base(request: Request, trait: Trait) -> dict[str, str]:
-    """The parameters that all points share; rows that the user names stand for the trait's own."""
+    """Return the parameters that all points share; rows that the user names replace the trait's own."""
     rows = _rows(request, trait)
     return {
         name: value.format(rows=rows) for name, value in trait.base.items() if name != "rows" or request.rows is None
@@ -111,7 +111,7 @@ def _base(request: Request, trait: Trait) -> dict[str, str]:
 
 
 def _possible(trait: Trait, rows: int | None) -> tuple[str, ...]:
-    """The usual values, without those for which a table has too few rows."""
+    """Return the default values, without those for which a table has too few rows."""
     if rows is None or not trait.rows_each:
         return trait.points
     return tuple(point for point in trait.points if int(point) * trait.rows_each <= rows)

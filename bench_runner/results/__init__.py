@@ -1,3 +1,2 @@
-"""What a run leaves behind: its records, the register of figures, and what samples say together. It imports no other
-part of the runner, so that reports need nothing else.
-"""
+"""The results of a run: records, the register of figures, statistics over samples. It imports no other part of the
+runner, so that reports need nothing else."""

@@ -1,7 +1,7 @@
-"""`run.json` as types: what is needed to believe and to repeat a run.
+"""`run.json` as types: what is needed to judge and repeat a run.
 
-Every field may be missing, because runs are written as they go, by several versions and on many machines; one that is
-there has its type. Nothing here knows how these facts are found, nor how they are shown.
+Every field may be missing, because runs are written as they go, by several versions and on many machines; fields that
+exist have their type. Nothing here depends on how these facts are found or shown.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached"
 
 
 class StoredInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What the parts have in common: a field that has its default is not written, and one that this version does not
-    know is passed over."""
+    """Base of the parts: fields with their default are not written, and unknown fields are ignored."""
 
 
 class RunWarning(StoredInfo):
-    """Something that the reader of a run must know, and what to do about it."""
+    """A warning for readers of a run, and what to do about it."""
 
     text: str = ""
     remedy: str = ""
 
 
 class MachineInfo(StoredInfo):
-    """What was measured on. Sizes in bytes, times in ns; what could not be found out is None."""
+    """The machine. Sizes in bytes, times in ns; unknown facts are None."""
 
     name: str = ""
     cpu: str | None = None
@@ -60,12 +59,12 @@ class MachineInfo(StoredInfo):
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a guest on somebody's machine."""
+        """Whether it is a guest on another machine."""
         return self.virtualisation not in (None, "none")
 
 
 class FolderInfo(StoredInfo):
-    """What lies under a working folder. Sizes in bytes."""
+    """The file system of a working folder. Sizes in bytes."""
 
     path: str = ""
     free_bytes: int | None = None
@@ -76,7 +75,7 @@ class FolderInfo(StoredInfo):
     mount_options: str | None = None
     device: str | None = None
     read_ahead_kb: int | None = None
-    """What the kernel reads along when a file is read in order or through a mapping, in KiB."""
+    """The kernel's read-ahead for sequential reads and mappings, in KiB."""
     rotational: bool | None = None
     nvme: bool | None = None
     device_model: str | None = None
@@ -84,14 +83,14 @@ class FolderInfo(StoredInfo):
 
 
 class DataSetInfo(StoredInfo):
-    """One data set. `input_rows` is how many rows the whole has of which it is a sample."""
+    """One data set. If it is a sample, `input_rows` is the number of rows of the whole."""
 
     digest: str = ""
     rows: int = 0
     size_bytes: int = 0
     title: str = ""
     parameters: dict[str, str] = {}
-    """Each parameter with its value, spelled in the name or not; empty in runs of versions that did not tell."""
+    """Each parameter with its value, spelled in the name or not; empty in runs of versions that did not store it."""
     input_rows: int | None = None
     sampled_rows: int | None = None
     blocks: int | None = None
@@ -102,22 +101,21 @@ class DataSetInfo(StoredInfo):
 
     @property
     def whole_rows(self) -> int | None:
-        """How many rows the table has of which this is a sample; None where it is all of it."""
+        """Number of rows of the table of which this is a sample; None if it is the whole table."""
         return self.input_rows if self.input_rows is not None and self.input_rows > self.rows > 0 else None
 
 
 class MaturityInfo(StoredInfo):
-    """How far a variant can be relied on beyond what is measured, as its adapter says: the words are those of
-    adapters.contract."""
+    """How far a variant can be relied on beyond what is measured, as declared by its adapter (adapters.contract)."""
 
     stage: str = ""
     reason: str = ""
     ours: bool = False
-    """Whether the code that saves and reads is this project's own."""
+    """Whether this project contains the code that saves and reads."""
 
 
 class VariantInfo(StoredInfo):
-    """One variant: what its adapter says of itself, and what loading its libraries cost."""
+    """One variant: declarations of its adapter, and the cost of loading its libraries."""
 
     title: str = ""
     format: str = ""
@@ -125,29 +123,29 @@ class VariantInfo(StoredInfo):
     syncs_on_save: bool = False
     capabilities: tuple[str, ...] | None = None
     maturity: MaturityInfo | None = None
-    """None in runs of versions that did not tell."""
+    """None in runs of versions that did not store it."""
     partial_reads: tuple[str, ...] | None = None
-    """Operations for which it reads no more of a table than they ask for: 'take' if it finds rows by their numbers,
-    'scan' if it tests conditions itself. None in runs of versions that did not record it."""
+    """Operations that read no more of a table than needed: 'take' if it finds rows by their numbers, 'scan' if it
+    evaluates conditions itself. None in runs of versions that did not store it."""
     mapped: bool = False
     reads_unseen: bool = False
-    """Whether the counters of read calls do not see what it reads: mappings, io_uring."""
+    """Whether counters of read calls do not include its reads: mappings, io_uring."""
     import_ns: int | None = None
     import_rss_bytes: int | None = None
 
 
 class OperationInfo(StoredInfo):
-    """One operation, as reports need to know it."""
+    """One operation, as needed by reports."""
 
     title: str = ""
-    """For people: 'save', 'project 10 columns'."""
+    """The name shown to people: 'save', 'project 10 columns'."""
     writes: bool = False
-    """Whether it makes a stored copy; else it reads one."""
+    """Whether it makes a stored copy; otherwise it reads one."""
     meaning: str = ""
 
 
 class KnownAnswer(StoredInfo):
-    """One known allocation, and what the two probes said of it, in bytes."""
+    """One known allocation, and what the two probes reported, in bytes."""
 
     how: str = ""
     size_bytes: int = 0
@@ -156,7 +154,7 @@ class KnownAnswer(StoredInfo):
 
 
 class ProbeInfo(StoredInfo):
-    """How wrong the memory probe was on this machine."""
+    """The error of the memory probe on this machine."""
 
     error_bytes: int | None = None
     known_answers: tuple[KnownAnswer, ...] = ()
@@ -166,27 +164,27 @@ class SettlingInfo(StoredInfo):
     """How the machine was brought to rest."""
 
     touches: bool = True
-    """Whether memory was touched and given back before every sample, or only where a control was slow."""
+    """Whether memory was touched and freed before every sample, or only if a control was slow."""
     why: str = ""
     ready_bytes: int = 0
-    """Of memory at most that was made ready before a sample; 0 in runs of before this was kept."""
+    """Most memory made ready before a sample; 0 in runs of versions that did not store it."""
 
 
 class FactInfo(StoredInfo):
-    """Since when something is known that does not change from one run to the next on the same machine."""
+    """Since when a fact is known that does not change between runs on the same machine."""
 
     measured: str = ""
-    """When: the day, of several the earliest."""
+    """The day of the measurement; the earliest of several."""
     key: str = ""
-    """Of the machine, the versions and the sources for which it holds."""
+    """Digest of the machine, the versions and the sources for which it holds."""
     kept: int = 0
-    """How much of it came from earlier runs."""
+    """Number of facts from earlier runs."""
     new: int = 0
-    """How much of it this run has measured."""
+    """Number of facts measured by this run."""
 
 
 class CalibrationInfo(StoredInfo):
-    """What a network that holds back has let through of so many bits a second, before the first round."""
+    """The nominal and the measured rate of a limited network, before the first round."""
 
     network: str = ""
     asked_bits_per_s: int = 0
@@ -194,7 +192,7 @@ class CalibrationInfo(StoredInfo):
 
 
 class RooflineLine(StoredInfo):
-    """So many reads of one size, `depth` of them under way at once, and what they took."""
+    """Reads of one size, `depth` of them in flight, and their duration."""
 
     kind: str = ""
     size_bytes: int = 0
@@ -202,7 +200,7 @@ class RooflineLine(StoredInfo):
     reads: int = 0
     wall_ns: int = 0
     at_least: bool = False
-    """Whether the probe could not have asked for more: the device may give more."""
+    """Whether the probe was the limit, so that the device may give more."""
 
     @property
     def per_second(self) -> float:
@@ -216,7 +214,7 @@ class RooflineLine(StoredInfo):
 
 
 class RooflineInfo(StoredInfo):
-    """What the device under a working folder gives of raw I/O's copy of a data set."""
+    """The roofline of the device under a working folder, measured on raw I/O's copy of a data set."""
 
     dataset: str = ""
     work_dir: str = ""
@@ -225,21 +223,21 @@ class RooflineInfo(StoredInfo):
     measured: str = ""
     copy_bytes: int = 0
     guest: bool = False
-    """Whether a host's caches and limits lie below: then it is what the guest is given."""
+    """Whether the figures include a host's caches and limits."""
     compiled: bool = False
-    """Whether the compiled loop asked, and not Python."""
+    """Whether the compiled loop was used, not Python."""
     why_none: str = ""
     """Why there are no lines."""
     lines: tuple[RooflineLine, ...] = ()
 
 
 def _unfinished() -> bool:
-    # A factory, so that it is always written: whoever looks at the file sees it.
+    # A factory, so that it is always written, for readers of the file.
     return False
 
 
 class RunInfo(StoredInfo):
-    """Everything that one command said of itself."""
+    """Everything that is stored about one command."""
 
     id: str = ""
     command: tuple[str, ...] = ()
@@ -275,27 +273,27 @@ class RunInfo(StoredInfo):
     stages_ns: dict[str, int] = {}
 
     def warn(self, text: str, remedy: str) -> None:
-        """Keep a warning with its remedy; the same one only once."""
+        """Store a warning with its remedy, unless it is stored already."""
         warning = RunWarning(text=text, remedy=remedy)
         if warning not in self.warnings:
             self.warnings.append(warning)
 
     def operation(self, spelled: str) -> OperationInfo:
-        """What is known of an operation; of runs that do not tell, by its name."""
-        told = self.operations.get(spelled)
-        return told or OperationInfo(title=spelled, writes=spelled == SAVE)
+        """Return what is known of an operation; its name in runs that do not store more."""
+        known = self.operations.get(spelled)
+        return known or OperationInfo(title=spelled, writes=spelled == SAVE)
 
     def shape(self) -> dict[str, Any]:
-        """As plain dicts, lists, texts and numbers, ready for JSON."""
+        """Return plain dicts, lists, texts and numbers, ready for JSON."""
         found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        # What holds nothing is not worth a line.
+        # Leave out empty collections.
         return {name: value for name, value in found.items() if value not in ({}, [])}
 
 
 def information(shape: Mapping[str, Any]) -> RunInfo:
-    """The information that a JSON object holds. Raises msgspec.ValidationError naming the place of what is wrong."""
+    """Return the information in a JSON object. Raises msgspec.ValidationError with the place of what is wrong."""
     asked = shape.get("request")
     if isinstance(asked, dict):
-        # Before targets were left to the suites, pandas was not written.
+        # Older versions did not write the target pandas; now a missing target means the suite's.
         shape = {**shape, "request": {"target": "pandas", **asked}}
     return msgspec.convert(shape, RunInfo, strict=True, dec_hook=lambda kind, value: kind(value))

@@ -1,8 +1,8 @@
-"""The result files: `run.json` (what is needed to believe and repeat a run), `samples.jsonl` (one line for
-each execution) and `fidelity.jsonl` (what each variant does to each kind of column).
+"""The result files: `run.json` (what is needed to judge and repeat a run), `samples.jsonl` (one line for each
+execution) and `fidelity.jsonl` (what each variant does to each kind of column).
 
-Only raw integers are stored; medians, ratios and people's units are computed by readers. Shapes are pinned by golden
-records in tests/bench_runner/results/golden/ and described in docs/results.md.
+Only raw integers are stored; readers compute medians, ratios and other units. Golden records in
+tests/bench_runner/results/golden/ pin the shapes, and docs/results.md describes them.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ __all__ = [
 SCHEMA = 2
 """Version of the shape of records."""
 OLDER = (1,)
-"""Versions that are read as well."""
+"""Older versions that can be read."""
 PACKED = ".xz"
-"""Behind the names of files whose lines are compressed."""
+"""Suffix of files with compressed lines."""
 MOST_UNPACKED_BYTES = 2**30
-"""Packed lines become at most this much: a small file of somebody else must not fill the memory of its reader."""
+"""Size limit of decompressed lines: a small file from elsewhere must not fill the memory of its reader."""
 
 
 class RecordError(Exception):
-    """A result folder that cannot be read: which file, which line, why, and what to do."""
+    """A result folder that cannot be read. The text has the file, the line, the reason and what to do."""
 
 
 def _schema() -> int:
-    # A factory, so that every line says its version.
+    # A factory, so that every line contains its version.
     return SCHEMA
 
 
@@ -72,12 +72,12 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     suite: str
     operation: str
-    """As it is spelled, with its parameters: 'read', 'project[columns=10]'."""
+    """Spelled, with its parameters: 'read', 'project[columns=10]'."""
     dataset: str
     dataset_digest: str
     rows: int
     variant: str
-    """As honoured, not as asked: 'parquet[engine=pyarrow,codec=zstd,level=1]'."""
+    """With the settings in effect, not those requested: 'parquet[engine=pyarrow,codec=zstd,level=1]'."""
     library: str
     """'pyarrow 26.0.1'."""
     conditions: Conditions
@@ -90,17 +90,17 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     fidelity: str | None = None
     """'exact' or 'declared loss'."""
     saw_all: bool = False
-    """Whether what was verified was all of the data: then the save of its chain is verified too."""
+    """Whether all of the data were verified: then the save of its chain is verified too."""
     fallback: str = ""
-    """What stood for a call that the engine does not have: 'read-all' read everything and selected afterwards."""
+    """Name of the fallback for a call that the engine does not have: 'read-all' read everything, then selected."""
     cached: bool = False
-    """Whether later calls of a block found what earlier ones had read in the library's own memory."""
+    """Whether later calls of a block found data of earlier ones in the library's own memory."""
     in_service: bool = False
-    """Whether nobody asked for this: it was executed because another operation needs a stored copy, or the save has to
-    be verified."""
+    """Whether it was not requested, but executed because another operation needs a stored copy, or the save needs to be
+    verified."""
     losses: tuple[str, ...] = ()
     codec: str | None = None
-    """Read back from the written file; None for a format without codecs, and for reads."""
+    """As read back from the written file; None for a format without codecs, and for reads."""
     encodings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unsettled: bool = False
@@ -123,25 +123,25 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def clocked_ns(self) -> int:
-        """How long clocks ran for it: of a block of calls all of them, of a save its sync too."""
+        """How long clocks ran for it: for a block of calls all of them, for a save its sync too."""
         of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
         return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
 
     @property
     def taken_ns(self) -> int:
-        """How long it took from its worker's start to its end: the clocks, and what lies before, between and after."""
+        """Time from its worker's start to its end: the clocks, and everything before, between and after."""
         return self.clocked_ns + sum(self.figures.get(part, 0) for part in _OUTSIDE_CLOCKS)
 
     @property
     def cell(self) -> Cell:
-        """The identity that statistics group by."""
+        """The identity by which statistics group samples."""
         return cell_of(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
 
 
 def cell_of(
     suite: str, operation: str, dataset: str, rows: int, variant: str, conditions: Conditions, machine: str
 ) -> Cell:
-    """The cell of names as they are spelled."""
+    """Return the cell of spelled names."""
     names = operation_name_of(operation), operation_name_of(dataset)
     return Cell(suite, *names, rows, variant_of(variant), conditions, machine)
 
@@ -162,8 +162,8 @@ class Cell:
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a variant does to one kind of column, found by a round trip of a small table.
 
-    outcome: exact | lossy | refused | error (a change without a bound: with a `cause` a fault that is known of the
-    call, without one news, which fails the run: undeclared, or declared and missing)
+    outcome: exact | lossy | refused | error (a change without a bound: with a `cause` a known fault of the call,
+    without one a new fault, which fails the run: undeclared, or declared and missing)
     """
 
     variant: str
@@ -192,20 +192,17 @@ class Run:
 
 
 class SampleWriter:
-    """Appends records to a run's files, each line flushed to the system at once: a run that is stopped keeps
-    all."""
+    """Appends records to a run's files. Each line is passed to the system at once, so that a stopped run keeps it."""
 
     def __init__(self, folder: Path) -> None:
-        """Continue the files of `folder`; a last line that a crash has cut short is removed, as readers drop
-        it."""
+        """Continue the files of `folder`. A last line cut short by a crash is removed, as readers drop it too."""
         self._samples = folder / "samples.jsonl"
         self._fidelity = folder / "fidelity.jsonl"
         for path in (self._samples, self._fidelity):
             _drop_cut_line(path)
 
     def append(self, *records: Sample | Fidelity) -> None:
-        """Append records of one kind, a line each, in one write: all of them or none. Raises OSError when the disk
-        takes them no more."""
+        """Append records of one kind, one line each, in one write: all or none. Raises OSError if the disk is full."""
         if not records:
             return
         path = self._samples if isinstance(records[0], Sample) else self._fidelity
@@ -231,7 +228,7 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
-    """Write `run.json` whole or not at all; `info` as it is, or as the shape that it has in JSON."""
+    """Write `run.json` completely or not at all. `info` may also be in the shape that it has in JSON."""
     path = folder / "run.json"
     partial = path.with_suffix(".partial")
     try:
@@ -243,14 +240,14 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read a result folder, also one whose lines are compressed, as `pack_run` makes it. Raises RecordError naming
-    file, line and reason; a last line cut short by a crash is dropped, because its sample was never finished."""
+    """Read a result folder, also one with compressed lines (see `pack_run`). Raises RecordError with file, line and
+    reason. A last line cut short by a crash is dropped, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())
     except FileNotFoundError:
         raise RecordError(
-            f"{folder}: no run.json here; name a folder that a run has made, e.g. results/<time>-<machine>"
+            f"{folder}: no run.json here; name a folder made by a run, e.g. results/<time>-<machine>"
         ) from None
     except (OSError, ValueError) as error:
         raise RecordError(f"{info_path}: not readable as JSON ({error})") from None
@@ -258,27 +255,27 @@ def read_run(folder: Path) -> Run:
         _check_schema(shape)
         info = information(_renamed(shape) if shape["schema"] == 1 else shape)
     except ValueError as error:
-        raise RecordError(f"{info_path}: {error}; mend the field or measure again") from None
+        raise RecordError(f"{info_path}: {error}; fix the field or measure again") from None
     samples = tuple(_records(_place_of(folder / "samples.jsonl"), Sample))
     fidelity = tuple(_records(_place_of(folder / "fidelity.jsonl"), Fidelity))
     return Run(folder, info, samples, fidelity)
 
 
 def packed_files(folder: Path) -> list[Path]:
-    """Return the files of a result folder whose lines are compressed."""
+    """Return the files of a result folder with compressed lines."""
     return sorted(folder.glob(f"*.jsonl{PACKED}"))
 
 
 def _place_of(path: Path) -> Path:
-    """Return where these lines are: as they were measured, or packed."""
+    """Return the path of these lines, plain or packed."""
     packed = path.with_name(path.name + PACKED)
     if path.exists() and packed.exists():
-        raise RecordError(f"{path.parent}: holds {path.name} and {packed.name}; remove the one that you do not mean")
+        raise RecordError(f"{path.parent}: has both {path.name} and {packed.name}; remove one of the two")
     return packed if packed.exists() else path
 
 
 def pack_run(run: Run, folder: Path) -> None:
-    """Write a run into an empty folder as it lies in a package: `run.json`, and lines that are compressed."""
+    """Write a run into an empty folder as stored in a package: `run.json`, and compressed lines."""
     write_run_info(folder, run.info)
     for name, records in (("samples", run.samples), ("fidelity", run.fidelity)):
         lines = b"".join(msgspec.json.encode(record, enc_hook=str) + b"\n" for record in records)
@@ -288,7 +285,7 @@ def pack_run(run: Run, folder: Path) -> None:
 def _check_schema(shape: object) -> None:
     found = shape.get("schema") if isinstance(shape, dict) else type(shape).__name__
     if found not in (SCHEMA, *OLDER) or isinstance(found, bool):
-        raise ValueError(f"schema is {found!r}, this version reads {', '.join(map(str, (*OLDER, SCHEMA)))}")
+        raise ValueError(f"schema is {found!r}, but this version reads {', '.join(map(str, (*OLDER, SCHEMA)))}")
 
 
 _Record = TypeVar("_Record", Sample, Fidelity)
@@ -325,11 +322,11 @@ def _lines(path: Path) -> Iterator[bytes]:
                     raise RecordError(f"{path}: unpacks to more than {MOST_UNPACKED_BYTES:,} bytes; unpack it by unxz")
                 yield line
     except (lzma.LZMAError, EOFError) as error:
-        raise RecordError(f"{path}: cannot be unpacked ({error}); copy it again from where it came") from None
+        raise RecordError(f"{path}: cannot be unpacked ({error}); copy it again from its source") from None
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:
-    """Raises ValueError saying which field is missing, unknown or of another type."""
+    """Decode a line. Raises ValueError with the field that is missing, unknown or of another type."""
     shape = msgspec.json.decode(line)
     _check_schema(shape)
     if shape["schema"] == 1:
@@ -343,7 +340,7 @@ _OLD_VARIANTS = {"floor": "raw-io", "image-floor": "image-raw-io"}
 
 
 def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
-    """There was one operation that reads, and it read everything."""
+    """Convert a record of schema 1, where the only operation that read, 'read', read everything."""
     kept = {**_renamed(shape), "schema": SCHEMA}
     if shape.get("operation") == "read" and shape.get("fidelity") is not None:
         kept["saw_all"] = True
@@ -351,7 +348,7 @@ def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(shape: dict[str, Any]) -> dict[str, Any]:
-    """The yardstick under its name of today, wherever a record names a variant."""
+    """Rename the yardstick to its present name, wherever a record names a variant."""
     kept = dict(shape)
     if isinstance(variant := kept.get("variant"), str):
         kept["variant"] = _variant_of_today(variant)
@@ -366,8 +363,7 @@ def _variant_of_today(variant: str) -> str:
 
 
 def _identity(record: Sample | Fidelity) -> object:
-    """What no two lines of a file may share. A round that was measured again after a resume has another
-    position."""
+    """Return what no two lines of a file may share. A round measured again after a resume has another position."""
     if isinstance(record, Sample):
         return record.cell, record.round, record.position
     return record.variant, record.target, record.strings, record.kind, record.nulls

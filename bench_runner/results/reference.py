@@ -1,9 +1,9 @@
-"""The reference run: what the whole suites have shown on machines of ours, in the package: an answer without measuring.
+"""The reference run, which is part of the package: results of whole suites on our machines, without measuring.
 
-One folder for each suite below reference_runs, and more where a suite is measured in another way too, such as with a
-cold page cache. They are made by `python -m tests.selfbench.reference`. What it took to measure each cell lies beside
-them, for telling how long runs take elsewhere. All bear the same name of a machine, and not all the same processor: one
-folder is of one machine, two may be of two.
+Each suite has a folder below reference_runs, and more if it is measured in other ways too, such as with a cold page
+cache. `python -m tests.selfbench.reference` makes them. The cost of measuring each cell is stored next to them, to
+predict how long runs take elsewhere. All have the same machine name, but not the same processor: one folder is of one
+machine, two may be of two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from bench_runner.results.records import RecordError, Run, read_run
 
 NAME = "reference"
-"""Stands for these runs wherever a run is asked for."""
+"""The name by which commands accept these runs."""
 PLACE = Path(__file__).with_name("reference_runs")
 COSTS = PLACE / "costs.json"
 ORDER = (
@@ -21,13 +21,13 @@ ORDER = (
     *("wide", "encodings", "encodings-cold", "training", "writing", "sweep"),
     *("near-storage", "near-storage-all", "documents", "documents-layouts", "documents-ranges"),
 )
-"""The folders as they are shown, the main question first; one that is not named here comes last."""
+"""The folders in the order in which they are shown, the main question first. Others come last."""
 
 
 def reference_runs() -> list[Run]:
-    """One run for each suite, in their order. Raises RecordError where the package has none."""
+    """Return one run for each suite, in order. Raises RecordError if the package has none."""
     folders = sorted(path.parent for path in PLACE.glob("*/run.json"))
     if not folders:
-        raise RecordError(f"{PLACE.name}: this package has no reference run; measure one of your own")
+        raise RecordError(f"{PLACE.name}: this package has no reference run; measure a run instead")
     folders.sort(key=lambda folder: ORDER.index(folder.name) if folder.name in ORDER else len(ORDER))
     return [read_run(folder) for folder in folders]

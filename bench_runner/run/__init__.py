@@ -1,1 +1,1 @@
-"""How a run goes: rounds, their order, workers and their launchers, chains, what a resumed run has already."""
+"""Executing a run: rounds and their order, workers and launchers, chains, resuming."""

@@ -1,4 +1,4 @@
-"""A sample from what its worker measured, what was seen from outside, and the state of the page cache."""
+"""Assembling a sample from the worker's measurement, observations from outside, and the state of the page cache."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bench_runner.operations import VERIFYING, operation_of
 from bench_runner.results.records import Sample, changed
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency, device_doubt
-from bench_runner.run.services.monitor import Beside, is_fetched_anew, per_call
+from bench_runner.run.services.monitor import ServiceMonitor, is_fetched_anew, per_call
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Readiness
 
 ONE_THREAD_LIMIT = 1.05
-"""CPU time over wall time that one thread cannot exceed (rule 9)."""
+"""Largest CPU time over wall time of one thread (rule 9)."""
 
 
 def assembled(
@@ -25,14 +25,13 @@ def assembled(
     readiness: Readiness,
     cached: Residency | None = None,
     sizes: Mapping[str, int] | None = None,
-    services: Beside | None = None,
+    services: ServiceMonitor | None = None,
 ) -> Sample:
-    """The sample of one operation, without its `harness_ns`.
+    """Return the sample of one operation, without its `harness_ns`.
 
-    `blank` is the sample without what was found out, `readiness` how much memory was made ready for it. A read has
-    `cached`, the stored copy in the page cache before it, and `services` if it asked some; a save has `sizes`, the
-    figures of what it stored. Raises OperationFailed for a cold read that was not cold, and for more than one core
-    under the condition threads=1.
+    `blank` is the sample without results, `readiness` the memory made ready for it. A read has `cached`, the state of
+    the page cache before it, and `services` if it used some. A save has `sizes`, the figures of what it stored. Raises
+    OperationFailed for a cold read that was not cold, and for more than one core under the condition threads=1.
     """
     before = {} if cached is None else {"resident_before_bytes": cached.resident_bytes}
     figures = before | measured.figures | _outside_figures(outcome, measured)
@@ -43,7 +42,7 @@ def assembled(
     if cached is not None and not why_not and operation_of(blank.operation).sampling != "write":
         why_not = _cache_doubt(blank, measured, figures, cached, services)
     if measured.collected:
-        why_not = why_not or "a full collection of garbage came into the clock, from the next sample on before it"
+        why_not = why_not or "garbage was fully collected inside the clock (from the next sample on before it)"
     if blank.conditions.threads == "1":
         refuse_more_than_one_core(figures)
     taken_bytes = outcome.added_bytes(measured) + measured.held_before_bytes + figures.get("dirtied_bytes", 0)
@@ -64,17 +63,17 @@ def assembled(
 
 
 def _cache_doubt(
-    blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: Beside | None
+    blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: ServiceMonitor | None
 ) -> str:
-    """Why a read is not counted: what it fetched from the device does not fit the wanted state of the page cache."""
+    """Return why a read is not counted: its device reads do not fit the wanted state of the page cache."""
     wanted, size_bytes = blank.conditions.cache, cached.size_bytes
     fetched_bytes, wall_ns = figures["device_read_bytes"], figures["wall_ns"]
     if measured.device_bytes_of_all is not None:
         fetched_bytes, wall_ns = measured.device_bytes_of_all, figures["calls_ns"]
     if services is not None:
-        # Services read the copy; what the worker reads of it itself, such as a schema, is fetched too.
+        # Services read the copy; what the worker reads of it itself, such as a schema, counts too.
         fetched_bytes += services.device_bytes
-    # How much a part needs only its format knows: all that became resident must have come from the device.
+    # Only a format knows what a partial read needs: all pages that became resident must have come from the device.
     is_part = blank.operation != VERIFYING
     return device_doubt(
         wanted,
@@ -87,10 +86,10 @@ def _cache_doubt(
 
 
 def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
-    """Rule 9: under threads=1 a sample whose CPU time exceeds its wall time is not one."""
+    """Raise OperationFailed if the CPU time of a sample under threads=1 exceeds its wall time (rule 9)."""
     wall_ns: float = figures["wall_ns"]
     if "repetitions" in figures and "epoch_rows" not in figures:
-        # There it is the median of calls, and CPU time their mean.
+        # Wall time is the median of calls there, and CPU time their mean.
         wall_ns = figures["calls_ns"] / figures["repetitions"]
     cores = figures["cpu_ns"] / max(wall_ns, 1)
     if cores > ONE_THREAD_LIMIT:
@@ -98,7 +97,7 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
 
 
 def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
-    # What the worker has started has no high-water mark of its own that could be read when it has ended.
+    # Child processes have no high-water mark that could be read after their end.
     of_the_tree = outcome.peak_tree_resident_bytes - measured.resident_before_bytes
     private = {"peak_private_bytes": outcome.added_bytes(measured)}
     rest = measured.rest
@@ -113,15 +112,15 @@ def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
 
 
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
-    """Whether a sample has taken more memory since the machine came to rest than is made ready (rule 1), on a machine
-    whose host takes it back: touching the rest of it is a part of its time, and may be most of it."""
+    """Return whether a sample took more memory than was made ready (rule 1), on a machine whose host takes memory back:
+    touching the rest is part of its time, and may be most of it."""
     return readiness.touches and taken_bytes > readiness.most_bytes
 
 
 def _warnings(outcome: Outcome, why_not: str, *, beyond_bytes: int) -> Iterator[str]:
     if beyond_bytes:
         ready = f"{beyond_bytes // 10**6} MB of memory that are made ready before a sample"
-        yield f"took more than the {ready}: its times may hold waiting for this machine's host"
+        yield f"took more than the {ready}: its times may include waiting for this machine's host"
     if outcome.printed:
         yield f"the library printed: {outcome.printed.splitlines()[0][:200]}"
     if why_not:

@@ -1,4 +1,4 @@
-"""The benches of a run: workers for each condition of threads, in each working folder, on a machine at rest."""
+"""The benches of a run: workers for each thread condition, in each working folder, on a machine at rest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 
 LEFT_ALONE_S = 3.0
-"""A host that takes memory back has done it after this time (rule 1)."""
+"""Time after which a host that takes memory back has done so (rule 1)."""
 
 
 @contextmanager
 def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
-    """A launcher for each condition of threads of a plan, by its name; closed afterwards."""
+    """Yield a launcher for each thread condition of a plan, by its name. They are closed afterwards."""
     conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
         threads: Launcher(
@@ -40,7 +40,7 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
 
 
 def _load_libraries(launchers: Iterable[Launcher]) -> None:
-    """Start the forkservers, and let some seconds pass in all."""
+    """Start the forkservers, taking at least LEFT_ALONE_S in all."""
     started = now_ns()
     for launcher in launchers:
         launcher.load()
@@ -50,8 +50,8 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 def made_benches(
     options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    """A bench for each working folder and each launcher, by the names of both. The host's memory is examined, and each
-    folder's control calibrated."""
+    """Return a bench for each working folder and each launcher, by both names. Examines the host's memory, and
+    calibrates the control of each folder."""
     readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():

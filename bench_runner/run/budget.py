@@ -1,4 +1,4 @@
-"""Rule 15: what rounds take, and the rounds of a run that has a budget."""
+"""The costs of rounds, and the rounds of a run with a budget (rule 15)."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Rounds, Schedule, same_
 from bench_runner.run.session import Session
 
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, variants come last that are over this share of it with so many rounds, and take over so many times as
-long as the middle one (rule 15)."""
+"""With a budget, a variant comes last if LATE_ROUNDS rounds of it take over LATE_SHARE of the budget, and a round takes
+over LATE_FACTOR times the median (rule 15)."""
 
 
 @dataclass
 class Spending:
-    """What a round of each chain takes, and how long the budget lasts."""
+    """The duration of a round of each chain, and the end of the budget."""
 
     session: Session
     schedule: Schedule
     costs_s: dict[Chain, float]
     deadline_ns: int | None
-    """When the budget is spent, by the clock; None without a budget."""
+    """Clock time at which the budget is spent; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
-        """Take in one execution that has just ended."""
-        # What the earlier part of the run has takes no time now, and as long as it did when it is measured again.
+        """Add one execution that has just ended."""
+        # Samples of the earlier part of the run take no time now, but would if they were measured again.
         self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
 
     def seconds_of(self, chain: Chain, numbers: Iterable[int]) -> float:
-        """What these rounds of a chain take: nothing where the earlier part of the run has them."""
+        """Return the duration of these rounds of a chain; rounds that the earlier part of the run has take none."""
         known = {number: self.session.earlier_execution(chain, number) for number in numbers}
         lacking = [not whole(found).issuperset(self.schedule.wanted(chain, number)) for number, found in known.items()]
         return self.costs_s[chain] * sum(lacking)
 
     def left_s(self, until_ns: int) -> float:
-        """The seconds until then; below 0 when it is over."""
+        """Return the seconds until then; negative if it is over."""
         return (until_ns - now_ns()) / 1e9
 
     def seconds_left(self, this_round: Sequence[Chain]) -> float:
-        """What is left of this round and, as far as the budget allows, of the rounds to come."""
+        """Return the seconds left in this round and, within the budget, in later rounds."""
         now = sum(self.costs_s[chain] for chain in this_round)
         later = sum(
             max(self.schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
@@ -63,18 +63,18 @@ class BudgetRounds(Rounds):
         self._session, self._spending, self._deadline_ns = session, spending, deadline_ns
         self._slow: list[str] = []
         self._first = 1
-        """The first round of all variants but the slow ones, and later on of these."""
+        """The first round of all variants except the slow ones; later, the first of these."""
         self._ends_ns = deadline_ns
-        """When the rounds of these variants end."""
+        """Clock time at which the rounds of these variants end."""
         self._limit_ns: int | None = None
-        """When this round ends."""
+        """Clock time at which this round ends."""
         self._seconds: Mapping[Chain, float] = {}
-        """What each chain of this round takes."""
+        """Duration of each chain of this round."""
 
     def next_round(self) -> Sequence[Chain]:
-        """The chains of the next round, in order; empty when the rounds have ended."""
+        """Return the chains of the next round, in order; empty after the last round."""
         self.number += 1
-        # Again when the first round has shown what was not known before it; a quick run has no other.
+        # Decided again after the first round, which shows unknown durations; a quick run has one round only.
         if self.number <= (1 if self._session.options.quick else 2) and not self._slow:
             self._hold_back_slow()
         due = self._affordable()
@@ -84,7 +84,7 @@ class BudgetRounds(Rounds):
         return self._affordable()
 
     def fits(self, chain: Chain) -> bool:
-        """Whether a chain of this round ends in time. It may not where others took longer than the last time."""
+        """Return whether a chain of this round ends in time. It may not if others took longer than last time."""
         return self._limit_ns is None or self._seconds[chain] <= self._spending.left_s(self._limit_ns)
 
     def _hold_back_slow(self) -> None:
@@ -96,10 +96,10 @@ class BudgetRounds(Rounds):
         self._ends_ns = self._deadline_ns - int(reserved_s * 1e9)
 
     def _turn_to_slow(self) -> None:
-        """The others are done: what is left of the budget is for the slow variants."""
+        """Spend what is left of the budget on the slow variants."""
         for chain in self._schedule.progress:
             if chain.variant in self._slow:
-                # In the earlier part of the run they waited for another round than they do now.
+                # In the earlier part of the run they waited for another round than now.
                 for before in range(1, self.number):
                     if found := self._session.earlier_execution(chain, before):
                         self._schedule.learn(chain, found)
@@ -109,13 +109,13 @@ class BudgetRounds(Rounds):
         self._first, self._ends_ns = self.number, self._deadline_ns
 
     def _affordable(self) -> Sequence[Chain]:
-        """Of the chains that are due those for which there is time."""
+        """Return the due chains for which there is time."""
         due = self._schedule.due(self.number)
         self._seconds = {chain: self._spending.seconds_of(chain, [self.number]) for chain in due}
         if self.number == self._first:
             self._limit_ns = None
             return self._of_first_round(due)
-        # What is kept for slow variants waits until the others have the rounds that a verdict needs.
+        # The reserve for slow variants is used only after the others have the rounds for a verdict.
         self._limit_ns = self._deadline_ns if self.number <= EARLY_STOP_ROUNDS else self._ends_ns
         if self.number < EARLY_STOP_ROUNDS:
             needed_s = {chain: self._spending.seconds_of(chain, self._to_verdict(chain)) for chain in due}
@@ -123,7 +123,7 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
 
     def _of_first_round(self, due: Sequence[Chain]) -> Sequence[Chain]:
-        """One round of everything, whatever it takes. In a resumed run many slow variants have had theirs."""
+        """Return one round of everything, however long it takes. In a resumed run slow variants may have had theirs."""
         if self._first == 1:
             return due
         progress = self._schedule.progress
@@ -133,13 +133,13 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
 
     def _to_verdict(self, chain: Chain) -> range:
-        """The rounds up to a verdict from this one on; fewer for what has fewer in all."""
+        """Return the rounds up to a verdict, from this one on; fewer if the chain has fewer in all."""
         missing = EARLY_STOP_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 
 def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
-    """What a round of each variant takes, without raw I/O."""
+    """Return the duration of a round of each variant, without raw I/O."""
     sums: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         if not chain.is_raw_io:
@@ -148,7 +148,7 @@ def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
 
 
 def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
-    """The variants that are too slow for others to wait for them."""
+    """Return the variants that are too slow to let the others wait for them."""
     of_variants = by_variant(costs_s)
     middle_s = median(of_variants.values()) if of_variants else 0.0
     least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
@@ -156,7 +156,7 @@ def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
 
 
 def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """The cheapest of `chains` that fit into the seconds left, in the order given."""
+    """Return the fastest of `chains` that fit into the seconds left, in the order given."""
     spent, chosen = 0.0, set()
     for chain in sorted(chains, key=lambda chain: costs_s[chain]):
         spent += costs_s[chain]
@@ -167,8 +167,8 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Those that can have every round that a verdict needs in the seconds left, the cheapest first, with their raw I/O;
-    all where these are under half of them. `needed_s` is what those rounds take."""
+    """Return the chains that fit all rounds for a verdict into the seconds left, fastest first, with their raw I/O. If
+    these are fewer than half, return all. `needed_s` is the duration of those rounds."""
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
     fitting = within_budget(asked, needed_s, left_s)

@@ -1,8 +1,7 @@
-"""Execute one chain: save, size, each operation that reads, removal; each in a fresh worker, on a machine at rest.
+"""Execute one chain: save, sizes, each reading operation, removal; each in a fresh worker, on a machine at rest.
 
-What comes out is samples, complete with their conditions, or samples with the reason why there are no figures. An
-operation that fails costs its own cell alone, but for one that saw all of the data and found something else: then the
-chain has no figures.
+Results are samples with their conditions, or samples with the reason for having no figures. A failed operation costs
+its own cell only. But if an operation that reads all data finds something else, the whole chain has no figures.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from bench_runner.results.records import Sample, changed
 from bench_runner.run.assembly import assembled
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.page_cache import bring_into_cache
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.run.services.service_start import Running, ServiceFailed, running
 from bench_runner.run.tasks import make_places, measure_task, stored_at
 from bench_runner.worker.messages import Measured, MeasureTask
@@ -37,12 +36,12 @@ from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
 
 MEMORY_SHARE = 0.9
-"""A worker may take this share of the memory that is available when it starts (rule 5)."""
+"""Share of the memory available at its start that a worker may take (rule 5)."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What executing a chain needs of the machine: workers, a working folder at rest, limits."""
+    """What is needed to execute a chain: workers, a working folder at rest, limits."""
 
     launcher: Launcher
     settler: Settler
@@ -50,17 +49,17 @@ class Bench:
     timeout_s: float
     machine: str
     thorough: set[tuple[str, str]] = field(default_factory=set)
-    """(variant, operation) whose full collection of garbage comes before the clock, because one came inside it."""
+    """(variant, operation) for which garbage is collected before the clock, because it was collected inside it once."""
 
     def limits(self) -> Limits:
-        """The limits of the next worker."""
+        """Return the limits of the next worker."""
         return Limits(self.timeout_s, int(environment.usable_memory_bytes() * MEMORY_SHARE))
 
 
 def blank_sample(
     chain: Chain, dataset: StoredDataset, machine: str, *, rows: int, round_number: int, position: int
 ) -> Sample:
-    """A sample of a chain's save, without what is found out."""
+    """Return a sample of a chain's save without results."""
     return Sample(
         suite=chain.suite,
         operation=SAVE,
@@ -87,11 +86,11 @@ def execute(
     need_bytes: int,
     wanted: Sequence[str] | None = None,
 ) -> list[Sample]:
-    """One execution of a chain on the first `rows` rows; one sample for each operation, in order.
+    """Execute a chain once on the first `rows` rows. Return one sample for each operation, in order.
 
-    `wanted` are the operations whose cells want a sample, all of the chain's if None; what these need is executed as
-    well, and counts too where the chain has it. `need_bytes` is the memory that a sample is expected to use. A save
-    counts only when an operation that sees all of the data passes, so all samples come out together.
+    `wanted` are the operations whose cells need a sample, by default all of the chain. Operations that these depend on
+    are executed too, and count if the chain has them. `need_bytes` is the expected memory of a sample. A save counts
+    only if an operation that reads all data passes, so all samples are returned together.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = VERIFYING in operations
@@ -121,15 +120,15 @@ def _failure(error: OperationFailed | OSError) -> Failure:
 
 
 def _consequence(failure: Failure) -> Failure:
-    """What an operation says when the save that it needs went wrong."""
+    """Return the failure of an operation whose save failed."""
     if not failure.is_failure:
         return failure
     return Failure(kind="skipped", reason=f"its {SAVE} failed: {failure.reason}"[:400])
 
 
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
-    """A save that nothing verified has no figures: nobody knows what it stored. Where an operation that saw all of the
-    data found something else, nothing of the chain has any."""
+    """Remove the figures of a save that nothing verified. If an operation that reads all data found something else,
+    remove the figures of the whole chain."""
     seeing = [sample for sample in samples if sample.operation == VERIFYING]
     failures = [sample.failure for sample in seeing if sample.failure is not None]
     for failure in failures:
@@ -141,7 +140,7 @@ def _judged(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _without_figures(sample: Sample, failure: Failure) -> Sample:
-    """A sample of a chain whose stored copy nobody vouches for."""
+    """Return the sample without figures, because its stored copy was not verified."""
     if sample.failure is not None:
         return sample
     kind = "skipped" if failure.is_failure else failure.kind
@@ -161,7 +160,7 @@ def _without_figures(sample: Sample, failure: Failure) -> Sample:
 
 @contextmanager
 def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position: int) -> Iterator[Path]:
-    """What the save of a chain stores, synced, to be looked at; gone afterwards. Raises OperationFailed."""
+    """Save a chain's copy, synced, and remove it afterwards. Raises OperationFailed."""
     with _chain_folder(bench.folder, position) as folder:
         task = measure_task(
             chain,
@@ -181,7 +180,7 @@ def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position:
 
 @contextmanager
 def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
-    """A folder of its own for each execution: a fresh path for every save (rule 4), gone afterwards."""
+    """Make a separate folder for each execution, so that every save has a fresh path (rule 4). Remove it afterwards."""
     folder = work_folder / f"chain-{position}"
     try:
         make_places(folder)
@@ -220,9 +219,9 @@ def _operation(
     cached, sizes = None, {}
     with _serving(bench, chain, services, blank.position) as found:
         if not saves:
-            # Behind the start of services, which may read of the copy what they are to know.
+            # After services have started, because they may read parts of the copy.
             cached = bring_into_cache(adapter.data_of(location), chain.conditions.cache)
-        outcome, beside = _run(bench, chain, task, found)
+        outcome, monitor = _run(bench, chain, task, found)
     if outcome.failure is not None:
         raise OperationFailed(outcome.failure)
     measured = outcome.answer(Measured)
@@ -233,21 +232,21 @@ def _operation(
         _refuse_strays(folder, location)
         sizes = _sizes(adapter.sized_at(location))
     sample = assembled(
-        blank, measured, outcome, readiness=bench.settler.readiness, cached=cached, sizes=sizes, services=beside
+        blank, measured, outcome, readiness=bench.settler.readiness, cached=cached, sizes=sizes, services=monitor
     )
     harness_ns = max(now_ns() - began_ns - sample.taken_ns, 0)
     return changed(sample, figures={**sample.figures, "harness_ns": harness_ns})
 
 
 def _adapter(chain: Chain) -> Adapter:
-    """To be asked about itself: nothing is loaded."""
+    """Return an adapter that declares its properties: no library is loaded."""
     engine, settings = registries.engine_of(chain.spelled)
     return engine(settings)
 
 
 @contextmanager
 def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: int) -> Iterator[Running | None]:
-    """Services of one operation, started for it alone; None where there are none."""
+    """Start the services of one operation; yield None if it has none."""
     if not services:
         yield None
         return
@@ -258,25 +257,25 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
         raise OperationFailed(Failure(kind="crash", reason=str(failed))) from failed
 
 
-def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, Beside | None]:
-    """The worker, and what was seen of the services that it asked, where there are any."""
+def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, ServiceMonitor | None]:
+    """Run the worker. Return its outcome, and what was observed of its services, if it has any."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None
     fresh = chain.conditions.service == "fresh"
-    beside = Beside(found.process_ids, found.counters)
+    monitor = ServiceMonitor(found.process_ids, found.counters)
     try:
         asking = msgspec.structs.replace(task, served=found.served, fresh_services=fresh)
-        outcome = bench.launcher.run(asking, bench.limits(), beside=beside)
+        outcome = bench.launcher.run(asking, bench.limits(), monitor=monitor)
         found.check()
-        return outcome, beside
+        return outcome, monitor
     finally:
-        beside.close()
+        monitor.close()
 
 
 def _sizes(location: Path) -> dict[str, int]:
     files = [path.stat() for path in linux.files_below(location)]
     if not files:
-        raise OperationFailed(Failure(kind="mismatch", reason=f"the save left nothing at its place, {location.name}"))
+        raise OperationFailed(Failure(kind="mismatch", reason=f"the save stored nothing at its path, {location.name}"))
     return {
         "size_bytes": sum(file.st_size for file in files),
         "allocated_bytes": sum(file.st_blocks * 512 for file in files),
@@ -285,10 +284,10 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _refuse_strays(folder: Path, location: Path) -> None:
-    """A save that writes outside its place has a wrong size, and two runs could not coexist."""
+    """Raise OperationFailed if the save wrote outside its path: its size would be wrong, and two runs could clash."""
     strays = [path for path in (folder / "stored").iterdir() if path != location]
     strays += (folder / "scratch").iterdir()
     strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]
     if strays:
         names = ", ".join(sorted(os.fspath(path.relative_to(folder)) for path in strays)[:3])
-        raise OperationFailed(Failure(kind="mismatch", reason=f"the save wrote outside its place: {names}"))
+        raise OperationFailed(Failure(kind="mismatch", reason=f"the save wrote outside its path: {names}"))

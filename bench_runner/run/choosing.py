@@ -1,7 +1,7 @@
-"""A short, fair measurement for one decision: every candidate once on few rows, then a race of those that may win.
+"""A short, fair measurement for one decision: screen every candidate on few rows, then race those that may win.
 
-Both parts are ordinary runs with ordinary result folders, the first one inside the second one's. The caller says which
-variants may win, and which may still win after some rounds.
+Both parts are ordinary runs with ordinary result folders, the first inside that of the second. The caller decides which
+variants may win after screening, and which may still win after some rounds.
 """
 
 from __future__ import annotations
@@ -31,28 +31,27 @@ from data_generator.dataset import Dataset
 
 _WHOLE = (SAVE, READ)
 SCREENING = "sifting"
-"""The folder of the first part, in the result folder of the second: stored runs have this name."""
+"""The folder of the first part, inside that of the second. Stored runs have this name."""
 LEAST_BUDGET_S = 10.0
-"""The rounds of a recommendation get at least this, however long the parts before them took."""
+"""Minimum budget of a recommendation's rounds, however long earlier parts took."""
 BASELINE_SHARE = 1 / 4
-"""What a round of the user's own format takes at most of what is left of the budget; else few rows have to do."""
+"""Largest share of the remaining budget that a round of the user's own format may take; else few rows must do."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""About what a race does before its first round: testing its probe, and the pilot round if nothing was screened. For
-the least that a race may have: else it is known when they are done what they left of the budget."""
-
+"""Approximate time of a race before its first round: testing its probe, and the pilot round if nothing was screened.
+Only used for the minimum duration of a race."""
 
 SMALLER = "table[share=0.25]"
-"""The second size of a sample of the user's table, for the projection to all of it."""
+"""A smaller sample of the user's table, to extrapolate to all of it."""
 
 
 def is_sample(dataset: Dataset) -> bool:
-    """Whether this is a part of the user's table, of which the rest was not read."""
+    """Return whether this is a sample of the user's table."""
     return int(dataset.source.get("input_rows", 0)) > dataset.rows
 
 
 def kind_of(request: Request) -> DataKind:
-    """The kind of the requested data. The user's own data are documents with a key, else a table: their files are not
-    opened here."""
+    """Return the kind of the requested data. The user's own data are documents with a key, else a table: their files
+    are not opened here."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(operation_name_of(name).name) for name in request.datasets)
@@ -61,7 +60,7 @@ def kind_of(request: Request) -> DataKind:
 
 
 def limits_of(kind: DataKind) -> ChoiceLimits:
-    """How much of this kind of data is measured. Raises PlanError if `recommend` does not support it."""
+    """Return the limits of `recommend` for this kind of data. Raises PlanError if it does not support it."""
     if kind.choice is None:
         measure = f"measure them with: run {kind.suite}"
         raise PlanError(f"recommend does not choose for {kind.name}: {kind.not_recommended}\n  {measure}")
@@ -75,7 +74,7 @@ def choosing_plan(
     on_rows: Callable[[str, int], None] | None = None,
     most_datasets: int = 1,
 ) -> Plan:
-    """All candidates on one data set, the user's or a named one. Raises PlanError, and data_generator's DataError."""
+    """Plan all candidates on one data set, the user's or a named one. Raises PlanError and DataError."""
     suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
@@ -86,28 +85,28 @@ def choosing_plan(
 
 
 def _of_tables(request: Request) -> tuple[Suite, Request]:
-    """All candidates; where parts of a table are asked for, with the settings that decide what these cost, and without
-    what would take minutes to be read whole for each."""
+    """Return all candidates. For operations on parts of a table, include the settings that decide their cost, and leave
+    out formats for which reading everything each time would take minutes."""
     choice, access = SUITES["choice"], SUITES["access"]
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
-    dear = names_left_out(access)
+    too_slow = names_left_out(access)
     both = (*choice.variants.spelled, *access.variants.spelled)
-    cheap = [variant for variant in both if variant_of(variant).format_name not in dear]
+    fast = [variant for variant in both if variant_of(variant).format_name not in too_slow]
     left_out = {**choice.variants.left_out, **access.variants.left_out}
-    rule = replace(choice.variants, spelled=tuple(dict.fromkeys(cheap)), left_out=left_out)
+    rule = replace(choice.variants, spelled=tuple(dict.fromkeys(fast)), left_out=left_out)
     return replace(choice, variants=rule), request
 
 
 def _of_images(request: Request) -> tuple[Suite, Request]:
-    """Every storage, not the suite's alone; views are another thing than arrays of their own."""
+    """Return every storage, not only the suite's. Views are left out: they share memory, unlike other results."""
     if not request.formats:
         request = changed(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
     return SUITES["image"], request
 
 
 def _of_documents(request: Request) -> tuple[Suite, Request]:
-    """All stores, ours in each layout; questions are no part of a choice, so their ways are not either."""
+    """Return all stores, ours in each layout. Ways to answer questions are left out: a choice has no questions."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
     stored = tuple(variant for variant in suite.variants.spelled if "way=" not in variant)
@@ -119,7 +118,7 @@ CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {
     IMAGES.name: _of_images,
     DOCUMENTS.name: _of_documents,
 }
-"""By the name of the kind of data: the suite of all candidates, and the request, with its formats if none are given."""
+"""Functions by kind of data: the suite of all candidates, and the request with its formats if none are given."""
 
 
 def measure_for_choice(
@@ -135,26 +134,26 @@ def measure_for_choice(
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
 ) -> Run:
-    """Measure both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is good,
-    and return the run of the second one. Small data have no first part.
+    """Measure both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is valid.
+    Return the run of the second part. Small data have no first part.
 
-    `may_win` names the variants of the first part that the second one measures, `contending` those that may still win
-    by what it has measured so far: they get rounds until one is left, or the budget is spent. The request's baseline
-    takes part in both, if that is not too dear. Raises what `choosing_plan` and `measure` raise, and PlanError where
-    the data are too few for a `decisive` operation, whatever stores them.
+    `may_win` selects the variants of the first part that the second one measures. `contending` selects those that may
+    still win after the rounds so far: they get rounds until one is left or the budget is spent. The request's baseline
+    takes part in both, unless it is too slow. Raises what `choosing_plan` and `measure` raise, and PlanError if the
+    data are too few for a `decisive` operation with any store.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
 
-    def told(name: str, rows: int) -> None:
+    def report(name: str, rows: int) -> None:
         watcher.step(f"{name}: {rows:,} read", None)
 
     limits = limits_of(kind)
     watcher.stage("plan")
     if request.rows is None:
         request = changed(request, rows=limits.most_rows)
-        (dataset,) = choosing_plan(request, kind, on_rows=told).datasets.values()
+        (dataset,) = choosing_plan(request, kind, on_rows=report).datasets.values()
         request = changed(request, rows=_affordable(limits, dataset))
-    plan = choosing_plan(request, kind, on_rows=told)
+    plan = choosing_plan(request, kind, on_rows=report)
     (dataset,) = plan.datasets.values()
     _check_enough(dataset, decisive)
     folder = new_folder()
@@ -168,7 +167,7 @@ def measure_for_choice(
         place.mkdir()
         screening, _ = measure(first, short, brief, place, command, watcher)
         request = changed(request, formats=tuple(may_win(screening)) or request.formats)
-    # Other data of a sample stand for themselves: stores whose parts are of fixed size grow in steps.
+    # Other samples are not extrapolated: stores with parts of a fixed size grow in steps.
     if is_sample(dataset) and kind.has_columns:
         request = changed(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
@@ -199,23 +198,23 @@ def measure_race(
     race: Race,
     kind: DataKind,
 ) -> Run:
-    """The second part alone: all variants of the request, as long as they contend and the options' budget lasts."""
+    """Measure the second part only: all variants of the request, while they contend and the budget lasts."""
     plan = choosing_plan(request, kind, most_datasets=2)
     run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
 
 
 def _took_s(run: Run, variant: str | None) -> float:
-    """What a round of a variant took, in seconds; 0 where it has no figures."""
+    """Return the seconds that a round of a variant took; 0 if it has no figures."""
     own = [sample for sample in run.samples if sample.variant == variant]
     rounds = {sample.round for sample in own}
-    # A block of calls takes all of them.
+    # For a block of calls, the time of all of them.
     took_ns = sum(sample.figures.get("calls_ns", sample.figures.get("wall_ns", 0)) for sample in own)
     return took_ns / 1e9 / max(len(rounds), 1)
 
 
 def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
-    """How many rows are measured: fewer if they are large."""
+    """Return how many rows to measure: fewer if they are large."""
     row_bytes = _row_bytes(dataset)
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
@@ -229,7 +228,7 @@ def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 
 def _row_bytes(dataset: Dataset) -> float | None:
-    """Bytes of a row: of the largest image, or the mean of the user's file. None if unknown."""
+    """Return the bytes of a row: of the largest image, or the mean of the user's file. None if unknown."""
     if dataset.largest_side is not None:
         return 3 * dataset.largest_side**2
     if "size_bytes" not in dataset.source:

@@ -1,7 +1,7 @@
-"""What the device under each working folder gives, probed on raw I/O's copy of each data set (rule 16).
+"""Probing the device under each working folder, with raw I/O's copy of each data set (rule 16).
 
-Before the first counted round and after the last one, for the suites that ask for it: figures of them are shares of it.
-What is read, and how often, is bench_runner.machine.device's business.
+For suites that ask for it, before the first counted round and after the last one. Their figures are shown as shares of
+the results. bench_runner.machine.device decides what is read, and how often.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BEFORE, AFTER = "before", "after"
 
 
 def look(session: Session, when: str) -> None:
-    """Probe once for each data set and working folder, and keep what was found in the run's information. A quick run
-    has no look after its round."""
+    """Probe once for each data set and working folder, and record the results. A quick run is not probed after its
+    round."""
     if when == AFTER and session.options.quick:
         return
     for chain in _chains(session):
@@ -32,19 +32,19 @@ def look(session: Session, when: str) -> None:
         if when == BEFORE and known:
             continue
         session.stage("device probe")
-        session.step(f"what the device gives: {chain.dataset}", None)
+        session.step(f"probing the device: {chain.dataset}", None)
         found = _probed(session, chain)
         found.dataset, found.work_dir, found.when = chain.dataset, work_dir, when
         found.measured = utc_now().isoformat(timespec="seconds")
         found.guest = session.info.machine.is_virtual
-        # Where a run goes on, what it found at its end before is out of date.
+        # In a resumed run, an earlier probe after the last round is out of date.
         session.info.rooflines = [each for each in session.info.rooflines if each not in known or each.when != when]
         session.info.rooflines.append(found)
         session.save_info()
 
 
 def _chains(session: Session) -> Iterator[Chain]:
-    """Raw I/O's, one for each data set and working folder of suites that ask."""
+    """Yield chains of raw I/O, one for each data set and working folder of suites that ask for a probe."""
     asking = {suite.name for suite in session.plan.suites if suite.roofline}
     seen: set[tuple[str, str]] = set()
     for chain in session.plan.chains:

@@ -1,9 +1,9 @@
 """A process that has imported the libraries and forks a fresh worker for each job, in about 15 ms instead of a second.
 
-It only forks: which job, and what comes of it, is its parent's business (bench_runner.run.launcher). Rule 18 of the
-method: it is an optimisation that must not be seen in the figures; `--isolate spawn` does without it.
+It only forks; bench_runner.run.launcher chooses jobs and handles results. By rule 18 of the method this optimisation
+must not show in the figures; `--isolate spawn` does without it.
 
-Requests come as JSON over a Unix socket that keeps message bounds; a job's descriptors come along with it.
+Requests are JSON over a Unix socket that preserves message boundaries, with the descriptors of the job attached.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import warnings
 from collections.abc import Iterable
 
 MESSAGE_BYTES = 1 << 20
-"""The most that a request for a worker may take."""
+"""Size limit of a request for a worker."""
 
 
 def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
-    """Load the libraries of the variants, with `strings` as pandas' dtype of text; returns the reason for each that
-    could not be."""
+    """Load the libraries of the variants, with `strings` as pandas' dtype of text. Return the reason for each that
+    could not be loaded."""
     from bench_runner import registries
     from bench_runner.machine import linux
     from bench_runner.operations import targets
     from bench_runner.worker import jobs as worker
 
-    # Some libraries, such as fastparquet, ask pandas for its dtype of text once, when they are loaded.
+    # Some libraries, such as fastparquet, read pandas' dtype of text only once, when they are loaded.
     targets.apply_strings(targets.Target(strings=strings))
 
-    # Lance warns at each fork, because its thread pools would not survive one; they start at its first call, which
-    # no forkserver makes.
+    # Lance warns at each fork, because its thread pools would not survive one. They start at its first call, which
+    # the forkserver never makes.
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
-    # Polars likewise, whose pool starts with its first call.
+    # The same holds for polars, whose pool starts with its first call.
     warnings.filterwarnings("ignore", message="Using fork\\(\\) can cause Polars to deadlock")
     failures = {}
     for variant in variants:
@@ -81,7 +81,7 @@ def serve(control: socket.socket) -> None:
 
 
 def main() -> None:
-    """Entry: `python -m bench_runner.run.forkserver PARENT SOCKET`."""
+    """Entry point: `python -m bench_runner.run.forkserver PARENT SOCKET`."""
     from bench_runner.machine import linux
 
     parent, descriptor = map(int, sys.argv[1:3])

@@ -1,10 +1,10 @@
-"""One cell in this very process, for a clock that is not ours: asv's, which brings its processes and its history.
+"""One cell in this process, for another clock: asv's, which has its own processes and history.
 
 Cells, data, priming, settling and verification are the runner's. Each process makes one sample, as each of our workers
-does. Nothing is made or downloaded when it is imported.
+does. Importing this module makes no data and downloads nothing.
 
-A cell that is refused, or whose library is not installed, raises NotImplementedError. What would make a figure wrong
-(another result, a machine not at rest) raises another error, in this round and in all later ones.
+A cell that is refused, or whose library is not installed, raises NotImplementedError. Whatever would make a figure
+wrong (another result, a machine not at rest) raises another error, in this round and in all later ones.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ from bench_runner.worker.verification import read_back, verified
 from data_generator.cache import StoredDataset
 
 _BEHIND = " "
-"""Stands between a variant and what stands for a call that it does not have: no name of a variant holds it."""
+"""Separates a variant from the name of its fallback; no name of a variant contains it."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
-"""The time limit of each phase of a sample under asv."""
+"""Time limit of each phase of a sample under asv."""
 SETTLE_TRIES = 5
-"""Under asv settling is tried so often before a cell is given up, because no sample can be marked as not counted."""
+"""Attempts to settle before a cell is given up under asv, where samples cannot be marked as not counted."""
 
 
 def rows(suite: str) -> int:
-    """Rows of each table, or number of images: ours for a history, or what FORMAT_BENCH_ROWS says."""
+    """Return the rows of each table, or the number of images: from FORMAT_BENCH_ROWS, by default ours for a history."""
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
-        raise ValueError(f"{ROWS_VARIABLE}={asked}: it has to be a number of rows, e.g. {ROWS_VARIABLE}=10000")
+        raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a number of rows, e.g. {ROWS_VARIABLE}=10000")
     return int(asked) if asked else SUITES[suite].kind.asv_rows
 
 
 def operations(suite: str) -> tuple[str, ...]:
-    """What is timed: the suite's operations, or of tables what FORMAT_BENCH_OPERATIONS says, as `--operations` does.
-    asv loads all suites at once, so that a projection of tables must not be refused for images."""
+    """Return what is timed: the suite's operations or, for tables, those of FORMAT_BENCH_OPERATIONS. asv loads all
+    suites at once, so a projection of tables must not be refused for images."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
     if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].operations
@@ -90,11 +90,11 @@ def _plan(suite: str) -> Plan:
 
 @cache
 def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
-    """What each pair of parameters stands for. Whether masked nulls are refused is known only with the data, so both
-    variants of such a cell are listed; the one that does not apply is 'n/a'.
+    """Return the chain of each pair of parameters (data set, variant). Whether masked nulls are refused depends on the
+    data, so both variants of such a cell are listed; the one that does not apply is 'n/a'.
 
-    Variants are spelled in full: a shorter name would mean something else as soon as there is another variant, and asv
-    knows a cell's history by its name.
+    Variants are spelled in full, because asv identifies the history of a cell by its name: a shorter name would change
+    its meaning as soon as there is another variant.
     """
     plan = _plan(suite)
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
@@ -103,8 +103,8 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
 
 
 def variants(suite: str, operation: str = "") -> list[str]:
-    """The variants of a suite, as an operation's parameters name them: 'avro[...] read-all' where the engine has no
-    call of its own for it. asv shows names alone, and would rank what reads everything with the others."""
+    """Return the variants of a suite, as parameters of an operation: 'avro[...] read-all' where the engine has no call
+    for it. asv shows names only, and would rank variants that read everything with the others."""
     chains = {chain.variant: chain for chain in cells(suite).values()}
     return [f"{variant}{_fallback(chain, operation)}" for variant, chain in chains.items()]
 
@@ -116,7 +116,7 @@ def _fallback(chain: Chain, operation: str) -> str:
     try:
         adapter = engine(settings)
     except RefusedSetting:
-        # It is not run.
+        # This variant is not run.
         return ""
     found = operation_of(operation).fallback(adapter) if isinstance(adapter, TabularFormat) else ""
     return f"{_BEHIND}{found}" if found else ""
@@ -128,8 +128,8 @@ def _refuses_masked(chain: Chain) -> bool:
 
 
 class Trial:
-    """The one cell that this process is about. The current folder is the whole run's, and removed at its end: copies,
-    figures and what is known of failures lie there."""
+    """The one cell of this process. The current folder belongs to asv's whole run and is removed at its end: it holds
+    copies, figures and earlier failures."""
 
     def __init__(self, suite: str) -> None:
         """`suite` is the name of one of ours."""
@@ -147,7 +147,7 @@ class Trial:
             data_cache.prepare(dataset, data_cache.default_folder())
 
     def prepare(self, operation: str, dataset: str, variant: str) -> None:
-        """All that comes before the clock."""
+        """Do everything that comes before the clock."""
         chain, stored = self._cell(dataset, variant)
         if operation not in chain.operations:
             raise NotImplementedError(f"{variant} has no {operation} on {dataset}")
@@ -178,15 +178,15 @@ class Trial:
             clean_slate()
         if not rest.settled:
             self._remove_saved()
-            raise RuntimeError(f"not measured, the machine was not at rest: {rest.why_not}")
+            raise RuntimeError(f"not measured, because the machine was not at rest: {rest.why_not}")
 
     def run(self) -> None:
-        """What lies inside asv's clock."""
+        """Run the operation, inside asv's clock."""
         assert self._ready is not None
         self._result = sampler_of(self._ready.operation).call(self._ready, Laps())
 
     def finish(self, dataset: str, variant: str) -> None:
-        """After the clock: what was timed is verified (rule 11), and a saved copy is removed."""
+        """Verify the timed result (rule 11) and remove a saved copy. After the clock."""
         ready, result = self._ready, self._result
         wall_ns = now_ns() - self._prepared_ns
         fetched_bytes = linux.io_bytes()[0] - self._fetched_bytes
@@ -217,7 +217,7 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """One execution of the cell's chain in our own workers, for all the figures that are tracked of it."""
+        """Execute the cell's chain once in our workers, for all figures that are tracked."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():
@@ -227,28 +227,26 @@ class Trial:
         self._figures = json.loads(known.read_text())
 
     def size(self) -> int:
-        """Bytes of the copy that the execution saved."""
+        """Return the bytes of the saved copy."""
         return int(self._figures[SAVE]["size_bytes"])
 
     def peak_memory(self, operation: str) -> float:
-        """Peak private memory of the execution in bytes; not a number, which asv shows as n/a, where the probe cannot
-        tell it (rule 13)."""
+        """Return the peak private memory of the execution in bytes; NaN, which asv shows as n/a, where the probe cannot
+        measure it (rule 13)."""
         peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
         if peak_bytes is None:
             return math.nan
         return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
 
     def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
-        """The chain of a pair of parameters. Raises NotImplementedError where there is none, or it is not run."""
+        """Return the chain of a pair of parameters. Raises NotImplementedError if there is none, or it is not run."""
         variant = variant.partition(_BEHIND)[0]
         if (dataset, variant) not in cells(self._suite):
             raise NotImplementedError(f"{variant} has no cell on {dataset}")
         plan = _plan(self._suite)
         stored = data_cache.prepare(plan.datasets[dataset], data_cache.default_folder())
         chains = tuple(chain for chain in plan.chains if chain.dataset == dataset)
-        final = with_null_variants(
-            replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)}
-        )
+        final = with_null_variants(replace(plan, chains=chains), {dataset: data_cache.columns_with_nulls(stored.path)})
         for chain in final.chains:
             if chain.variant == variant:
                 return chain, stored
@@ -256,7 +254,7 @@ class Trial:
         raise NotImplementedError(reasons[0] if reasons else f"{variant} is for data with nulls")
 
     def _stored_copy(self, chain: Chain, stored: StoredDataset, settler: Settler) -> Path:
-        """The folder of the copy that all processes of this cell read, saved once by a worker of its own."""
+        """Return the folder of the copy that all processes of this cell read, saved once by a separate worker."""
         folder = Path.cwd() / f"copy-{_key(chain)}"
         if folder.exists():
             return folder
@@ -277,9 +275,8 @@ class Trial:
 
 @contextmanager
 def _remembered(marker: Path) -> Iterator[None]:
-    """asv keeps the figures of the rounds after a failed one, as if nothing had been: whatever goes wrong with a cell
-    fails all of its later rounds as well. A refusal is asv's NotImplementedError; an error of that name which a library
-    raises is none."""
+    """Make a failed cell fail in all later rounds too, because asv would keep the figures of later rounds as usual. A
+    refusal becomes asv's NotImplementedError. A library's error of that name is not a refusal."""
     if marker.exists():
         raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
     try:
@@ -295,7 +292,7 @@ def _remembered(marker: Path) -> Iterator[None]:
 
 
 class _Refused(Exception):
-    """The chain is not run, and that is no failure."""
+    """The chain is not run, which is not a failure."""
 
 
 def _marker(what: str, chain: Chain) -> Path:
@@ -316,8 +313,8 @@ def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, set
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """The figures of one execution in our own workers, by operation; one that fails has none. Raises when the save has
-    none."""
+    """Return the figures of one execution in our workers, by operation; failed ones have none. Raises an error if the
+    save has none."""
     with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
         bench = _bench(launcher, _settler(Path.cwd()))
         samples = execute(
@@ -335,7 +332,7 @@ def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
 
 
 def _probe_error_bytes() -> int:
-    """How wrong the memory probe is here: asked about known allocations once in asv's run of the suite."""
+    """Return the error of the memory probe here, tested with known allocations once in asv's run of the suite."""
     known = Path("probe.json")
     if not known.exists():
         with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
@@ -355,7 +352,7 @@ def _bench(launcher: Launcher, settler: Settler) -> Bench:
 
 
 def _settler(folder: Path) -> Settler:
-    """With the best control of asv's run so far, which the first process finds by a few of its own."""
+    """Return a settler with the best control of asv's run so far, which the first process finds."""
     known = folder / "control.json"
     if known.exists():
         return Settler(folder, Control(**json.loads(known.read_text())))
@@ -371,7 +368,7 @@ def _key(chain: Chain) -> str:
 
 
 def _refuse_memory_folder(folder: Path) -> None:
-    """asv works in the system's temporary folder, which on many systems lies in memory: that is no disk's speed."""
+    """Raise RuntimeError if the folder is in memory. asv works in the system's temporary folder, which often is."""
     kind = folders.folder_facts(folder).get("filesystem")
     if kind in ("tmpfs", "ramfs"):
-        raise RuntimeError(f"{folder} lies in memory ({kind}): set TMPDIR to a folder on the disk to be measured")
+        raise RuntimeError(f"{folder} is in memory ({kind}): set TMPDIR to a folder on the disk to be measured")

@@ -1,4 +1,4 @@
-"""Signals that end a run: orderly, and with all that was measured kept."""
+"""Signals that end a run in order, keeping all samples."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class StopRequest:
         self.signal_name = ""
 
     def check(self) -> None:
-        """Raise Stopped after a signal. Its own exception may be lost: Python drops those that are raised in a
-        destructor or a callback."""
+        """Raise Stopped after a signal. The exception raised in the handler may be lost: Python drops those raised
+        during a destructor or a callback."""
         if self.signal_name:
             raise Stopped(self.signal_name)
 
@@ -33,7 +33,7 @@ def stopped_by_signals() -> Iterator[StopRequest]:
         request.signal_name = signal.Signals(number).name
         request.check()
 
-    # Under nohup SIGHUP is ignored, and stays so.
+    # nohup ignores SIGHUP; leave it ignored.
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}

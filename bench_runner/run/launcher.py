@@ -1,7 +1,7 @@
-"""Starts workers and watches them and what they start: memory every 2 ms, time limit, memory limit, and how they ended.
+"""Start workers, and watch them and their child processes: memory every 2 ms, time and memory limits, exit status.
 
-A launcher holds one forkserver (or none, with isolate='spawn') for one thread condition. It is strictly serial: one
-worker at a time. It knows jobs as opaque requests; what they mean is the worker's and the runner's business.
+A launcher holds one forkserver (none with isolate='spawn') for one thread condition. It runs one worker at a time, and
+passes jobs on without interpreting them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bench_runner.errors import BenchError, Failure
 from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.worker.messages import (
     Answer,
     AnyTask,
@@ -43,9 +43,9 @@ from bench_runner.worker.messages import (
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 
 POLL_MS = 2
-"""The memory of a worker, and of all that it started, is read this often (rule 13)."""
+"""Interval at which the memory of a worker and its child processes is read (rule 13)."""
 KILL_LIMIT_S = 5.0
-"""A killed process is waited for so long: it is gone in milliseconds, unless the kernel holds it in a system call."""
+"""Longest wait for a killed process to end: milliseconds, unless the kernel holds it in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 ONE_THREAD = dict.fromkeys(
@@ -64,7 +64,7 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Each library's own setting, in the environment before anything is loaded: polars, for one, ignores it later."""
+"""Thread settings of each library. They must be set before anything is loaded; polars, for one, ignores them later."""
 
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
@@ -72,10 +72,10 @@ _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 @dataclass
 class Outcome:
-    """What came of one job: the worker's answers, what was seen from outside, and how it ended.
+    """The result of one job: the worker's answers, what was observed from outside, and how it ended.
 
-    `peak_private_bytes` is of the worker and all that it has started; so is `peak_tree_resident_bytes`, but 0 where it
-    had started nothing.
+    `peak_private_bytes` covers the worker and its child processes, and so does `peak_tree_resident_bytes`, which is 0
+    if the worker started none.
     """
 
     answers: list[Answer] = field(default_factory=list)
@@ -87,33 +87,33 @@ class Outcome:
     failure: Failure | None = None
 
     def answer(self, kind: type[_Answer]) -> _Answer:
-        """The one answer of this kind."""
+        """Return the only answer of this kind."""
         (found,) = self.answers_of(kind)
         return found
 
     def answers_of(self, kind: type[_Answer]) -> list[_Answer]:
-        """All answers of this kind."""
+        """Return all answers of this kind."""
         return [answer for answer in self.answers if isinstance(answer, kind)]
 
     def added_bytes(self, answer: Measured | Probed) -> int:
-        """Private memory that the worker and all that it started added inside the clock."""
+        """Return the private memory that the worker and its child processes added inside the clock."""
         highest = max(self.peak_private_bytes, answer.private_end_bytes)
         return max(highest - answer.private_before_bytes, 0)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a worker is ended from outside: seconds for each phase, and private memory with all that it has started."""
+    """Limits of a worker: seconds for each phase, and private memory including its child processes."""
 
     timeout_s: float
     memory_bytes: int
 
 
 class Launcher:
-    """Makes workers of one thread condition."""
+    """Starts workers for one thread condition."""
 
     def __init__(self, *, isolate: str, threads: int | None, preload: list[str], strings: str = "str") -> None:
-        """`isolate` is 'forkserver' or 'spawn'; `preload` names the variants whose libraries the forkserver loads, with
+        """`isolate` is 'forkserver' or 'spawn'. The forkserver loads the libraries of the variants in `preload`, with
         `strings` as pandas' dtype of text."""
         self._threads = threads
         self._preload = preload
@@ -124,17 +124,19 @@ class Launcher:
         self.preload_failures: dict[str, str] = {}
 
     def twin(self) -> Launcher:
-        """Another one of the same condition, for a thread of its own: a launcher does one job at a time."""
+        """Return another launcher of the same condition for another thread: a launcher does one job at a time."""
         return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload, strings=self._strings)
 
     def load(self) -> None:
-        """Start the forkserver now, which loads the libraries; else the first job does."""
+        """Start the forkserver, which loads the libraries, before the first job."""
         if self._isolate != "spawn":
             self._forkserver()
 
-    def run(self, task: AnyTask, limits: Limits, *, spawn: bool = False, beside: Beside | None = None) -> Outcome:
-        """Do one job in a fresh worker, and wait for its end. The worker never outlives this call. `beside` are the
-        services that it asks, which are looked at while its clock runs."""
+    def run(
+        self, task: AnyTask, limits: Limits, *, spawn: bool = False, monitor: ServiceMonitor | None = None
+    ) -> Outcome:
+        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. While its clock runs,
+        `monitor` observes the services that the job uses."""
         task = msgspec.structs.replace(task, threads=self._threads)
         task.printed.unlink(missing_ok=True)
         answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -152,11 +154,11 @@ class Launcher:
             os.close(answers_worker)
             answers_worker = -1
             with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
-                killed_for = _watch(worker, answers, phase, limits, outcome, beside)
+                killed_for = _watch(worker, answers, phase, limits, outcome, monitor)
             status = worker.wait()
             outcome.ended_ns = now_ns()
         except BaseException:
-            # What the forkserver still has to say belongs to this job: the next one gets a new forkserver.
+            # The forkserver may still send answers of this job, so the next job gets a new forkserver.
             self.close()
             raise
         finally:
@@ -191,7 +193,7 @@ class Launcher:
 
     def _forkserver(self) -> socket.socket:
         if self._control is None and not self._started():
-            # A library ended the process as it was loaded. Without preloading only its own cells suffer.
+            # A library ended the process while loading. Without preloading, only its own cells fail.
             self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
             self._preload = []
             if not self._started():
@@ -200,7 +202,7 @@ class Launcher:
         return self._control
 
     def _started(self) -> bool:
-        """Start a forkserver and have it load the libraries; False when that ended it."""
+        """Start a forkserver and let it load the libraries. Return False if that ended it."""
         self.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
@@ -225,18 +227,18 @@ class Launcher:
 
     def _popen(self, module: str, descriptors: list[int], stdin: int) -> subprocess.Popen[bytes]:
         environment = dict(os.environ) | (ONE_THREAD if self._threads == 1 else {})
-        # An empty part would mean the current folder, as would the absence of -P below.
+        # An empty entry would mean the current folder, as would leaving out -P below.
         parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
         environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
-        # -P: the user's current folder must not stand before the project on the path.
+        # -P: the current folder must not precede the project on the path.
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:
             cores = sorted(os.sched_getaffinity(0))
-            # In the parent between fork and exec only what is safe there; affinity is inherited through both.
+            # Set here and inherited: between fork and exec, few calls are safe in the child.
             os.sched_setaffinity(0, {cores[-1]})
         try:
-            # A session of its own keeps Ctrl-C, which goes to the whole foreground group, for the runner alone.
-            # What a library prints as it is loaded must not stand in the run's own output.
+            # In a separate session, Ctrl-C reaches the runner only: it goes to the whole foreground group.
+            # Libraries may print while loading, which must not appear in the run's output.
             return subprocess.Popen(
                 command,
                 env=environment,
@@ -252,14 +254,14 @@ class Launcher:
 
 
 class _ForkserverLost(Exception):
-    """The forkserver has died since it was last asked."""
+    """The forkserver has died since the last request."""
 
 
 class _Worker(Protocol):
     pid: int
 
     def wait(self) -> int:
-        """Wait for its end; the wait status."""
+        """Wait for its end and return the wait status."""
 
 
 class _Forked:
@@ -285,13 +287,13 @@ class _Spawned:
 
 
 def _watch(
-    worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, beside: Beside | None
+    worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, monitor: ServiceMonitor | None
 ) -> str:
-    """Follow the worker to its end. Returns 'timeout' or 'memory' when it was ended from here, else ''."""
+    """Follow the worker to its end. Return 'timeout' or 'memory' if it was killed from here, else ''."""
     try:
         handle = os.pidfd_open(worker.pid)
     except ProcessLookupError:
-        # It was quicker than we: what it had to say is in the pipe.
+        # It has ended already: its answers are in the pipe.
         _drain(answers, bytearray(), outcome)
         return ""
     received = bytearray()
@@ -307,8 +309,8 @@ def _watch(
         while alive:
             ready = dict(poll.poll(POLL_MS))
             tree.look()
-            if beside is not None:
-                _look_beside(beside, phase)
+            if monitor is not None:
+                _observe_services(monitor, phase)
             before = phase[0]
             level = reader.read()
             if level is not None:
@@ -319,7 +321,7 @@ def _watch(
                     if tree.members:
                         highest = max(outcome.peak_tree_resident_bytes, level.resident_bytes)
                         outcome.peak_tree_resident_bytes = highest
-                services_bytes = beside.private_bytes() if beside is not None else 0
+                services_bytes = monitor.private_bytes() if monitor is not None else 0
                 if level.private_bytes + services_bytes > limits.memory_bytes:
                     killed_for = killed_for or "memory"
             if phase[0] != current_phase:
@@ -333,7 +335,7 @@ def _watch(
             alive = handle not in ready
         _drain(answers, received, outcome)
     finally:
-        # Also on Ctrl-C: the worker never outlives this call, nor does anything that it started.
+        # On Ctrl-C too: neither the worker nor its child processes outlive this call.
         _kill(handle)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.pid, signal.SIGKILL)
@@ -344,24 +346,24 @@ def _watch(
     return killed_for
 
 
-def _look_beside(beside: Beside, phase: mmap.mmap) -> None:
-    """The worker waits before its clock, and behind it, until it is told that services were looked at."""
+def _observe_services(monitor: ServiceMonitor, phase: mmap.mmap) -> None:
+    """Observe the services. The worker waits before and after its clock until this is done."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
-        beside.begin()
+        monitor.begin()
         phase[1] = PHASE_READY
-    elif phase[0] == PHASE_AFTER and beside.running:
-        beside.end()
+    elif phase[0] == PHASE_AFTER and monitor.running:
+        monitor.end()
         phase[1] = PHASE_AFTER
 
 
 def _kill(handle: int) -> None:
-    """End the process; it may have gone already, and been waited for."""
+    """Kill the process, which may have ended already."""
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:
-    """Take what the pipe holds; False at its end."""
+    """Read what is in the pipe. Return False at its end."""
     while True:
         try:
             piece = os.read(answers, 1 << 16)

@@ -1,7 +1,7 @@
-"""One run, from its plan to its result folder: data, pilot round, counted rounds, and what is not known yet.
+"""One run, from its plan to its result folder: data, pilot round, counted rounds, and facts that are missing.
 
-Each sample is written the moment its chain ends, so a run that is stopped, killed or out of disk keeps all that it has,
-and `--resume` measures the rest. What the parts of a run share is bench_runner.run.session.
+Samples are written as soon as their chain ends. A run that is stopped, is killed or runs out of disk keeps them all,
+and `--resume` measures the rest. bench_runner.run.session holds what the parts of a run share.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def measure(
     watcher: Watcher,
     race: Race | None = None,
 ) -> tuple[Run, bool]:
-    """Do the whole run in `folder`; returns it as read back from its files, and whether some cells failed. With `race`
-    it goes on while more than one variant may win.
+    """Do the whole run in `folder`. Return the run, read back from its files, and whether some cells failed. With
+    `race` it continues while more than one variant may win.
 
-    Raises RunError when a resumed run does not fit, DataError when a data set cannot be made, KeyboardInterrupt after
-    Ctrl-C (with everything measured kept).
+    Raises RunError if a resumed run does not match, DataError if a data set cannot be made, KeyboardInterrupt after
+    Ctrl-C (all samples are kept).
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
     folder = folder.resolve()
@@ -85,7 +85,7 @@ def measure(
                 preparation.make_datasets(session)
                 refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
                 session.save_info()
-                session.tell_plan()
+                session.show_plan()
                 preparation.record_excluded(session)
                 preparation.describe_variants(session)
                 preparation.calibrate_networks(session)
@@ -111,7 +111,7 @@ def measure(
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Raises RunError when another run writes there."""
+    """Raise RunError if another run writes to this folder."""
     with open_locked(folder) as alone:
         if not alone:
             raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
@@ -119,12 +119,12 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def machine_name(options: Options) -> str:
-    """The name that records carry: the host's, or the one that the user gave instead."""
+    """Return the machine name in records: the host's, or the one given by the user."""
     return options.machine or platform.node() or "unnamed"
 
 
 def new_folder(results: Path, machine: str) -> Path:
-    """`<time>-<machine>` below `results`, with a number behind it when two runs start in one second."""
+    """Create `<time>-<machine>` below `results`, with a number appended if several runs start in one second."""
     stem = f"{utc_now():%Y%m%dT%H%M%SZ}-{machine}"
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
         folder = results / (stem + suffix)
@@ -133,16 +133,16 @@ def new_folder(results: Path, machine: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise RunError(f"{results}: a hundred runs were started within this second; look what starts them")
+    raise RunError(f"{results}: a hundred runs were started within one second; find out what starts them")
 
 
 def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
     if request.data_title is not None:
-        # The path is that of a file which is gone after the run.
+        # The path is that of a file that is removed after the run.
         request = changed(request, data=None)
-    # Those that nothing could do are told with their reason, under their title.
+    # Operations that no variant could do are listed too, with their reason.
     planned = (*plan.chains, *(each.chain for each in plan.excluded))
     operations = dict.fromkeys(name for chain in planned for name in chain.operations)
     info = RunInfo(
@@ -177,18 +177,18 @@ def _begin(
 
 
 def _keep_costs(session: Session) -> None:
-    """For saying how long later runs will take."""
+    """Keep the costs of this run, from which later runs predict how long they take."""
     try:
         costs.add(session.info.machine, read_run(session.folder).samples)
     except OSError as error:
         session.warn(
-            f"what this run took cannot be kept for later ones ({error.strerror or error})",
-            "look at the cache folder, which FORMAT_BENCH_CACHE may name",
+            f"the durations of this run could not be kept for later runs ({error.strerror or error})",
+            "check the cache folder, which FORMAT_BENCH_CACHE sets",
         )
 
 
 def _settling(session: Session) -> SettlingInfo:
-    """What was chosen in the end; of several working folders the one that touches."""
+    """Return the final choice; with several working folders, the first that touches memory."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
     last = next((each for each in chosen if each.touches), chosen[0])
     return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)
@@ -203,5 +203,5 @@ def _others_named(info: RunInfo) -> Iterator[None]:
     """Warn when another run measures on this machine at the same time."""
     with open_locked(data_cache.default_folder()) as alone:
         if not alone:
-            info.warn("another run of Format Bench was measuring on this machine", "measure again when it has ended")
+            info.warn("another run of Format Bench was measuring on this machine", "measure again after it has ended")
         yield

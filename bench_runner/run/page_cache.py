@@ -1,4 +1,4 @@
-"""Rule 14: the page cache before a read, and the proof that a read was warm or cold."""
+"""The page cache before a read, and the proof that a read was warm or cold (rule 14)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from bench_runner.errors import Failure, OperationFailed
 from bench_runner.machine import linux
 
 WARM_RESIDENT_SHARE = 0.99
-"""So much of the stored copy must lie in the page cache before a warm read (rule 14)."""
+"""Share of the stored copy that must be in the page cache before a warm read (rule 14)."""
 WARM_DEVICE_SHARE = 0.01
-"""A warm read may fetch so much of the stored copy from the device (rule 14)."""
+"""Share of the stored copy that a warm read may fetch from the device (rule 14)."""
 COLD_DEVICE_SHARE = 0.90
-"""A cold read must fetch at least so much of the stored copy from the device (rule 14)."""
+"""Share of the stored copy that a cold read must fetch from the device (rule 14)."""
 WARM_DEVICE_BYTES_PER_S = 1_000_000
-"""A long warm read may fetch so much for each second of it (rule 14): 1 % of the time on a device of 100 MB/s."""
+"""Bytes that a long warm read may fetch per second (rule 14): 1 % of the time on a device of 100 MB/s."""
 WARM_LONG_SHARE = 0.10
-"""However long it takes, a warm read may fetch no more of its copy (rule 14): else a slow cold one would pass."""
+"""Limit of that allowance as a share of the copy (rule 14): else a slow cold read would pass."""
 DEVICE_SLACK_BYTES = 256 * 1024
-"""So much may always be fetched during a warm read (rule 14), because pages of libraries may come at any time."""
+"""Bytes that a warm read may always fetch (rule 14), because pages of libraries may come at any time."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,8 @@ class Residency:
 
 
 def bring_into_cache(location: Path, wanted: str) -> Residency:
-    """Bring the stored copy into the wanted state. Raises OperationFailed where it does not stay in it.
-
-    It was synced by its save's worker, which has ended: no process maps it.
-    """
+    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in it. The worker that
+    saved and synced it has ended, so no process maps it."""
     if wanted == "cold":
         for path in linux.files_below(location):
             linux.evict_file(path)
@@ -61,16 +59,16 @@ def _residency(location: Path) -> Residency:
 def device_doubt(
     wanted: str, *, fetched_bytes: int, needed_bytes: int, size_bytes: int, wall_ns: int, served: bool = False
 ) -> str:
-    """Why a read that fetched this much from the device while it ran is not counted; empty where all is well.
+    """Return why a read that fetched these bytes from the device is not counted; '' if it is.
 
-    `needed_bytes` is how much of the copy, of `size_bytes`, the read needs. A warm read that went to the device is no
-    failure of the format: the pages are mostly those of libraries that a large worker drove out of the page cache, and
-    the next round finds them there. A cold read that was not cold raises OperationFailed: nothing would mend it.
+    `needed_bytes` is the part of the copy, of `size_bytes`, that the read needs. A warm read that used the device is no
+    failure of the format: the pages are mostly those of libraries, which a large worker drove out of the page cache,
+    and the next round finds them there. A cold read that was not cold raises OperationFailed: it would never pass.
     """
     if wanted == "warm":
         return warm_doubt(fetched_bytes, size_bytes, wall_ns)
     if not served:
-        # A service need not read what it knows already; a reader that opens a copy itself has to.
+        # A service need not read what it knows already; a reader that opens a copy itself must.
         needed_bytes = max(needed_bytes, 1)
     if fetched_bytes < COLD_DEVICE_SHARE * needed_bytes:
         reason = f"a cold read fetched only {fetched_bytes:,} of {needed_bytes:,} bytes from the device"
@@ -79,7 +77,7 @@ def device_doubt(
 
 
 def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
-    """Why a read that fetched this much of its copy from the device in this time was not warm; empty if it was."""
+    """Return why a read that fetched these bytes in this time was not warm; '' if it was."""
     of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
     if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
         return ""

@@ -1,4 +1,4 @@
-"""Rule 15: the pilot round, which finds problems early and predicts what each chain needs at full size."""
+"""The pilot round, which finds problems early and predicts what each chain needs at full size (rule 15)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from bench_runner.run.resume import whole
 from bench_runner.run.session import Session
 
 DISK_SHARE = 0.9
-"""What is predicted to need more than this share of the free disk is not run (rule 5)."""
+"""Share of the free disk beyond which a predicted need means that the chain is not run (rule 5)."""
 
 
 def pilot_round(session: Session) -> dict[Chain, Prediction]:
-    """Round 0: every chain once on few rows, cheap ones first; finds problems early and predicts the rest.
+    """Execute round 0: every chain once on few rows, fast ones first. Return a prediction for each chain that may run.
 
-    Which are cheap is learnt on the way: from the second data set on, by what the variant took on the first. Small
-    tables have no pilot round: their first counted round is as quick, and what it takes is known from earlier runs,
-    or then.
+    From the second data set on, the time of a variant on the first shows which are fast. Small tables have no pilot
+    round: their first counted round takes no longer, and its time is known from earlier runs or shows then.
     """
     session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
@@ -49,13 +48,13 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 
 
 def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
-    """What each operation of the chain took in earlier runs, scaled; 0 where nothing is known."""
+    """Return the time of each operation of the chain in earlier runs, scaled; 0 if unknown."""
     found = {operation: session.costs.expected(operation, chain, rows) for operation in chain.operations}
     return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
 
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
-    """What the operations of the chain that pass on few rows will need at full size; None when none does."""
+    """Return the prediction for the operations of the chain that pass on few rows; None if none does."""
     dataset = session.datasets[chain.dataset]
     samples = _screened(session, chain)
     if samples:
@@ -68,20 +67,20 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
         return None
     if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
         return prediction
-    # A fixed cost scaled fifty times over looks like a need: ten times the rows tell better.
+    # Fixed costs scaled by fifty look like a need; ten times the rows give a better prediction.
     need_bytes = prediction.peak_bytes // 5
     samples = session.execution(chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
     return _of_passed(chain, samples, dataset.rows)
 
 
 def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction | None:
-    """An operation that fails costs its own cell alone."""
+    """Return the prediction from operations that passed: a failure costs its own cell only."""
     passed = [sample for sample in samples if sample.failure is None]
     return predict(passed, rows) if any(sample.operation in chain.operations for sample in passed) else None
 
 
 def _screened(session: Session, chain: Chain) -> list[Sample]:
-    """One execution of the chain on few rows of the same data, from the screening; empty without one."""
+    """Return one execution of the chain on few rows of the same data, from the screening; empty without one."""
     if session.race is None or session.race.screening is None:
         return []
     identity = chain.variant, session.public(chain.conditions)
@@ -94,22 +93,22 @@ def _screened(session: Session, chain: Chain) -> list[Sample]:
 
 
 def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
-    """Rule 5: the machine is protected."""
+    """Return why the chain would exceed the memory, the disk or the time limit of the machine; None if not (rule 5)."""
     available = environment.usable_memory_bytes()
-    # The table itself lies beside the peak: before a save in hand, after a read as the result.
+    # The table itself is needed next to the peak: as input of a save, as result of a read.
     need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes
     if need_bytes > MEMORY_SHARE * available:
         return Failure(
             kind="memory",
-            reason=f"needs about {need_bytes / 1e9:.1f} GB of memory, {available / 1e9:.1f} GB are free",
+            reason=f"needs about {need_bytes / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are free",
         )
     free = shutil.disk_usage(session.bench(chain).folder).free
     if prediction.size_bytes > DISK_SHARE * free:
-        reason = f"needs about {prediction.size_bytes / 1e9:.1f} GB of disk, {free / 1e9:.1f} GB are free"
+        reason = f"needs about {prediction.size_bytes / 1e9:.1f} GB of disk, but only {free / 1e9:.1f} GB are free"
         return Failure(kind="disk", reason=reason)
     longest = session.options.timeout_s
     if prediction.slowest_ns > 2 * longest * 1e9:
         minutes = prediction.slowest_ns / 60e9
-        reason = f"would take about {minutes:.0f} minutes, the limit is {longest / 60:.0f}; --timeout allows more"
+        reason = f"would take about {minutes:.0f} minutes, over the limit of {longest / 60:.0f}; --timeout allows more"
         return Failure(kind="timeout", reason=reason)
     return None

@@ -1,7 +1,7 @@
-"""What a run does before its first round: looks at its folders, makes its data, and says what it will not measure.
+"""The steps of a run before its first round: check its folders, make its data, record what will not be measured.
 
-Nothing here is timed. What holds from one run to the next is bench_runner.run.known.facts' business, what comes after
-bench_runner.run.rounds'.
+Nothing here is timed. bench_runner.run.known.facts handles facts that hold between runs, bench_runner.run.rounds what
+follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench_runner.run.session import Session
 
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
-    """Keep their facts, refuse a cold cache where it cannot be had, and warn of what is bad at a look."""
+    """Record their facts, refuse a cold cache where it is impossible, and warn of problems found by quick checks."""
     facts = {label: folders.folder_facts(path) for label, path in work.items()}
     session.info.work_dirs = {label: msgspec.convert(about, FolderInfo) for label, about in facts.items()}
     for label, path in work.items():
@@ -35,7 +35,7 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
             raise RunError(
                 f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"
             )
-        # Where a run goes on, the load of the last minute may be its own.
+        # In a resumed run the load of the last minute may be its own.
         for warning in doctor.quick_warnings(path, load=session.earlier.run is None):
             session.warn(**warning)
         many_files = doctor.many_files_warning(facts[label].get("journal"))
@@ -44,16 +44,16 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
 
 
 def make_datasets(session: Session) -> None:
-    """Make or find every data set of the plan; with their nulls known, the plan becomes final (rule 8)."""
+    """Make or find every data set of the plan. With their nulls known, the plan becomes final (rule 8)."""
     session.stage("data")
     folder = data_cache.default_folder()
     for name, dataset in session.plan.datasets.items():
 
-        def told(rows: int, name: str = name, total: int = dataset.rows) -> None:
+        def report(rows: int, name: str = name, total: int = dataset.rows) -> None:
             session.step(f"{name}: {rows:,} of {total:,} rows", None)
 
         session.step(name, None)
-        session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=told)
+        session.datasets[name] = data_cache.prepare(dataset, folder, on_rows=report)
         for remark in dataset.remarks:
             text, _, remedy = remark.partition("\n")
             session.warn(f"{name}: {text}", remedy)
@@ -62,12 +62,12 @@ def make_datasets(session: Session) -> None:
 
 
 def calibrate_networks(session: Session) -> None:
-    """What each network that holds back lets through, kept in the run's information. Raises RunError where that is not
-    what its name says."""
+    """Measure the rate of each limited network and record it. Raises RunError if it differs from what its name
+    states."""
     names = dict.fromkeys(chain.conditions.network for chain in session.plan.chains)
     session.info.calibrations = []
     for network in (name for name in names if rate_mbit(name)):
-        session.step(f"how much {network} lets through", None)
+        session.step(f"measuring the rate of {network}", None)
         bench = next(iter(session.benches.values()))
         found = calibration.checked(network, bench.folder / f"calibration-{network}")
         session.info.calibrations.append(
@@ -81,16 +81,16 @@ def calibrate_networks(session: Session) -> None:
 
 
 def record_excluded(session: Session) -> None:
-    """Refused and not installed: rows with their reason, never a shorter table without a word."""
+    """Record variants that are refused or not installed, as rows with their reason."""
     for excluded in session.plan.excluded:
         session.keep_reason(excluded.chain, excluded.failure)
 
 
 def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) -> None:
-    """Warn of libraries that are installed and do not load."""
+    """Warn of libraries that are installed but do not load."""
     for launcher in launchers.values():
         for variant, reason in launcher.preload_failures.items():
-            session.warn(f"{variant}: {reason}", "import the library by hand and see what it says")
+            session.warn(f"{variant}: {reason}", "import the library in Python to see its error")
 
 
 def describe_variants(session: Session) -> None:
@@ -103,8 +103,7 @@ def describe_variants(session: Session) -> None:
 
 
 def declared(engine: type[Adapter], settings: Mapping[str, str]) -> VariantInfo:
-    """Return what an adapter declares of itself with these settings. Raises RefusedSetting for one that it does not
-    take."""
+    """Return what an adapter declares with these settings. Raises RefusedSetting for a setting that it refuses."""
     adapter = engine(settings)
     return VariantInfo(
         title=adapter.title,

@@ -1,7 +1,7 @@
-"""Asks the memory probes about known allocations and says how wrong they are; the answer goes with every run.
+"""Test the memory probes with known allocations. Their error is stored with every run.
 
-It uses workers as samples do, so what is tested is what measures. The allocations are
-bench_runner.worker.memory_probe's.
+The test uses workers as samples do, so that it tests what measures. bench_runner.worker.memory_probe makes the
+allocations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
 from bench_runner.worker.messages import Probed
 
 SHORT = (("numpy", 10**7), ("numpy", 10**8), ("four threads", 10**8))
-"""What a run asks before its rounds; the rest is asked once for a machine."""
+"""The allocations of the check that a run makes before its rounds; LONG is made once for a machine."""
 LONG = tuple((how, size_bytes) for how in ALLOCATIONS for size_bytes in SIZES_BYTES)
 LIMITS = Limits(timeout_s=60, memory_bytes=4 * 10**9)
 
@@ -28,7 +28,7 @@ def known_answers(
     tell: Callable[[str, float | None], None],
     asked: Sequence[tuple[str, int]],
 ) -> Iterator[KnownAnswer]:
-    """Ask the probes about known allocations (by which means, bytes), each in a fresh worker. Raises RunError when a
+    """Make allocations (means, bytes), each in a fresh worker, and yield what the probes report. Raises RunError if a
     worker fails."""
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
@@ -46,5 +46,5 @@ def known_answers(
 
 
 def error_bytes(answers: Iterable[KnownAnswer]) -> int:
-    """The largest deviation of the private probe from an allocation whose true size is known to the page."""
+    """Return the largest error of the private probe, over allocations whose true size is known to the page."""
     return max(abs(answer.peak_private_bytes - answer.size_bytes) for answer in answers if answer.how in EXACT)

@@ -1,4 +1,4 @@
-"""Rule 15: the rounds of a race, which goes on for as long as more than one variant may win."""
+"""The rounds of a race, which continues while more than one variant may win (rule 15)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Progress, Rounds, Sched
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
-"""A race looks who is shown to be worse after 5 rounds, and each time after so many times as many (rule 15). Looks
-after every round would find some unlucky row of rounds for everybody. Before, it looks who is in front."""
+"""A race drops variants shown to be worse after 5 rounds, and then each time the rounds grow by this factor (rule 15).
+Checks after every round would find an unlucky series for every variant. Before round 5 it only ranks them."""
 MOST_RACE_ROUNDS = 200
-"""A race that neither its budget nor a decision has ended ends after so many rounds."""
+"""Most rounds of a race that neither its budget nor a decision has ended."""
 
 
 class RaceRounds(Rounds):
-    """Rounds of the variants that may still win, as long as there is time for all of them."""
+    """Rounds of the variants that may still win, while there is time for all of them."""
 
     def __init__(self, race: Race, schedule: Schedule, spending: Spending, folder: Path) -> None:
-        """`folder` holds what was measured so far."""
+        """`folder` holds the run so far."""
         super().__init__(schedule)
         self._race, self._spending, self._folder = race, spending, folder
         self._looks = looks()
@@ -32,7 +32,7 @@ class RaceRounds(Rounds):
         self._last_round: Sequence[Chain] = ()
 
     def next_round(self) -> Sequence[Chain]:
-        """The chains of the next round, in order; empty when the race has ended."""
+        """Return the chains of the next round, in order; empty when the race has ended."""
         self.number += 1
         if self.number > self._look:
             self._look = next(self._looks)
@@ -47,8 +47,8 @@ class RaceRounds(Rounds):
         return due
 
     def _contending(self) -> Sequence[str]:
-        """The variants of the next round. With a budget, those in front get the rounds that a verdict needs. Variants
-        without a counted round cannot be ranked; they stay until the schedule gives them up."""
+        """Return the variants of the next round. With a budget, the leading ones get the rounds that a verdict needs.
+        Variants without a counted round cannot be ranked; they stay until the schedule gives them up."""
         ranked = self._race.contending(read_run(self._folder))
         if self._spending.deadline_ns is None:
             return ranked
@@ -68,7 +68,7 @@ class RaceRounds(Rounds):
 
 
 def looks() -> Iterator[int]:
-    """After how many rounds a race looks who still contends: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
+    """Yield the rounds after which a race checks which variants contend: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
     yield from range(1, EARLY_STOP_ROUNDS)
     rounds = EARLY_STOP_ROUNDS
     while True:
@@ -79,12 +79,14 @@ def looks() -> Iterator[int]:
 def in_front(
     ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
 ) -> list[str]:
-    """Of the variants of a race, best first, those that take part in its next round. All do where the seconds left
-    reach for `rounds` more rounds of all; else as many as that needs, but at least `least` if one round of them fits,
-    and two. `costs_s` is what a round of each takes, `shared_s` of raw I/O.
+    """Return the variants, of those in a race from best to worst, that take part in its next round.
 
-    With half of those of the round before as `least` it is successive halving (Karnin, Koren, Somekh: Almost optimal
-    exploration in multi-armed bandits, ICML 2013), of which nothing is seen where the budget is ample.
+    All take part if the seconds left are enough for `rounds` more rounds of all. Otherwise as many as that allows, but
+    at least two, and at least `least` if one round of them fits. `costs_s` is the duration of a round of each,
+    `shared_s` that of raw I/O.
+
+    With half of the variants of the last round as `least` this is successive halving (Karnin, Koren, Somekh: Almost
+    optimal exploration in multi-armed bandits, ICML 2013), which has no effect if the budget is ample.
     """
 
     def fitting(times: int) -> int:
@@ -95,8 +97,8 @@ def in_front(
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Of the chains that are due in a race, what has somebody to race with: variants of which nothing is left out, at
-    least two of them, or one that has too few rounds to be told anything of. Raw I/O come with them."""
+    """Return the due chains that still race: variants of which nothing is left out, if they are at least two, or one
+    with too few rounds for a verdict. Raw I/O comes with them."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]

@@ -1,7 +1,7 @@
-"""What an earlier part of the same run has measured, and whether it may be gone on with.
+"""The samples of an earlier part of the same run, and whether the run may be resumed.
 
-A resumed run must be one run: the same code, libraries, machine and data. It is asked for what is there already; what
-it does not have complete is measured again. Nothing is measured or written here.
+A resumed run must be one run: the same code, libraries, machine and data. Executions that are not complete are measured
+again. Nothing is measured or written here.
 """
 
 from __future__ import annotations
@@ -22,43 +22,43 @@ _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "vir
 
 @dataclass(frozen=True)
 class Earlier:
-    """The earlier part of a run; empty for a run that begins."""
+    """The earlier part of a run; empty for a new run."""
 
     run: Run | None = None
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
-    """By chain, round and rows."""
+    """Samples by chain, round and rows."""
 
     @property
     def next_position(self) -> int:
-        """Positions go on where they stopped."""
+        """The next position: they continue where they stopped."""
         return 1 + max((sample.position for sample in self.run.samples), default=-1) if self.run else 0
 
     @property
     def fidelity(self) -> set[tuple[str, str]]:
-        """(variant, target) of the matrix rows that are there."""
+        """(variant, target) of the fidelity records that exist."""
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Whether the reason why this chain is not run stands in the records for each of its operations; it may say
-        how much memory or disk was free then."""
-        told = {
+        """Return whether each operation of this chain has a record with this kind of reason for not being run. Amounts
+        of free memory or disk in it may differ."""
+        recorded = {
             sample.operation
             for sample in (self.run.samples if self.run else ())
             if identity(sample) == _chain_identity(chain, conditions)
             and sample.failure is not None
             and (sample.failure.kind, sample.rows, sample.round) == (failure.kind, rows, 0)
         }
-        return told.issuperset(chain.operations)
+        return recorded.issuperset(chain.operations)
 
     def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample]:
-        """The samples of one execution of the chain on `rows` rows; empty where there is none. It may be cut short:
-        then an operation is missing."""
+        """Return the samples of one execution of the chain on `rows` rows; empty if there are none. Operations are
+        missing if it was cut short."""
         return list(self.by_execution.get((_chain_identity(chain, conditions), round_number, rows), ()))
 
 
 def whole(execution: Sequence[Sample]) -> set[str]:
-    """The operations of an execution that need not be measured again, because they have figures or a reason why not.
-    What was in the service of others has neither, nor has a save of which nothing tells whether it can be read."""
+    """Return the operations of an execution that need not be measured again: they have figures, or a reason for having
+    none. Operations executed only for others are excluded, and saves whose read is unknown."""
     there = {sample.operation for sample in execution if not sample.in_service}
     saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
     seen = any(sample.operation == VERIFYING for sample in execution)
@@ -68,7 +68,7 @@ def whole(execution: Sequence[Sample]) -> set[str]:
 
 
 def identity(sample: Sample) -> object:
-    """What the samples of one chain have in common."""
+    """Return what the samples of one chain have in common."""
     return sample.suite, sample.dataset, sample.variant, sample.conditions
 
 
@@ -77,8 +77,8 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
 
 
 def earlier_part(folder: Path, info: RunInfo) -> Earlier:
-    """Read what is there. Raises RunError when this run, as `info` describes it, cannot go on with it, and RecordError
-    when it cannot be read."""
+    """Read the earlier part. Raises RunError if the run described by `info` cannot continue it, and RecordError if it
+    cannot be read."""
     run = read_run(folder)
     if packed := packed_files(folder):
         raise RunError(
@@ -101,7 +101,7 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     executions: dict[tuple[object, int, int], list[Sample]] = {}
     for sample in run.samples:
         executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
-    # A reason why something is not run at all is no execution.
+    # A record of why something was not run is not an execution.
     return Earlier(
         run,
         {
@@ -116,12 +116,12 @@ def _change(name: str, before: object, now: object) -> str:
     if before == now:
         return ""
     if name == "changes":
-        return "the uncommitted changes are others now"
-    return f"{name} was {'absent' if before is None else before}, is {'absent' if now is None else now}"
+        return "the uncommitted changes differ"
+    return f"{name} was {'absent' if before is None else before}, now {'absent' if now is None else now}"
 
 
 def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
-    """Raises RunError when a data set has another digest than in the earlier part."""
+    """Raise RunError if a data set has another digest than in the earlier part."""
     for name, facts in (earlier.run.info.datasets if earlier.run else {}).items():
         if name in digests and digests[name] != facts.digest:
             raise RunError(

@@ -1,4 +1,4 @@
-"""Rule 15: the loop over the counted rounds. Which chains a round has is decided by its `Rounds`."""
+"""The loop over the counted rounds (rule 15). A `Rounds` decides which chains a round has."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
 OVERHEAD_S = 0.6
-"""What a chain takes besides its operations, until it was seen to run: for the time left, and for the budget."""
+"""Assumed time of a chain in addition to its operations, until it has run: for the time left and the budget."""
 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:
-    """Execute round after round until no chain wants another, or this share of the budget is spent."""
+    """Execute rounds until no chain wants another, or this share of the budget is spent."""
     asked = session.options.rounds_asked
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
@@ -35,13 +35,13 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             session.step(chain.label(), spending.seconds_left(due[index:]))
             began_ns = now_ns()
             dataset, predicted = session.datasets[chain.dataset], predictions[chain]
-            # Memory and page cache: the peak of the call, and the file that it writes.
+            # Memory and page cache: the peak of the call and the file that it writes.
             expected_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
             samples = session.execution(
                 chain,
                 rows=dataset.rows,
                 round_number=rounds.number,
-                # The host takes three times as long to give twice as much, and nothing settles better by it.
+                # The host needs three times as long to give twice as much memory, without settling any better.
                 need_bytes=used[chain] or expected_bytes,
                 wanted=schedule.wanted(chain, rounds.number),
             )

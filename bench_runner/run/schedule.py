@@ -1,9 +1,9 @@
 """Which chains run in which round, and in which order (method rule 15).
 
-Rounds are the outer loop, so that slow drift hits all alike; within a round the order is shuffled by the run's seed,
-dear chains last. A cell leaves when it has its rounds, when its interval is narrow enough, or when it fails again, and
-a chain when none of its cells is left. Races and budgets choose among the chains that are due here: see
-bench_runner.run.race and bench_runner.run.budget.
+Rounds are the outer loop, so that slow drift affects all chains equally. Within a round the order is shuffled by the
+run's seed, with slow chains last. A cell is done when it has its rounds, when its interval is narrow enough, or when it
+keeps failing, and a chain when all of its cells are. bench_runner.run.race and bench_runner.run.budget choose among
+the chains that are due here.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bench_runner.results.statistics import half_width
 from bench_runner.run.prediction import Prediction, seen
 
 EARLY_STOP_ROUNDS = 5
-"""From so many rounds on a cell stops whose interval is narrow, and a race may drop a variant (rule 15)."""
+"""After this many rounds a cell with a narrow interval stops, and a race may drop a variant (rule 15)."""
 EARLY_STOP_HALF_WIDTH = 0.05
-"""An interval is narrow whose half is under this share of its median (rule 15)."""
+"""An interval is narrow if half of it is below this share of its median (rule 15)."""
 EXTRA_ROUNDS = 2
-"""Rounds beyond the planned ones that make up for samples which were not counted (rules 1 and 15). Who is compared with
-such a cell takes part in them until both have the rounds of a verdict in common."""
+"""Extra rounds that replace samples that were not counted (rules 1 and 15). Cells that are compared with such a cell
+take part until both have the rounds for a verdict in common."""
 FAILURES_ALLOWED = 2
-"""After so many failed rounds a cell is given up, after the first where it had no pilot round (rule 15)."""
+"""Failed rounds after which a cell is given up; one failure is enough without a pilot round (rule 15)."""
 
 
 @dataclass
@@ -35,39 +35,39 @@ class Progress:
     """What is known of one chain so far."""
 
     operations: tuple[str, ...]
-    """Those that may run: an operation that failed on few rows already is none of them."""
+    """The operations that may run, without those that failed on few rows."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     rounds: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Those in which an operation was counted."""
+    """The rounds in which an operation was counted."""
     failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """Take in one execution of a counted round."""
+        """Add one execution of a counted round."""
         for sample in samples:
             self.failures[sample.operation] += sample.failure is not None
-            # As in statistics: what nothing verified, or nobody asked for, tells nothing of its cell.
+            # As in statistics: samples that nothing verified, or that were not requested, do not count for their cell.
             if sample.counted and not sample.in_service:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
                 self.rounds[sample.operation].add(sample.round)
 
     @property
     def counted(self) -> int:
-        """Rounds in which every operation was counted; the least over operations."""
+        """Rounds in which every operation was counted: the minimum over operations."""
         return min((len(self.walls_ns[operation]) for operation in self.operations), default=0)
 
     def narrow(self, operation: str) -> bool:
-        """Whether an operation's interval is narrow enough to stop."""
+        """Return whether an operation's interval is narrow enough to stop."""
         walls_ns = self.walls_ns[operation]
         width = half_width(walls_ns) if len(walls_ns) >= EARLY_STOP_ROUNDS else None
         return width is not None and width < EARLY_STOP_HALF_WIDTH
 
 
 class Schedule:
-    """Hands out the rounds."""
+    """Decides which chains are due in each round."""
 
     def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
         """`predictions` holds the chains that may run. `rounds` is the number for all of them, or None for the method's
-        own (7, 3 over 10 s, 1 over 60 s, and an early stop)."""
+        numbers (7, 3 over 10 s, 1 over 60 s, and an early stop)."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = rounds
@@ -81,7 +81,7 @@ class Schedule:
         }
 
     def planned_rounds(self, chain: Chain, operation: str) -> int:
-        """How many rounds a cell is to get: by the slowest operation that a sample of it takes."""
+        """Return the planned rounds of a cell, which depend on the slowest operation that a sample of it needs."""
         if self._asked is not None:
             return self._asked
         if chain.is_raw_io:
@@ -90,26 +90,27 @@ class Schedule:
         return self._predictions[chain].rounds(chain.needed_for([operation]))
 
     def let_run(self, variants: Iterable[str]) -> None:
-        """From now on only chains of these variants take part, until others are named."""
+        """Let only chains of these variants take part, until others are named."""
         self._let_run = frozenset(variants)
 
     def hold_back(self, variants: Iterable[str]) -> None:
-        """These variants wait until `release`."""
+        """Let these variants wait until `release`."""
         self._held_back = self._late = frozenset(variants)
 
     def release(self, number: int) -> bool:
-        """Whether anybody waited: they take part from round `number` on, which is the first for them."""
+        """Let waiting variants take part from round `number` on, which is the first for them. Return whether there
+        were any."""
         waited, self._held_back = bool(self._held_back), frozenset()
         self._released = number - 1
         return waited
 
     def learn(self, chain: Chain, samples: Sequence[Sample]) -> None:
-        """Take in one execution of a counted round: what was predicted without a pilot round is known better now."""
+        """Add one execution of a counted round. It also replaces predictions made without a pilot round."""
         self.progress[chain].add(samples)
         self._predictions[chain] = seen(self._predictions[chain], samples)
 
     def due(self, number: int) -> list[Chain]:
-        """The chains of round `number`, from 1, in the order in which they run. Raw I/O takes part as long as
+        """Return the chains of round `number`, from 1, in the order in which they run. Raw I/O takes part as long as
         another chain of its data set does."""
         wanting = [chain for chain in self._predictions if not chain.is_raw_io and self._wants(chain, number)]
         yardsticks = [
@@ -121,23 +122,23 @@ class Schedule:
         return self.ordered([*wanting, *yardsticks], number)
 
     def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
-        """Shuffle by the seed and the round; dear ones come as a shuffled last block."""
+        """Return the chains shuffled by the seed and the round, slow ones as a shuffled last block."""
         generator = random.Random(f"{self._seed}/{number}")
-        # The order in which chains were planned must not decide: sort first, then shuffle.
+        # The order must not depend on the order of the plan: sort first, then shuffle.
         rows = sorted(chains, key=lambda chain: (chain.label(), repr(chain.conditions)))
-        cheap = [chain for chain in rows if not self._predictions[chain].dear]
-        dear = [chain for chain in rows if self._predictions[chain].dear]
-        generator.shuffle(cheap)
-        generator.shuffle(dear)
-        return cheap + dear
+        fast = [chain for chain in rows if not self._predictions[chain].is_slow]
+        slow = [chain for chain in rows if self._predictions[chain].is_slow]
+        generator.shuffle(fast)
+        generator.shuffle(slow)
+        return fast + slow
 
     def remaining_rounds(self, chain: Chain) -> int:
-        """At most this many more executions."""
+        """Return how many more executions the chain needs at most."""
         return max((self._remaining(chain, operation) for operation in self.progress[chain].operations), default=0)
 
     def wanted(self, chain: Chain, number: int) -> tuple[str, ...]:
-        """The operations of a chain whose cells want a sample in round `number`. Raw I/O gives one of each that
-        another chain of its data set has."""
+        """Return the operations of a chain whose cells need a sample in round `number`. Raw I/O gives one for each
+        operation of the other chains of its data set."""
         if chain.is_raw_io:
             return self.progress[chain].operations
         return tuple(name for name in self.progress[chain].operations if self._cell_wants(chain, name, number))
@@ -160,8 +161,8 @@ class Schedule:
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
-        """Whether a cell that has its rounds takes part once more: beside another one it has too few rounds in common
-        for a verdict, because one of them was not counted in some, and those left make them enough."""
+        """Return whether a cell that has its rounds takes part again: it and another cell have too few rounds in common
+        for a verdict, because some were not counted, and the rounds left are enough."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= EARLY_STOP_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
@@ -188,7 +189,7 @@ class Schedule:
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
-        """The other chains that are shown as multiples of this raw I/O, or raw I/O itself where it is alone."""
+        """Return the chains that are shown as multiples of this raw I/O, or raw I/O itself without any."""
         others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
@@ -197,7 +198,7 @@ class Schedule:
 
 
 def _are_compared(chain: Chain, other: Chain) -> bool:
-    """Whether two variants stand in one table."""
+    """Return whether two variants are in one table."""
     return (
         chain != other
         and not chain.is_raw_io
@@ -207,24 +208,24 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
 
 
 def same_data(chain: Chain, yardstick: Chain) -> bool:
-    """Whether the figures of a chain are shown as multiples of this raw I/O."""
+    """Return whether the figures of a chain are shown as multiples of this raw I/O."""
     same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
     return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 
 
 class Rounds:
-    """Rounds of every chain that the schedule wants, without a budget."""
+    """The rounds that the schedule wants, without a budget."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self.number = 0
-        """Of the round that `next_round` has returned last."""
+        """The number of the round that `next_round` returned last."""
 
     def next_round(self) -> Sequence[Chain]:
-        """The chains of the next round, in order; empty when the rounds have ended."""
+        """Return the chains of the next round, in order; empty after the last round."""
         self.number += 1
         return self._schedule.due(self.number)
 
     def fits(self, chain: Chain) -> bool:
-        """Whether there is still time for a chain of this round."""
+        """Return whether there is still time for a chain of this round."""
         return True

@@ -1,6 +1,6 @@
-"""What the parts of one run share: its plan, its folder, what is measured already, and how samples are kept.
+"""The state that the parts of one run share: its plan, its folder, earlier samples, and how samples are kept.
 
-What is measured, and when, is decided by bench_runner.run.preparation, pilot and rounds.
+bench_runner.run.preparation, pilot and rounds decide what is measured, and when.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from data_generator.dataset import Dataset, columns_of
 
 @dataclass(frozen=True)
 class Race:
-    """A run for one decision: it goes on for as long as more than one may win, and the budget lasts. Imports are not
+    """A run for one decision: it continues while more than one variant may win and the budget lasts. Imports are not
     timed."""
 
     contending: Callable[[Run], Sequence[str]]
-    """Of the run as far as it is measured: the variants that may still win, best first. Who is not named pauses; it is
-    named again when what is measured meanwhile makes it one of them."""
+    """Return the variants that may still win, best first, given the run so far. Variants that are not listed pause.
+    They resume if later rounds put them back in contention."""
     screening: Run | None
-    """What was measured on few rows before: its samples stand for those of the pilot round."""
+    """An earlier run on few rows: its samples replace those of the pilot round."""
 
 
 @dataclass
 class Session:
-    """What the parts of one run share."""
+    """The state that the parts of one run share."""
 
     plan: Plan
     options: Options
@@ -58,29 +58,29 @@ class Session:
     race: Race | None = None
     stop: StopRequest = field(default_factory=StopRequest)
     costs: KnownCosts = field(default_factory=KnownCosts)
-    """How long things took before, here or elsewhere."""
+    """Durations known from earlier runs, here or elsewhere."""
     began_ns: int = field(default_factory=now_ns)
-    """From when on the budget is spent."""
+    """When the budget starts."""
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
 
     @property
     def seed(self) -> int:
-        """What shuffles the rounds."""
+        """The seed that shuffles the rounds."""
         assert self.info.seed is not None
         return self.info.seed
 
     def bench(self, chain: Chain) -> Bench:
-        """Where and by which processes the chain is executed."""
+        """Return the bench that executes the chain."""
         return self.benches[chain.conditions.work_dir, chain.conditions.threads]
 
     def budget_ends_ns(self, share: float = 1.0) -> int | None:
-        """When this share of the budget is spent, by the clock; None without a budget."""
+        """Return the clock time at which this share of the budget is spent; None without a budget."""
         budget_s = self.options.budget_s
         return None if budget_s is None else self.began_ns + int(share * budget_s * 1e9)
 
     def stage(self, name: str) -> None:
-        """Begin another part of the run, and keep what the last one took."""
+        """Begin another stage of the run, and record how long the last one took."""
         stages = self.info.stages_ns
         now = now_ns()
         stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
@@ -88,8 +88,8 @@ class Session:
         self.watcher.stage(name)
 
     def public(self, conditions: Conditions) -> Conditions:
-        """The conditions as records hold them: with `--machine` the host's name is gone from the path, and on a virtual
-        machine cold is the guest's cold, because nobody here can empty the host's cache (rule 14)."""
+        """Return the conditions as records hold them. `--machine` replaces the host's name in the path. On a virtual
+        machine, cold means cold for the guest, because the host's cache cannot be emptied from here (rule 14)."""
         guest = self.info.machine.is_virtual
         return changed(
             conditions,
@@ -98,12 +98,12 @@ class Session:
         )
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """Tell the watcher that one thing is about to be done. Raises Stopped when it is not to be."""
+        """Notify the watcher of the next step. Raises Stopped if a signal asked the run to end."""
         self.stop.check()
         self.watcher.step(text, seconds_left)
 
-    def tell_plan(self) -> None:
-        """Tell the watcher what is to be measured, and what of it is there already."""
+    def show_plan(self) -> None:
+        """Notify the watcher of the planned cells, and of the samples that exist already."""
         cells: dict[str, list[Cell]] = {}
         for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):
             rows, conditions = self.datasets[chain.dataset].rows, self.public(chain.conditions)
@@ -124,8 +124,8 @@ class Session:
         need_bytes: int,
         wanted: Sequence[str] | None = None,
     ) -> list[Sample]:
-        """One execution of the chain, or of the operations of it that are wanted: what the earlier part of the run has,
-        and the rest, which is measured now and kept."""
+        """Execute the chain, or its wanted operations, once. Operations that the earlier part of the run has are not
+        measured again. New samples are kept."""
         known = self.earlier_execution(chain, round_number, rows)
         there = whole(known)
         asked = chain.operations if wanted is None else wanted
@@ -147,19 +147,20 @@ class Session:
         return [*(sample for sample in known if sample.operation in there - again), *samples]
 
     def earlier_execution(self, chain: Chain, round_number: int, rows: int | None = None) -> list[Sample]:
-        """What the earlier part of the run has of one execution of a chain, on all rows if no number is given."""
+        """Return the samples of one execution in the earlier part of the run, on all rows by default."""
         rows = self.datasets[chain.dataset].rows if rows is None else rows
         return self.earlier.execution(chain, self.public(chain.conditions), round_number, rows)
 
     def keep(self, samples: Sequence[Sample]) -> None:
-        """Write one execution, whole."""
+        """Write all samples of one execution together."""
         kept = [changed(sample, conditions=self.public(sample.conditions)) for sample in samples]
         self.writer.append(*kept)
         self.position += len(kept)
         self.watcher.measured(kept)
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
-        """One row for each operation of a chain that is not run: never a shorter table without a word."""
+        """Write one row with the reason for each operation of a chain that is not run, so that no table is shorter
+        without an explanation."""
         dataset = self.datasets[chain.dataset]
         if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
             return
@@ -167,11 +168,11 @@ class Session:
         self.keep([changed(blank, operation=operation, failure=failure) for operation in chain.operations])
 
     def warn(self, text: str, remedy: str) -> None:
-        """Store a warning with its remedy; the same one only once."""
+        """Store a warning with its remedy, unless it is stored already."""
         self.info.warn(text, remedy)
 
     def save_info(self) -> None:
-        """Write run.json as it stands."""
+        """Write run.json with the current state."""
         for name, stored in self.datasets.items():
             self.info.datasets[name] = DataSetInfo(
                 digest=stored.digest,
@@ -187,6 +188,6 @@ class Session:
 
 
 def _sample_facts(dataset: Dataset) -> dict[str, int]:
-    """Of a sample: rows of the whole and of the sample, and its blocks."""
+    """Return rows of the whole and of the sample, and its blocks, if the data set is a sample."""
     facts = ("input_rows", "sampled_rows", "blocks")
     return {key: int(dataset.source[key]) for key in facts if key in dataset.source}

@@ -1,8 +1,8 @@
-"""Two environments measured in turn, a few rounds of each, so that what the machine does meanwhile hits both alike.
+"""Measure two environments in turn, a few rounds each, so that changes of the machine affect both alike.
 
-Runs one after the other differ by whatever the machine was doing: on a shared host single cells by several per cent,
-however many rounds they have (docs/publishing.md, 'Two versions side by side'). Each turn is a `run --resume` by the
-environment's own interpreter. This module compares nothing, and knows of a run how far it is and what its rounds took.
+Runs one after the other differ by whatever else the machine was doing: on a shared host single cells by several per
+cent, for any number of rounds (docs/publishing.md, 'Two versions side by side'). Each turn is a `run --resume` by the
+interpreter of the environment. This module compares nothing: of a run it reads progress and the duration of rounds.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
-"""About how long the rounds of a turn take, if a round is not longer; starting it takes some seconds besides. How long
-turns are matters little: the machine's speed is another already after a round or two (of 100 rounds of 12 cells the
-times of neighbours correlate by 0.12, those five rounds apart by 0.03)."""
+"""Approximate duration of the rounds of a turn, unless a round takes longer; starting a turn takes some seconds more.
+The length of turns matters little, because the machine's speed changes within a round or two (over 100 rounds of 12
+cells, the times of neighbouring rounds correlate by 0.12, those five rounds apart by 0.03)."""
 SOME_FAILED = 1
-"""The exit code of a run in which some cells failed, and the rest was measured."""
+"""Exit code of a run in which some cells failed and the rest was measured."""
 START = (
-    # It ends with us, orderly, also when we are killed: PR_SET_PDEATHSIG of prctl(2).
+    # It ends in order when this process ends, even by a kill: PR_SET_PDEATHSIG of prctl(2).
     f"import ctypes; ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value}); from format_bench.cli import main; main()"
 )
-"""What an interpreter is told to execute; the words of the command stand behind it."""
+"""The code that an interpreter executes; the words of the command follow it."""
 Side = TypeVar("Side")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the two: `name` is 'before' or 'after', `python` the interpreter, `folder` where its run lies."""
+    """One of the two: `name` is 'before' or 'after', `python` the interpreter, `folder` that of its run."""
 
     name: str
     python: Path
     folder: Path
 
     def started(self, code: str, words: Sequence[str] = ()) -> dict[str, Any]:
-        """Arguments of subprocess.Popen for this code in this environment, and in no other."""
-        # The links stay: a virtual environment is found by the name under which its interpreter was called.
+        """Return arguments of subprocess.Popen that run this code in this environment only."""
+        # Keep links: a virtual environment is found by the name under which its interpreter was called.
         command = [str(self.python.absolute()), "-P", "-c", code, *words]
         shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         return {"args": command, "env": shared, "text": True, "errors": "replace"}
 
 
 def check(environment: Environment) -> None:
-    """Raises RunError when the environment's interpreter cannot run Format Bench."""
+    """Raise RunError if the environment's interpreter cannot run Format Bench."""
     where = f"--{environment.name} {environment.python}"
     try:
         done = subprocess.run(**environment.started("import format_bench.cli"), capture_output=True, check=False)
@@ -71,8 +71,8 @@ def check(environment: Environment) -> None:
 
 
 def turns(sides: Sequence[Side], rounds: int, most: Callable[[], int]) -> Iterator[tuple[Side, int]]:
-    """(side, how many rounds it is to have after its turn), until each has `rounds`. The first turns are of one round,
-    the later ones of as many as `most` says by then; who goes first alternates."""
+    """Yield (side, rounds that it has after its turn) until each has `rounds`. The first turns are of one round, later
+    ones of as many as `most` returns by then. The first side alternates."""
     upto, forward = 0, True
     while upto < rounds:
         upto = min(upto + (most() if upto else 1), rounds)
@@ -87,12 +87,12 @@ def measure_in_turn(
     watcher: Watcher,
     look: Callable[[], object],
 ) -> None:
-    """Take `rounds` rounds of each environment into its folder, in turn; `words` are arguments of the command `run`.
-    What lies in a folder already is not measured again. `look` is called before the second turns: it may raise what
-    makes all further rounds useless.
+    """Take `rounds` rounds of each environment into its folder, in turn. `words` are arguments of the command `run`.
+    Existing rounds are not measured again. `look` is called before the second turns; it may raise an error if further
+    rounds would be useless.
 
-    Raises RunError when a turn cannot be taken, RecordError when a folder holds something else than a run,
-    KeyboardInterrupt after Ctrl-C or SIGTERM (with everything measured kept).
+    Raises RunError if a turn cannot be taken, RecordError if a folder holds something other than a run,
+    KeyboardInterrupt after Ctrl-C or SIGTERM (all samples are kept).
     """
     with stopped_by_signals() as stop:
         watcher.stage("side by side")
@@ -110,14 +110,14 @@ def measure_in_turn(
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
             _take_turn(environment, words, upto)
-            # The first turn makes data and tests probes besides: what it took says nothing of the next.
+            # The first turn also makes data and tests probes, so its duration says nothing about the next.
             if already:
                 costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
 
 
 def rounds_there(folder: Path, most: int) -> int:
-    """How many rounds the run in the folder has in full; of one that was stopped all but the last, of at most `most`,
-    that it was asked for: asked again, it measures what it lacks."""
+    """Return the number of complete rounds in the folder. For a run that was stopped, this is one less than it was
+    asked for, of at most `most`: resumed, it measures what is missing."""
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info
@@ -127,14 +127,14 @@ def rounds_there(folder: Path, most: int) -> int:
 
 
 def _rounds_a_turn(environment: Environment) -> int:
-    """As many as fill a turn, going by the longest that is there: some make up for a few samples alone."""
+    """Return the rounds that fill a turn, by the longest round so far: some rounds repeat only a few samples."""
     stages_ns = read_run(environment.folder).info.stages_ns
     spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
     return max(int(TURN_S * 1e9 / max(spent_ns, default=TURN_S * 1e9)), 1)
 
 
 def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dict[str, float]) -> float | None:
-    """Of all turns to come; None before it is known of each what a turn takes."""
+    """Return the seconds of all turns left; None until the duration of a round is known for each environment."""
     if any(environment.name not in costs_s for environment in environments):
         return None
     lacking = {each.name: max(rounds - rounds_there(each.folder, rounds), 0) for each in environments}
@@ -142,10 +142,10 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
 
 
 def _take_turn(environment: Environment, words: Sequence[str], upto: int) -> None:
-    """Have the environment measure what its run lacks of so many rounds."""
+    """Let the environment measure the rounds up to `upto` that its run lacks."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
-    # A session of its own keeps Ctrl-C, which goes to the whole foreground group, from reaching it twice.
+    # In a separate session, Ctrl-C, which goes to the whole foreground group, does not reach it twice.
     with subprocess.Popen(
         **environment.started(START, words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     ) as child:
@@ -162,12 +162,12 @@ def _take_turn(environment: Environment, words: Sequence[str], upto: int) -> Non
 
 
 def _last_words(said: str, code: int) -> str:
-    """The error that a run ended with, as it told it; or the last line, and the exit code."""
+    """Return the error that a run printed; without one, its last line and the exit code."""
     lines = said.strip().splitlines()
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):
             return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
-    # Lines on how far it was may stand before.
+    # Lines about its progress may come first.
     if any(line.startswith("stopped") for line in lines):
         return "its run was stopped"
     return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

@@ -1,4 +1,4 @@
-"""The tasks of workers: what each has to do, and the places below one folder where it may write."""
+"""The tasks of workers, and the paths below one folder where they may write."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from data_generator.cache import StoredDataset
 
 
 def make_places(folder: Path) -> None:
-    """Make the places that the workers of a chain expect below its folder."""
+    """Make the folders that the workers of a chain expect below its folder."""
     for name in ("stored", "primer", "scratch"):
         (folder / name).mkdir(parents=True)
 
 
 def stored_at(chain: Chain, folder: Path) -> Path:
-    """Where in its folder a chain stores its copy."""
+    """Return where a chain stores its copy in its folder."""
     return folder / "stored" / f"table{chain.suffix}"
 
 
@@ -37,7 +37,7 @@ def measure_task(
     settler: Settler,
     thorough: bool = True,
 ) -> MeasureTask:
-    """Measure one operation of the chain in `folder`, which has the places of `make_places`."""
+    """Return the task of measuring one operation of the chain in `folder`, which `make_places` has prepared."""
     return MeasureTask(
         scratch=folder / "scratch",
         confine=folder,
@@ -63,12 +63,12 @@ def measure_task(
 
 
 def import_task(chain: Chain, scratch: Path) -> ImportTask:
-    """Load the libraries of a chain's variant."""
+    """Return the task of loading the libraries of a chain's variant."""
     return ImportTask(variant=chain.spelled, scratch=scratch, confine=scratch, printed=scratch.with_name("printed"))
 
 
 def fidelity_task(chain: Chain, scratch: Path) -> FidelityTask:
-    """Find out what a chain's variant loses."""
+    """Return the task of finding what a chain's variant loses."""
     return FidelityTask(
         variant=chain.spelled,
         target=chain.target,
@@ -80,14 +80,14 @@ def fidelity_task(chain: Chain, scratch: Path) -> FidelityTask:
 
 
 def probe_task(how: str, size_bytes: int, scratch: Path) -> ProbeTask:
-    """Make a known allocation."""
+    """Return the task of making a known allocation."""
     printed = scratch.with_name("printed")
     return ProbeTask(how=how, size_bytes=size_bytes, scratch=scratch, confine=scratch, printed=printed)
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """An empty folder for a task that measures no operation; gone afterwards, with what was printed next to it."""
+    """Yield an empty folder for a task that measures no operation. Remove it afterwards, with printed output."""
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder, "scratch")
         scratch.mkdir()

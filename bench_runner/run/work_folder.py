@@ -1,8 +1,7 @@
-"""Where a run's working files lie, and who removes them when the run cannot.
+"""The folders of a run's working files, and their removal.
 
-Every run has a folder of its own under its working directories. A small shell process holds the other end of a pipe:
-when the run ends, however it ends, the pipe closes and the shell removes the folders. So a run killed by `kill -9`
-leaves no file behind either.
+Every run has a separate folder under its working directories. A small shell process reads from a pipe: when the run
+ends, for any reason, the pipe closes and the shell removes the folders. So even `kill -9` leaves no files.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-# Workers are killed by the kernel in the same moment as the run; the pause and the second removal are for one
-# that was inside a system call and still made a file.
+# The kernel kills workers together with the run. The pause and the second removal are for a worker that was inside a
+# system call and still created a file.
 _JANITOR = 'cat >/dev/null; rm -rf -- "$@"; [ -e "$1" ] && sleep 0.5; rm -rf -- "$@"'
 
 
 @contextmanager
 def open_locked(folder: Path) -> Iterator[bool]:
-    """Hold the kernel's lock on a folder, which is made where it is missing; False when another process has it."""
+    """Lock a folder, which is created if missing. Yield False if another process holds the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -39,10 +38,10 @@ def open_locked(folder: Path) -> Iterator[bool]:
 
 @contextmanager
 def work_folders(run_id: str, run_folder: Path, work_dirs: tuple[str, ...]) -> Iterator[Mapping[str, Path]]:
-    """Make a working folder for each label, and remove all of them at the end, also after a crash.
+    """Make a working folder for each label, and remove all of them at the end, even after a crash.
 
-    The label 'default' lies in the run's own result folder; any other label is a directory of the user's.
-    Raises OSError when one cannot be made.
+    The folder of the label 'default' is inside the run's result folder; any other label is a directory of the user.
+    Raises OSError if one cannot be made.
     """
     folders = {
         label: run_folder / "work" if label == "default" else Path(mkdtemp(prefix=f"format-bench-{run_id}-", dir=label))

@@ -1,4 +1,4 @@
-"""Suites are data: what is measured, and why. One module a question; a new suite is one module and one name here."""
+"""Suites, as data: what is measured and why. One module for each question; a new suite is a module and a name here."""
 
 from __future__ import annotations
 

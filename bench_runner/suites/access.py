@@ -1,11 +1,11 @@
-"""Some columns, some rows, a filter, one more row: which format for which use."""
+"""Reading some columns or some rows, filtering, appending: which format for which use."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="access",
-    question="Which format for which use: some columns, some rows, a filter, more rows?",
+    question="Which format for which use: reading some columns or some rows, filtering, appending?",
     operations=(
         "save",
         "read",
@@ -65,7 +65,7 @@ SUITE = Suite(
             "vortex[engine=vortex-data,library_cache=off]",
         ),
         left_out={
-            "excel, xml": "take minutes to be read whole, which each use would ask for anew",
+            "excel, xml": "reading all of it, which each use would need, takes minutes",
         },
     ),
     quick=Quick(
@@ -81,15 +81,15 @@ SUITE = Suite(
             "scan[selectivity=0.01,kind=range]",
             "append[rows=1000]",
         ),
-        reason="50,000 rows; a take, scan or projection of each kind, without other numbers of rows and columns",
+        reason="50,000 rows; one take, scan and projection of each kind, without other numbers of rows and columns",
     ),
     reasons={
-        "one parameter varied at a time": "everything crossed would take hours; any other point can be spelled",
+        "one parameter varied at a time": "all combinations would take hours; others can be spelled",
         "target arrow": "making a DataFrame of 20 rows takes longer than reading them",
-        "fallbacks once": "what is read whole for one row is read whole for a hundred",
-        "row groups, batches and units": "the settings that decide what a row costs; smaller ones make larger files",
-        "library_cache=off": "Vortex keeps whole segments by itself: later takes would find their rows in memory",
-        "events": "core's columns of all kinds of workload, a time that ascends and a unique key, for filters",
-        "vectors, texts, blobs": "values of 4 and 10 KB, of which one row is a read of its own: up to 1 GB each",
+        "fallbacks once": "a format that reads everything for one row does the same for a hundred",
+        "row groups, batches and units": "these settings decide the cost of a row; smaller ones make larger files",
+        "library_cache=off": "Vortex caches whole segments by default: later takes would find their rows in memory",
+        "events": "the columns of core for all kinds of workload, with an ascending time and a unique key for filters",
+        "vectors, texts, blobs": "values of 4 and 10 KB, where one row is a separate read; up to 1 GB each",
     },
 )

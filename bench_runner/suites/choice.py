@@ -1,11 +1,11 @@
-"""Everything beside everything, for one table."""
+"""Every format and codec compared, for one table."""
 
 from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 
 SUITE = Suite(
     name="choice",
-    question="Which format, and which codec, for this table? ('recommend' asks it, of your own data)",
+    question="Which format, and which codec, for this table? ('recommend' answers it for your own data)",
     operations=("save", "read"),
     operations_on_request=("project[columns=4]",),
     datasets=("core",),
@@ -51,8 +51,8 @@ SUITE = Suite(
     ),
     quick=Quick(rows=QUICK_TABLE_ROWS, reason="20,000 rows"),
     reasons={
-        "one track": "whoever chooses for their own data chooses the codec too: all stand against each other",
-        "the variants": "each format plain and with zstd at level 1, or what stands for that there; calls of "
-        "other libraries where they differ by more than a little",
+        "one track": "a choice for one's own data includes the codec, so all variants compete",
+        "the variants": "each format plain and with zstd at level 1, or the nearest equivalent; calls of other "
+        "libraries if they differ by more than a little",
     },
 )

@@ -1,6 +1,6 @@
-"""Which settings of an engine a choice of codecs and levels stands for.
+"""The engine settings that a choice of codecs and levels means.
 
-Every codec is measured beside the same engine without one, in the same rounds. A level that an engine does not take is
+Every codec is compared with the same engine without one, in the same rounds. A level that an engine does not support is
 refused, never ignored.
 """
 
@@ -13,24 +13,24 @@ from adapters.registry import Registry
 
 ALL = "all"
 DEFAULT_LEVELS = (1,)
-"""Levels that are measured of a codec that takes one, as in the thesis."""
+"""Default levels of codecs that have levels, as in the thesis."""
 _UNCOMPRESSED = ("none", "auto")
-"""What a setting `codec` says where none is asked for; 'auto' is a writer's own choice of encodings."""
+"""Values of the setting `codec` without a codec; 'auto' is a writer's own choice of encodings."""
 
 
 def has_codecs(engine: type[TabularFormat]) -> bool:
-    """Whether the engine takes any codec."""
+    """Return whether the engine has any codec."""
     return "codec" in engine.settings
 
 
 def offered(engine: type[TabularFormat]) -> tuple[str, ...]:
-    """The engine's codecs, by its own names, without the one that stands for none of them."""
+    """Return the engine's codecs, by its own names, without the value for no codec."""
     allowed = engine.settings["codec"].allowed
     return tuple(str(value) for value in allowed if value not in _UNCOMPRESSED)
 
 
 def known(registry: Registry) -> tuple[str, ...]:
-    """Every name that a choice of codecs may hold, sorted."""
+    """Return every name that a choice of codecs may contain, sorted."""
     engines = [registry.engines(name)[0] for name in registry]
     names = {name for engine in engines if has_codecs(engine) for name in (*offered(engine), *engine.codec_names)}
     return tuple(sorted(names))
@@ -39,11 +39,11 @@ def known(registry: Registry) -> tuple[str, ...]:
 def choices(
     engine: type[TabularFormat], codecs: Sequence[str], levels: Sequence[int] | None
 ) -> Iterator[Mapping[str, str]]:
-    """The settings to measure: without a codec, then each chosen codec at each level.
+    """Yield the settings to measure: without a codec, then each chosen codec at each level.
 
-    `codecs` holds names of the engine's or of others ('zstd' is 'blosc:zstd' in HDF5), or 'all'. With `levels` given,
-    settings that the engine refuses are among them, so that the refusal is shown; without, each codec has level 1, or
-    none where it takes none. Nothing for an engine that has none of the codecs.
+    `codecs` has names of the engine's or general ones ('zstd' is 'blosc:zstd' in HDF5), or 'all'. With `levels`,
+    settings that the engine refuses are included, to show the refusal. Without, each codec has level 1, or none if it
+    has no levels. Yields nothing for an engine that has none of the codecs.
     """
     if not has_codecs(engine):
         return
@@ -61,7 +61,7 @@ def choices(
 
 
 def without_codec(engine: type[TabularFormat]) -> Mapping[str, str]:
-    """The settings of the engine that every codec is set against."""
+    """Return the engine's settings without a codec, with which every codec is compared."""
     allowed = [str(value) for value in engine.settings["codec"].allowed]
     default = str(engine.settings["codec"].default)
     return {"codec": default if default in _UNCOMPRESSED else next(v for v in allowed if v in _UNCOMPRESSED)}

@@ -1,4 +1,4 @@
-"""Codecs beside each other."""
+"""Codecs compared."""
 
 from bench_runner.suites.rules import WithCodecs
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
@@ -13,22 +13,22 @@ SUITE = Suite(
     variants=WithCodecs(
         codecs=("lz4", "zstd"),
         left_out={
-            "avro, csv, json, pickle": "have one of the two alone, around the whole file; --codecs asks them too",
-            "hdf5-fixed": "stores as hdf5-table does, which takes its place",
-            "lance": "chooses encodings by itself, so that no file without any is there to set against",
+            "avro, csv, json, pickle": "support only one of the two, for the whole file; add them with --codecs",
+            "hdf5-fixed": "stores in the same way as hdf5-table, which is measured instead",
+            "lance": "always chooses encodings itself, so a file without any cannot be compared",
         },
     ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
         datasets=("eq", "core", "tpch-lineitem[scale=1]"),
-        reason="20,000 rows; without webface, of which one copy takes as long as the rest",
+        reason="20,000 rows; without webface, where one copy takes as long as the rest",
     ),
     reasons={
-        "hdf5-table, parquet, feather, orc": "the thesis found them to take both codecs; others that do join them",
-        "f3": "packs by encodings first, so that a codec finds less: what is left for it?",
-        "lz4, zstd": "its two codecs, at level 1 where a level is taken; --codecs and --levels open the rest",
-        "eq": "uniform random values: what a codec does where there is little to find",
+        "hdf5-table, parquet, feather, orc": "support both codecs according to the thesis; others that do are added",
+        "f3": "uses encodings first, which leave less for a codec: how much?",
+        "lz4, zstd": "the thesis's codecs, at level 1 if they have levels; others by --codecs and --levels",
+        "eq": "uniform random values: the effect of a codec on data that hardly compress",
         "core, tpch-lineitem": "real distributions; decimals and dates",
-        "webface": "the only table on which the thesis measured codecs",
+        "webface": "the only table with which the thesis measured codecs",
     },
 )

@@ -1,7 +1,7 @@
-"""The questions that document stores are asked: those of the paper's table 2, and JSONBench's five.
+"""Questions for document stores: those of the paper's table 2, and JSONBench's five.
 
-A question is one entry of QUESTIONS. The language is imported when a plan is made and not before, because the time to
-import our own store includes it.
+A question is one entry of QUESTIONS. The query language is imported only when a plan is made, because the measured
+import time of our own store includes it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ CELL, SENSORS, TWEETS, WOS, EVENTS = "cell", "sensors", "tweets", "wos", "bluesk
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a set of documents. Another set may have another question of the same name."""
+    """A question about a set of documents. Another set may have a different question of the same name."""
 
     dataset: str
     name: str
-    """How operations spell it: `ask[query=q1]`."""
+    """Its name in operations: `ask[query=q1]`."""
     title: str
     steps: Callable[[], tuple[Any, ...]]
     """Make the steps of its plan."""
@@ -213,10 +213,10 @@ _JSONBENCH = (
 
 QUESTIONS = _PAPER + _JSONBENCH
 NAMES = tuple(dict.fromkeys(question.name for question in QUESTIONS))
-"""What questions are called, each once."""
+"""The names of questions, each once."""
 
 
 def questions_of(dataset: str) -> Mapping[str, Question]:
-    """Return the questions about a data set, by their names: of one without its own, how many documents it has."""
+    """Return the questions about a data set, by name: if it has none, the number of its documents."""
     own = {question.name: question for question in QUESTIONS if question.dataset == dataset}
     return own or {NAMES[0]: Question(dataset, NAMES[0], "The number of documents", _count)}

@@ -1,12 +1,12 @@
-"""Documents that change, nest and mix types, in every store: ingested, found, asked.
+"""Documents that change, nest and mix types, in every store: storing, finding, answering questions.
 
-How it fits the words of the house, decided once:
+Terms:
 
-- A store is a format; `save` is its ingestion of all documents, which ends when the merges that are due are done.
-- `ingest` is ingestion with updates among the documents; it makes a copy of its own.
-- `read`, `get` and `fields` give documents; `ask` and `range` give rows of an answer. What a store has no call for is
-  done over all documents read, is marked so, and is not ranked with a call.
-- Documents and bytes a second are no figures of a sample: they are rows and `input_bytes` over a time, in reports.
+- A store is a format. `save` stores all documents, and ends when pending merges are done.
+- `ingest` stores documents with updates among them, in a separate copy.
+- `read`, `get` and `fields` return documents; `ask` and `range` return rows of an answer. If a store has no call for
+  one, all documents are read instead. Such results are marked, and not ranked with calls.
+- Documents and bytes a second are not figures of a sample: reports compute them from rows, `input_bytes` and time.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -19,9 +19,9 @@ from bench_runner.suites.rules import ACCESS, Asked, Choice, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
-"""Of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
+"""Shares of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
 COUNTED = (1, 5, 10)
-"""Fields, as there."""
+"""Numbers of counted fields, from the same table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,24 +29,24 @@ class Stores(Spelled):
     """Stores of documents."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """The spelled variants last."""
+        """Yield all variants, with the spelled ones last."""
         spelled = {parse(text)[0] for text in self.spelled}
         return iter(sorted(super().choices(asked), key=lambda choice: choice[1].format in spelled))
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """How answers are computed shows in questions alone."""
+        """Return whether the operation is a question, for settings of how answers are computed."""
         return "way" not in settings or operation in ("ask", "range")
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Late merges need components that wait."""
+        """Return why late merges show nothing on few documents."""
         if settings.get("merges") == "late":
-            return "so few documents may be one component, and nothing waits to become one"
+            return "few documents may form a single component, so that no merge is pending"
         return None
 
 
 SUITE = Suite(
     name="documents",
-    question="Which store takes documents, finds them, and answers questions about them, how fast and how small?",
+    question="Which store saves documents, finds them and answers questions about them, how fast and how small?",
     operations=(
         "save",
         "read",
@@ -107,15 +107,15 @@ SUITE = Suite(
         "indexes, fields of all documents and interpretation",
     ),
     reasons={
-        "document-store in three layouts": "one tree around rows, compacted rows and columns: the paper's question",
-        "way=columns, way=rows": "what interpretation costs beside generated code, the others' way; of questions alone",
-        "merges=late": "what reading costs while components wait to become one, and writing saves by it",
-        "codec=zstd": "what document-store has where nobody says; JSON Lines without a codec too, as they are received",
+        "document-store in three layouts": "one tree over rows, compacted rows or columns: the paper's question",
+        "way=columns, way=rows": "what interpretation, the other stores' way, costs over generated code; for questions",
+        "merges=late": "the cost of reading while components wait to be merged, and what writing saves by it",
+        "codec=zstd": "document-store's default; JSON Lines without a codec too, as they are received",
         "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",
-        "sensors[readings=random]": "beside the walks of sensors, what nothing makes smaller",
-        "questions": "the paper's table 2 and JSONBench's five; those that a data set has",
-        "range by scan and by index": "the paper's table 3: from which share on an index is the dearer way",
-        "50 % updates, without and with two indexes": "an index makes each update find what was there before",
+        "sensors[readings=random]": "incompressible readings, in contrast to the random walks of sensors",
+        "questions": "the paper's table 2 and JSONBench's five, for the data sets that they are about",
+        "range by scan and by index": "the paper's table 3: the share from which an index is slower than a scan",
+        "50 % updates, without and with two indexes": "with an index, each update has to find the old version",
         "documents": "your own, by --data FILE.jsonl",
     },
 )

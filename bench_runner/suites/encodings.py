@@ -1,11 +1,11 @@
-"""Where a value lies in its file: Lance's two structural encodings, Parquet's pages, Vortex and F3, by its size."""
+"""Where a value is in its file, by its size: Lance's two structural encodings, Parquet's pages, Vortex and F3."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="encodings",
-    question="What does a value cost that is read at random, and all of them, by its size and where it lies?",
+    question="What does reading a value at random cost, or reading all, by its size and its place in the file?",
     operations=(
         "save",
         "read",
@@ -52,31 +52,31 @@ SUITE = Suite(
         ),
         left_out={
             "avro, csv, duckdb-table, excel, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, orc, pickle, "
-            "sqlite-table, xml": "the question is of formats that lay values out for random access, and of Parquet; "
+            "sqlite-table, xml": "the question is about formats with a layout for random access, and Parquet; "
             "the suite access has the others",
         },
     ),
     quick=Quick(
         rows=10_000,
         datasets=("values[bytes=64]", "values[bytes=4096]"),
-        reason="10,000 values of a size for each of the two encodings; without the sizes between and the largest",
+        reason="10,000 values, of one size for each of the two encodings; without sizes in between and the largest",
     ),
     reasons={
         "the question": "Lance's authors ask whether two structural encodings are needed (LanceDB, 2025), and "
-        "answer by random access and full scans against a device's limits",
+        "answer with random access and full scans against a device's limits",
         "4 bytes to 64 KB": "mini-blocks are for small values, full-zip for large ones: the size at which that "
-        "changes lies between; random ones, so that codecs decide nothing, and at most 256 MB a copy",
-        "kind=fixed": "values of one length need no index of where each lies: a number, and a vector of 1,024",
-        "versions 2.0, 2.1, 2.2": "2.0 lays values out as Arrow does; 2.1 has the two encodings, 2.2 is the default",
+        "changes is in between; values are random, so that codecs decide nothing, and a copy has at most 256 MB",
+        "kind=fixed": "values of a fixed length need no index of their places: a number, and a vector of 1,024",
+        "versions 2.0, 2.1, 2.2": "2.0 has Arrow's layout; 2.1 has the two encodings, 2.2 is the default",
         "Parquet as they tuned it for single rows": "no page statistics, few row groups, no dictionary, small pages, "
         "the page index, and the footer kept with the handle: six of their eight points",
-        "the other two": "rows cannot be selected by the page index: pyarrow, polars, DuckDB and fastparquet have no "
-        "call for it, so pyarrow reads row groups whole, hence small ones as well; reads by one thread are the "
+        "the other two": "selecting rows by the page index: pyarrow, polars, DuckDB and fastparquet have no call for "
+        "it, so pyarrow reads whole row groups, and small ones are measured too; reading with one thread: the "
         "condition --threads 1",
-        "streams=16": "one request at a time leaves a device at a part of its limit, where all layouts look alike",
-        "library_cache=off": "Lance keeps indices and Vortex whole segments: later calls would measure that",
+        "streams=16": "one request at a time uses only a part of a device's limit, where all layouts look alike",
+        "library_cache=off": "Lance caches indices and Vortex whole segments: later calls would measure the cache",
         "one row, and opening each time": "on request: with them five rounds take over an hour, and the suite access "
         "has both",
-        "warm, or --cache cold": "cold calls are shares of what the device gives, warm ones of what memory does",
+        "warm, or --cache cold": "cold calls are shares of the device's limit, warm ones of the memory's",
     },
 )

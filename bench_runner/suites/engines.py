@@ -1,4 +1,4 @@
-"""The calls of each format beside each other."""
+"""The calls of each format compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 from bench_runner.variants import is_raw_io
 
 FEWEST_ENGINES = 2
-"""A format with fewer engines has nothing to be compared."""
+"""A format with fewer engines has nothing to compare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,20 +20,20 @@ class EveryCall(Spelled):
     """Calls of each format that has several."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Formats of too few calls need not be named."""
+        """Return the formats left out; those with too few calls need not be named."""
         spelled = {parse(text)[0] for text in self.spelled}
         others = (name for name in registry if name not in spelled and not is_raw_io(name))
         few = (name for name in others if len(registry.engines(name)) < FEWEST_ENGINES)
         return {**dict.fromkeys(few, f"have fewer than {FEWEST_ENGINES} calls"), **super().names_left_out(registry)}
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """With all of them."""
+        """Return all engines."""
         return engines
 
 
 SUITE = Suite(
     name="engines",
-    question="How much of my waiting is the format, and how much is the call?",
+    question="How much of the waiting time is due to the format, and how much to the library call?",
     operations=("save", "read"),
     operations_on_request=("project[columns=4]",),
     datasets=("eq", "core"),
@@ -74,17 +74,17 @@ SUITE = Suite(
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
         threads=("default",),
-        reason="20,000 rows; without one thread, which shows what cores are for on larger tables",
+        reason="20,000 rows; without the condition of one thread, which shows on larger tables what cores are for",
     ),
     reasons={
-        "the calls": "what a Python user writes, for each format that has more than one call",
-        "codec=none": "a codec would be measured instead of the call, and their defaults differ",
+        "the calls": "what Python users write, for each format that has more than one call",
+        "codec=none": "otherwise a codec would be measured instead of the call, and defaults differ",
         "excel": "each library that saves, and each that reads, once: all six pairs would take hours",
         "orc": "polars neither writes nor reads it",
-        "no near-storage": "it stores many files and serves them: the suite near-storage is about that",
-        "json[parser=pyarrow]": "pyarrow reads JSON Lines and writes none, so pandas saves",
-        "threads default and 1": "a call that is faster by all cores may not be so on a busy machine",
+        "no near-storage": "it stores many files and serves them: see the suite near-storage",
+        "json[parser=pyarrow]": "pyarrow reads JSON Lines but does not write them, so pandas saves",
+        "threads default and 1": "a call that is faster because it uses all cores may not be on a busy machine",
         "eq": "uniform random values of four types",
-        "core": "repeating, sorted and missing values, as real columns have them",
+        "core": "repeated, sorted and missing values, as in real columns",
     },
 )

@@ -19,8 +19,8 @@ SUITE = Suite(
     reasons={
         "the six storages": "the thesis's; others by --formats",
         "cifar-like": "50,000 small images with the shape and the entropy of CIFAR-10, made anywhere",
-        "imagenet-like": "larger images of differing shapes, some grey",
+        "imagenet-like": "larger images of different shapes, some grey",
         "cifar10, imagenet100, images": "the thesis's data sets; your own by --data",
-        "arrays=views": "slices of one block are another thing than arrays of their own: never ranked together",
+        "arrays=views": "slices of one block are another kind of object than separate arrays: never ranked together",
     },
 )

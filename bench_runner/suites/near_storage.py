@@ -1,16 +1,15 @@
-"""Reading near the storage: what is saved where a filter leaves out groups of rows, and from when on that pays.
+"""Reading near the storage: what is saved if a filter can skip row groups, and when that pays off.
 
-How it fits the words of the house, decided once:
+Terms:
 
-- The data set is a table of which it is known which blocks of rows a filter meets (`snowset`).
-- The format is Parquet, the engine `near-storage`; each way of reading is a variant of it, with `reader` and what else
-  decides. pyarrow's data sets and DuckDB are readers too, because they are to read the same files.
-- The operations ask for a share of the blocks: `query` gives their rows, `aggregate` one row, and `metadata` holds what
-  readers know of many files. `scan` asks for a share of the rows, wherever they lie, and is not what pruning is about.
-- What lies between is a condition, `network`, as the page cache is one: readers are ranked within a network. So is the
-  state of a service: `warm`, which is measured where nobody asks for another; `fresh`; and, with `--cache cold`, warm
-  with cold pages.
-- Throughput is no figure of a sample: the bytes of the stored copy over the time of a query, computed by reports.
+- The data set is a table for which it is known which blocks of rows a filter meets (`snowset`).
+- The format is Parquet, the engine `near-storage`. Each way of reading is a variant with `reader` and other settings.
+  pyarrow's data sets and DuckDB are readers too, because they read the same files.
+- Operations select a share of the blocks: `query` returns their rows, `aggregate` one row, and `metadata` holds what
+  readers know of many files. `scan` selects a share of the rows, wherever they are, which pruning does not help.
+- The network is a condition, `network`, like the page cache: readers are ranked within a network. So is the state of a
+  service: `warm`, the default; `fresh`; and, with `--cache cold`, warm with cold pages.
+- Throughput is not a figure of a sample: reports compute it from the bytes of the stored copy and the time of a query.
 """
 
 from collections.abc import Collection
@@ -21,7 +20,7 @@ from bench_runner.suites.suite import Quick, Suite
 
 _ENGINE = "parquet[engine=near-storage,codec=snappy,reader="
 SHARES = ("1.0", "0.5", "0.25", "0.1", "0.01", "0.0")
-"""Of the row groups, as in Weigand, TU Munich 2025, table 8.1."""
+"""Shares of the row groups, as in Weigand, TU Munich 2025, table 8.1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,7 @@ class Readers(Spelled):
     """Ways to read files near the storage."""
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Not with settings that show in one process what they are for."""
+        """Return False for settings whose effect already shows in one process."""
         return {"technique", "footers", "row_group_rows"}.isdisjoint(settings)
 
 
@@ -73,8 +72,8 @@ SUITE = Suite(
         ),
         left_out={
             "avro, csv, duckdb-table, excel, f3, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, lance, orc, "
-            "pickle, sqlite-table, vortex, xml": "no service here prunes them where they lie; 'run access' filters "
-            "them",
+            "pickle, sqlite-table, vortex, xml": "no service here prunes them at the storage; see 'run access' for "
+            "filters",
         },
     ),
     quick=Quick(
@@ -94,21 +93,21 @@ SUITE = Suite(
             f"{_ENGINE}parquet,footers=parsed,row_group_rows=550]",
             f"{_ENGINE}ranges,row_group_rows=550]",
         ),
-        reason="4 blocks of 10,000 rows in one file; without scattered blocks, and 10 and 1 % of them, which are no "
-        "whole one of so few; without row groups of 550 rows, technique=groups, the metadata of 640 files, and the "
-        "network of 1,000 Mbit/s",
+        reason="4 blocks of 10,000 rows in one file; without scattered blocks, and without 10 and 1 % of the blocks, "
+        "which are less than one; without row groups of 550 rows, technique=groups, the metadata of 640 files, and "
+        "the network of 1,000 Mbit/s",
     ),
     reasons={
-        "snowset": "the table of the thesis, by its columns; of each share of its blocks the answer is known",
+        "snowset": "the thesis's table, by its columns; the answer is known for each share of its blocks",
         "100 to 0 % of the row groups": "the points of the thesis's table 8.1",
-        "clustered and scattered": "neighbours are read in one go, and files without a match not at all",
-        "loopback and 1,000 Mbit/s": "without the limit of a network, and with that of an ordinary one, by a proxy",
-        "three readers over networks": "techniques, parsed footers and small groups show in one process what they cost",
-        "fetch": "what is saved is measured against: all files fetched, everything done by the client",
-        "techniques": "row groups left out, rows filtered, one column, aggregates: one after the other (section 8.1)",
-        "100 values": "a range ends where blocks do, and leaves no row to filter; of a list few rows of a block are",
+        "clustered and scattered": "neighbours are read in one request, and files without a match not at all",
+        "loopback and 1,000 Mbit/s": "without a network's limit, and with that of an ordinary one, by a proxy",
+        "three readers over networks": "the cost of techniques, parsed footers and small groups shows in one process",
+        "fetch": "the reference for savings: all files are fetched, and the client does everything",
+        "techniques": "skipping row groups, filtering rows, one column, aggregates: one after the other (section 8.1)",
+        "100 values": "a range ends where blocks do, so that no row is left to filter; of a list few rows match",
         "550 rows a group": "the thesis's smallest row groups, whose metadata cost more than they save",
-        "snappy": "what pyarrow's bare call writes",
-        "target arrow": "both ways give Arrow batches; a DataFrame would cost the same on top of each",
+        "snappy": "what pyarrow's plain call writes",
+        "target arrow": "both ways return Arrow batches; a DataFrame would add the same cost to each",
     },
 )

@@ -1,4 +1,4 @@
-"""Rules that say which variants take part in a suite. `bench_runner.plan.candidates` asks them.
+"""Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` uses them.
 
 A suite with a special case has a subclass in its own module.
 """
@@ -18,12 +18,11 @@ from bench_runner.suites import codecs
 from bench_runner.variants import is_raw_io
 
 CODECS = "codecs"
-"""The track on which codecs are set against each other: never mixed with plain, default or equal (rule 10)."""
+"""The track that compares codecs: never mixed with plain, default or equal (rule 10)."""
 CHOICE = "choice"
-"""The track on which everything is set against everything: whoever chooses for their own data chooses the codec too."""
+"""The track that compares everything: a choice for one's own data includes the codec."""
 ACCESS = "access"
-"""The track on which formats are set against each other by what is read of them, each with the settings that decide
-that."""
+"""The track that compares formats by partial reads, each with the settings that decide their cost."""
 
 Choice = tuple[str, type[Adapter], Mapping[str, str]]
 """Track, engine and settings, which may still be refused."""
@@ -31,7 +30,7 @@ Choice = tuple[str, type[Adapter], Mapping[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a rule chooses from."""
+    """The input of a rule."""
 
     registry: Registry[Any]
     names: Sequence[str]
@@ -41,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
-    """Which variants take part, and with what each is measured. Raw I/O always takes part."""
+    """Which variants take part, and with which settings. Raw I/O always takes part."""
 
     tracks: tuple[str, ...]
     """Variants of different tracks are never ranked together."""
@@ -52,37 +51,34 @@ class Rule(ABC):
 
     @abstractmethod
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """All that takes part, in the order of the plan."""
+        """Yield all choices, in the order of the plan."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Each format that does not take part, with the reason."""
+        """Return each format that does not take part, with the reason."""
         return {name.strip(): reason for names, reason in self.left_out.items() for name in names.split(",")}
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Whether a variant with these settings is measured through networks that the user does not name."""
+        """Return whether a variant with these settings is measured over networks that the user does not name."""
         return True
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """Whether these settings, which the user does not spell, can change an operation of this name. Else a variant
-        that has them is neither measured nor ranked in it."""
+        """Return whether these settings can affect the operation. If not, and the user does not spell them, a variant
+        with them is neither measured nor ranked in it."""
         return True
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Why a variant with these settings, which the user does not spell, shows nothing on fewer rows than a data set
-        has by itself; None where it does."""
+        """Return why a variant with these settings shows nothing on fewer rows than the data set's default; None if it
+        does. Not used if the user spells the settings."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EveryFormat(Rule):
-    """Every format, with the settings of each track.
-
-    With a plain call come the settings that its engine names for that, and with a call that loses values its lossless
-    sibling, where one exists (rule 12).
-    """
+    """Every format, with the settings of each track. With the plain call come the settings that its engine adds to it,
+    and, for a call that loses values, its lossless sibling if there is one (rule 12)."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Track by track; raw I/O, which has no track, comes with the first."""
+        """Yield track by track; raw I/O, which has no track, comes with the first."""
         left_out = self.names_left_out(asked.registry)
         for position, track in enumerate(asked.request.tracks or self.tracks):
             for name in asked.names:
@@ -107,7 +103,7 @@ class WithCodecs(Rule):
     codecs: tuple[str, ...]
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Codecs that the user names take in what is left out otherwise."""
+        """Yield codecs of each format. If the user names codecs, formats that are otherwise left out are included."""
         (track,) = self.tracks
         left_out = () if asked.request.codecs else self.names_left_out(asked.registry)
         wanted = asked.request.codecs or self.codecs
@@ -124,7 +120,7 @@ class Spelled(Rule):
     """These variants, and every format that is neither among them nor left out, with its plain settings."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Raw I/O, the spelled variants, the other formats."""
+        """Yield raw I/O, the spelled variants, the other formats."""
         (track,) = self.tracks
         yield from _raw_io(track, asked)
         for text in self.spelled:
@@ -136,18 +132,18 @@ class Spelled(Rule):
                 yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """With which of its engines a format takes part that is not spelled."""
+        """Return the engines with which a format takes part that is not spelled."""
         return engines[:1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Storages(Rule):
-    """Image storages of these names, or all of them where the user chooses by --formats."""
+    """Image storages of these names, or all if the user chooses with --formats."""
 
     names: tuple[str, ...]
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """In the order of the registry."""
+        """Yield choices in the order of the registry."""
         (track,) = self.tracks
         for name in asked.names:
             if is_raw_io(name) or asked.request.formats or name in self.names:
@@ -156,7 +152,7 @@ class Storages(Rule):
                     yield track, engine, dict(settings)
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
-        """With which settings a storage takes part: its plain ones, and those that it names next to them."""
+        """Return the settings of a storage: its plain ones, and those that it adds to them."""
         return (engine.plain, *engine.beside)
 
 

@@ -1,4 +1,4 @@
-"""What a suite is: a question, what is measured to answer it, and the reason for each choice. It is data alone."""
+"""A suite, as data: a question, what is measured to answer it, and the reason for each choice."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from bench_runner.data_kinds import TABLES, DataKind
 from bench_runner.suites.rules import Rule
 
 QUICK_TABLE_ROWS, QUICK_IMAGES = 20_000, 5_000
-"""Of data sets that several suites have, so that these can run together."""
+"""Rows of data sets that several suites share, so that these can run together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quick:
-    """What one quick round measures of a suite, so that it ends within three minutes on two cores.
-
-    What is empty is as in the suite. What the user names is measured whatever is said here: data sets, rows,
-    operations, networks, threads and formats.
-    """
+    """What one quick round measures of a suite, so that it ends within three minutes on two cores. Empty fields are as
+    in the suite. Data sets, rows, operations, networks, threads and formats that the user names are measured anyway."""
 
     rows: int | None = None
     datasets: tuple[str, ...] = ()
@@ -27,7 +24,7 @@ class Quick:
     networks: tuple[str, ...] = ()
     threads: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
-    """Of the variants that the suite spells."""
+    """Variants left out, of those that the suite spells."""
     reason: str = ""
     """Why these, and what is missing."""
 
@@ -36,10 +33,10 @@ class Quick:
 class Suite:
     """One question, and what answers it.
 
-    `operations` and `datasets` are measured always, the latter with `rows` rows where it is given; those `on_request`
-    when the user names them. `variants` is the rule that says what takes part. `reasons` maps a choice to why it was
-    made; `list suites` shows it. All is measured under each condition of `threads`. A suite with a special case is a
-    subclass, in its own module.
+    `operations` and `datasets` are always measured, the latter with `rows` rows if given, and those `on_request` only
+    if the user names them. `variants` is the rule that chooses variants. `reasons` maps choices to their reasons, which
+    `list suites` shows. Everything is measured under each condition of `threads`. A suite with a special case is a
+    subclass in its own module.
     """
 
     name: str
@@ -52,27 +49,27 @@ class Suite:
     operations_on_request: tuple[str, ...] = ()
     rows: int | None = None
     quick: Quick = field(default_factory=lambda: Quick())
-    """What of it one quick round measures."""
+    """What one quick round measures of it."""
     kind: DataKind = TABLES
-    """What is stored."""
+    """The kind of data."""
     threads: tuple[str, ...] = ("default",)
     networks: tuple[str, ...] = ("",)
-    """What lies between who asks and the copy, by the names of bench_runner.networks: all is measured through each that
-    a variant has services for. '' is nothing, one process."""
+    """Networks between caller and copy, by the names of bench_runner.networks; '' is one process without a network.
+    Each is measured for variants with services."""
     target: str = "pandas"
-    """What is in hand where nobody says."""
+    """Default target."""
     roofline: bool = False
-    """Whether the device is probed before and after the counted rounds, so that figures are shares of what it gives."""
+    """Whether the device is probed before and after the counted rounds, so that figures are shares of its limit."""
 
     operations_over_data: ClassVar[tuple[str, ...]] = ()
-    """Measured instead of `operations` while a trait of the data is varied; none: the same."""
+    """Replaces `operations` while a trait of the data is varied; empty for the same."""
     fallbacks_once: ClassVar[bool] = True
-    """Whether of the operations of one name that a variant has no call for the first alone is measured, unless the user
-    names others: what is read whole for one row is read whole for a hundred."""
+    """Whether a variant that reads everything for several operations of one name measures only the first, unless the
+    user names others: the cost is the same for one row and for a hundred."""
     together: ClassVar[tuple[str, ...]] = ()
-    """Names of suites that are measured as well where this one is asked for: they put its question to other data."""
+    """Names of suites that are measured together with this one, with the same question about other data."""
 
     @property
     def tracks(self) -> tuple[str, ...]:
-        """Those of its variants."""
+        """The tracks of its variants."""
         return self.variants.tracks

@@ -1,7 +1,7 @@
-"""One trait of the data or of the use, all others equal: at which value does the winner change?
+"""Varying one trait of the data or of the use: at which value does the winner change?
 
-`run SUITE --over TRAIT` makes points of a trait; this module says which traits there are and at which values they are
-measured where nobody names others. It is data: bench_runner.plan.sweeping makes data sets and operations of it.
+`run SUITE --over TRAIT` measures points of a trait. This module defines the traits and their default points, as data.
+bench_runner.plan.sweeping makes data sets and operations from them.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 BASE = "traits"
-"""The data set of which every trait is a parameter."""
+"""The data set with a parameter for every trait of the data."""
 BASE_ROWS = 1_000_000
-"""Its rows where neither the user nor the trait says how many."""
+"""Its rows if neither the user nor the trait sets them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trait:
-    """One thing that is varied: of the use, where `operation` spells what is timed with `{}` for the value, else the
-    parameter of the data set that is called like the trait."""
+    """One property that is varied. A trait of the use has an `operation` with `{}` for the value. A trait of the data
+    is the parameter of the data set with the trait's name."""
 
     meaning: str
     points: tuple[str, ...]
-    """Where nobody names others."""
+    """Default points."""
     operation: str = ""
     base: Mapping[str, str] = field(default_factory=dict)
-    """In what the table differs from BASE as it is, at all points; `{rows}` stands for its rows."""
+    """Differences of the table from BASE, at all points; `{rows}` is its number of rows."""
     rows_each: int = 0
-    """So many rows a point needs for each 1 of its value: what a table with fewer cannot have is left out."""
+    """Rows that a point needs for each 1 of its value; points that need more rows than the table has are left out."""
 
 
 TRAITS: Mapping[str, Trait] = {
@@ -40,11 +40,11 @@ TRAITS: Mapping[str, Trait] = {
         rows_each=1,
     ),
     "run_length": Trait(
-        meaning="mean number of equal values in a row", points=("1", "3", "10", "30", "100", "300"), rows_each=1_200
+        meaning="mean number of consecutive equal values", points=("1", "3", "10", "30", "100", "300"), rows_each=1_200
     ),
     "nulls": Trait(meaning="share of missing values", points=("0", "0.1", "0.3", "0.5", "0.7", "0.9")),
     "width": Trait(
-        meaning="bytes of each text, all of them different",
+        meaning="bytes of each text, all texts different",
         points=("8", "32", "128", "512", "2048"),
         base={"distinct": "{rows}", "rows": "20000"},
     ),
@@ -53,13 +53,13 @@ TRAITS: Mapping[str, Trait] = {
         meaning="rows of the table", points=("100", "1000", "10000", "100000", "1000000"), base={"distinct": "100"}
     ),
     "rows_taken": Trait(
-        meaning="rows of one call that takes some by their numbers",
+        meaning="rows that one call takes by their numbers",
         points=("1", "10", "100", "1000", "10000"),
         operation="take[rows={},handle=kept]",
         rows_each=1,
     ),
     "columns_read": Trait(
-        meaning="columns that are read of 32",
+        meaning="columns read, of 32",
         points=("1", "2", "4", "8", "16", "32"),
         operation="project[columns={}]",
         base={"columns": "32", "rows": "200000"},
@@ -73,7 +73,7 @@ TRAITS: Mapping[str, Trait] = {
 
 
 class Sweep(Suite):
-    """One whose operations and data are points of lines."""
+    """A suite whose operations and data are points of lines."""
 
     operations_over_data = ("save", "read", "project[columns=2]", "take[rows=100,handle=kept]")
     fallbacks_once = False
@@ -108,17 +108,17 @@ SUITE = Sweep(
         ),
         left_out={
             "avro, csv, excel, hdf5-fixed, hdf5-table, json, pickle, xml": "are read whole for every part of a table; "
-            "'run tabular --over' has them",
-            "hdf5-pytables, sqlite-table": "hold rows: 'run access' has them",
+            "use 'run tabular --over'",
+            "hdf5-pytables, sqlite-table": "hold rows: use 'run access'",
         },
     ),
     quick=Quick(rows=50_000, reason="50,000 rows"),
     reasons={
-        "traits": "a table of which one trait can be varied while all others stay",
+        "traits": "a table where one trait can be varied while all others stay the same",
         "without --over": "columns read, rows taken and selectivity share one stored copy; traits of the data need one "
-        "for each of their values, and are asked for by name",
-        "one trait at a time": "everything crossed would take days, and no line would have one cause",
+        "for each of their values, and are measured on request",
+        "one trait at a time": "all combinations would take days, and no line would have a single cause",
         "target arrow": "making a DataFrame of 20 rows takes longer than reading them",
-        "the variants": "formats that have calls for parts of a table, with the settings that decide what a part costs",
+        "the variants": "formats with calls for parts of a table, with the settings that decide the cost of a part",
     },
 )

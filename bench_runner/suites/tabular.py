@@ -13,20 +13,20 @@ SUITE = Suite(
     variants=EveryFormat(
         tracks=("plain", "default"),
         left_out={
-            "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which nobody opens to read all: the "
-            "suite access has them; spelled in full they can be measured here too",
+            "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which users rarely read whole: see the "
+            "suite access; spelled in full they can be measured here too",
         },
     ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
         datasets=("eq", "core"),
-        reason="20,000 rows of a uniform and of a realistic table; without the four tables of mostly one kind",
+        reason="20,000 rows of a uniform and of a realistic table; without the four tables of mostly one type",
     ),
     reasons={
         "eq, int, float, bool, str": "the thesis's five presets (table 4.2): one kind of column dominates each",
-        "core": "uniform random data flatters some formats and hurts others as real data does not",
-        "webface": "10,000,000 rows take hours for the slow formats, so it is measured when asked for",
+        "core": "uniform random data favour some formats and penalise others, unlike real data",
+        "webface": "10,000,000 rows take hours for the slow formats, so it is measured only on request",
         "track plain": "no codec, as the thesis measured",
-        "track default": "what a user gets who calls without options, where that differs from plain",
+        "track default": "what a call without options does, if that differs from plain",
     },
 )

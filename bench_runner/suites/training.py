@@ -1,6 +1,6 @@
 """Mini-batches of a training loop: of vectors in every format, and of images in every storage.
 
-Two suites, because one is about formats and the other about storages; who runs the first runs both.
+Two suites, because one is about formats and the other about storages. Running the first runs both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,23 +20,23 @@ ON_REQUEST = ("batches[rows=64,order=shuffled,workers=2]", "batches[rows=1024,or
 
 
 class WithImages(Suite):
-    """One that puts its question to images too."""
+    """A suite whose question is also asked about images."""
 
     together = ("training-images",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnArrays(Storages):
-    """Storages that give arrays of their own: a batch that is handed on must not lie over the next one's memory."""
+    """Storages that return separate arrays: a batch that was handed out must not share memory with the next one."""
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
-        """The plain ones alone."""
+        """Return the plain settings only."""
         return (engine.plain,)
 
 
 TABLES = WithImages(
     name="training",
-    question="Which format hands out rows in shuffled mini-batches fastest, and how shuffled are they?",
+    question="Which format reads rows in shuffled mini-batches fastest, and how shuffled are they?",
     operations=("save", "read", *BATCHES),
     operations_on_request=ON_REQUEST,
     datasets=("vectors",),
@@ -55,27 +55,27 @@ TABLES = WithImages(
             "vortex[engine=vortex-data]",
         ),
         left_out={
-            "avro, f3": "have no type for lists of one length",
-            "orc": "gives vectors back as lists of any length",
-            "csv, excel, json, xml": "hold no vectors but as text",
-            "hdf5-fixed, hdf5-table": "hold no vectors in pandas' layout",
+            "avro, f3": "have no type for lists of a fixed length",
+            "orc": "returns vectors as lists of any length",
+            "csv, excel, json, xml": "can store vectors only as text",
+            "hdf5-fixed, hdf5-table": "cannot store vectors in pandas' layout",
             "pickle": "is read whole for each row",
         },
     ),
-    quick=Quick(rows=3_500, reason="3,500 vectors, and 5,000 images: as many as have no pilot round"),
+    quick=Quick(rows=3_500, reason="3,500 vectors and 5,000 images: the largest numbers without a pilot round"),
     reasons={
-        "25,000 vectors": "102 MB, which is handed out twice and kept until every batch is verified",
-        "batches of 64": "what many train with; other sizes can be spelled",
-        "three orders": "a full shuffle, blocks of neighbours shuffled in a window, and none: an order that is not "
-        "shuffled is no fast loader, so they are never ranked together",
-        "row groups, batches and units": "the settings that decide what a row costs",
-        "no workers": "a plain loop tells formats apart; two processes of torch's DataLoader are there on request",
+        "25,000 vectors": "102 MB, which are read twice, and kept until every batch is verified",
+        "batches of 64": "a common size; others can be spelled",
+        "three orders": "a full shuffle, blocks of neighbours shuffled in a window, and none: an order without a "
+        "shuffle is not a fast loader, so they are never ranked together",
+        "row groups, batches and units": "these settings decide the cost of a row",
+        "no workers": "a plain loop shows differences of formats; two processes of torch's DataLoader on request",
     },
 )
 
 IMAGES = Suite(
     name="training-images",
-    question="Which storage hands out images in shuffled mini-batches fastest, and how shuffled are they?",
+    question="Which storage reads images in shuffled mini-batches fastest, and how shuffled are they?",
     operations=("save", "read", *BATCHES, "batches[rows=64,order=buffer]"),
     operations_on_request=ON_REQUEST,
     datasets=("cifar-like",),
@@ -87,10 +87,10 @@ IMAGES = Suite(
     kind=data_kinds.IMAGES,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={
-        "the storages": "all that training loops read from; Base64 and WebP by --formats",
-        "order=buffer": "a shuffle buffer of 1,000 before a stream is how WebDataset is used: the measure beside it "
-        "says how far from a shuffle that is",
-        "arrays of their own": "a batch that is handed on must not lie over the next one's memory",
-        "imagenet-like": "larger images of differing shapes, some grey",
+        "the storages": "all that training loops use; Base64 and WebP by --formats",
+        "order=buffer": "WebDataset is used with a shuffle buffer of 1,000 before a stream; the measure next to it "
+        "shows how far from a full shuffle that is",
+        "separate arrays": "a batch that was handed out must not share memory with the next one",
+        "imagenet-like": "larger images of different shapes, some grey",
     },
 )

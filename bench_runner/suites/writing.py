@@ -1,11 +1,11 @@
-"""What a writer and a reader hold in memory, against the size of the unit in which they work."""
+"""The memory of a writer and a reader, by the size of the unit in which they work."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SUITE = Suite(
     name="writing",
-    question="What does it take to save and read a table that is larger than memory, by the size of its units?",
+    question="What does it cost to save and read a table that is larger than memory, by the size of its units?",
     operations=(
         "save",
         "read",
@@ -47,7 +47,7 @@ SUITE = Suite(
             "json[engine=polars]",
         ),
         left_out={
-            "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold all of a table while they write it",
+            "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold the whole table while writing it",
         },
     ),
     quick=Quick(
@@ -58,12 +58,12 @@ SUITE = Suite(
         "which would be one",
     ),
     reasons={
-        "save and read": "the same table at once: what its being in memory costs, and which layout a stream gives",
-        "8,192 rows a batch": "less than any unit but the smallest: what is held is the writer's choice",
-        "row groups, units, stripes, batches": "as section 7.5 of the F3 paper varies them, where the writer has one",
-        "three values of each": "a line over them: time, size and peak against the size of a unit",
-        "events, vectors": "core's columns, and values of 4 KB, of which a row group of a million rows is 4 GB",
-        "target arrow": "what comes batch by batch comes as Arrow's",
-        "feather by pandas": "what stands where there is no such call: all batches are gathered first",
+        "save and read": "the same table at once: the cost of holding it in memory, and the layout of a stream",
+        "8,192 rows a batch": "less than any unit but the smallest, so that the writer decides what is held",
+        "row groups, units, stripes, batches": "varied as in section 7.5 of the F3 paper, if the writer has them",
+        "three values of each": "a line of time, size and peak memory over the size of a unit",
+        "events, vectors": "core's columns, and values of 4 KB, where a row group of a million rows is 4 GB",
+        "target arrow": "batches of a stream are Arrow batches",
+        "feather by pandas": "the fallback without such a call: all batches are gathered first",
     },
 )

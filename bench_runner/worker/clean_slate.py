@@ -1,4 +1,4 @@
-"""Rule 3: what was freed before the clock goes back to the system, and garbage is not collected inside it."""
+"""Return freed memory to the system before the clock, and avoid garbage collections inside it (rule 3)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench_runner.machine import linux
 
 
 def clean_slate(*, thorough: bool = True) -> None:
-    """Rule 3: nothing that was freed before may hide in a pool, or a 100 MB allocation can show as 0.
+    """Return freed memory to the system: if a pool kept it, a 100 MB allocation could show as 0 (rule 3).
 
-    A thorough one looks at all that the process has loaded (some 40 ms), else only at what came since. In a forked
-    worker it also copies the collector's marks on what the forkserver has loaded: better here than in the first full
-    collection inside the clock, where there may be one.
+    A thorough call collects all objects that the process has (some 40 ms), else only recent ones. In a forked worker it
+    also copies the collector's marks on the objects of the forkserver, which would otherwise happen during the first
+    full collection, possibly inside the clock.
     """
     gc.collect(2 if thorough else 1)
     for pool in _arrow_pools():
@@ -23,14 +23,14 @@ def clean_slate(*, thorough: bool = True) -> None:
 
 
 def containers_made() -> int:
-    """How many objects that the collector knows have been made and not freed, since some beginning, counted by its
-    collections: good for differences alone."""
+    """Return the number of containers made and not freed since an arbitrary start, estimated from the number of
+    collections. Only differences are meaningful."""
     collections = sum(generation["collections"] for generation in gc.get_stats())
     return collections * (gc.get_threshold()[0] + 1) + gc.get_count()[0]
 
 
 def may_collect(containers: float) -> bool:
-    """Whether making so many containers, or twice as many, may lead to a full collection."""
+    """Return whether making this number of containers, or twice as many, may lead to a full collection."""
     (young, middle, old), (_, _, passed) = gc.get_threshold(), gc.get_count()
     return 2 * containers > (old - passed) * middle * young
 

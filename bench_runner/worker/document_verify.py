@@ -1,6 +1,6 @@
-"""Whether documents, or rows of an answer, are what they should be: by type and bits, or but for declared losses.
+"""Compare documents, or rows of an answer, by type and bits, except for declared losses.
 
-What is right is computed by the operation, from the cached data set and in memory.
+The operation computes what is right, in memory, from the cached data set.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from data_generator.documents import json_lines
 
 
 def compare(stage: OperationContext, operation: DocumentOperation | Read, held: Any, result: object) -> tuple[str, ...]:
-    """The losses that explain what differs; none where nothing does. Raises Mismatch for anything else."""
+    """Return the losses that explain the differences; none if there are none. Raises Mismatch for other differences."""
     if isinstance(result, Text):
         if result.text != json_lines(stage.table(stage.rows)):
-            raise Mismatch("the text that came back is not what was written")
+            raise Mismatch("the text read differs from the text written")
         return ()
     if not isinstance(result, Documents):
         raise Mismatch(f"came back as {type(result).__name__}, not as Documents")
@@ -31,7 +31,7 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
     if exactly is None:
         return ()
     declared = [loss for loss in cast(DocumentStoreAdapter, stage.adapter).losses if loss.view is not None]
-    # The fewest that explain it: what is named was seen.
+    # Report the fewest losses that explain it, because reported losses are those seen.
     for loss in declared:
         if operation.difference(stage, held, result, [loss]) is None:
             return (loss.what,)
@@ -41,7 +41,7 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
 
 
 def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
-    """A setting whose figures would be those of another variant. On few rows, as in a pilot round, it may be so."""
+    """Raise RefusedData if a setting has no effect on the whole data: its figures would be another variant's."""
     if whole and isinstance(adapter, DocumentStoreAdapter):
         reason = adapter.shows_nothing(location)
         if reason is not None:

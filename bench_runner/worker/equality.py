@@ -1,8 +1,7 @@
-"""When two columns are equal: two of Arrow, or one of Arrow and the Python objects that pandas holds in its place.
+"""Equality of two columns: both Arrow, or one Arrow and one of the Python objects that pandas holds for it.
 
-Nested columns are looked into: the children of lists, structs and maps are columns, and follow the same rules. This
-module says yes or no of whole columns, and finds the first row that is wrong; it must not know losses, formats, or how
-a difference is told to the user.
+The children of lists, structs and maps are columns too, and follow the same rules. This module compares whole columns
+and finds the first row that differs. It does not depend on losses, formats, or how differences are reported.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ import pyarrow.compute as pc
 from bench_runner.operations.targets import is_text
 
 BLOCK_ROWS = 131_072
-"""Rows that are compared at once: what they are turned into for that stays small, and in the processor's cache."""
+"""Rows compared at once, so that converted values stay small and in the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """How far floats may be off: absolute + relative x the stored value."""
+    """Largest difference of floats: absolute + relative x the stored value."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -37,7 +36,7 @@ EXACTLY = Bound()
 
 
 def first_difference(rows: int, same: Callable[[int, int], bool]) -> int | None:
-    """The first row that differs, or None; `same(start, stop)` compares some of the rows."""
+    """Return the first row that differs, or None. `same(start, stop)` compares a range of rows."""
     for start in range(0, rows, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, rows)
         if not same(start, stop):
@@ -59,10 +58,8 @@ def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
 
 
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Method rule 11: the three kinds of text are equal, and of bytes; dictionary and plain are not.
-
-    Dictionaries are equal by their values and order, whatever the width of their codes.
-    """
+    """Return whether types are equal: the three text types are, and those of bytes; dictionary and plain are not.
+    Dictionaries are equal by value type and order, whatever the width of their codes (method rule 11)."""
     if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
         return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
     if _is_plain_list(one) and _is_plain_list(other):
@@ -93,7 +90,7 @@ def _is_bytes(arrow_type: pa.DataType) -> bool:
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in the one of several equal types that all can be cast to without loss."""
+    """Return the column cast to one type for each set of equal types, without loss."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_text(column.type):
@@ -106,8 +103,8 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """The columns inside a nested one: the values of the lists that are not null, the fields of structs (null where the
-    struct is), a map's pairs as structs; none inside a plain one."""
+    """Return the columns inside a nested one: values of lists that are not null, fields of structs (null where the
+    struct is), pairs of a map as structs. A plain column has none."""
     if pa.types.is_struct(column.type):
         return column.flatten()
     if _is_list(column.type) or pa.types.is_map(column.type):
@@ -116,10 +113,10 @@ def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
 
 
 def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
-    """Whether ordered dictionaries, here or inside, have the same values in the same order.
+    """Return whether ordered dictionaries, at any depth, have the same values in the same order.
 
-    Whole columns only: each of their chunks may have a dictionary of its own. Those that have no order are plain values
-    in another layout, so what else is in the dictionary is no part of the value.
+    For whole columns only, because each chunk may have a separate dictionary. Dictionaries without an order are a
+    layout of plain values, so their unused entries do not matter.
     """
     if pa.types.is_dictionary(expected.type):
         return not expected.type.ordered or categories(expected).equals(categories(got))
@@ -128,14 +125,14 @@ def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
 
 
 def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a dictionary column's dictionaries, in order."""
+    """Return the values of a dictionary column's dictionaries, in order."""
     chunks = column.unify_dictionaries().chunks[:1]
     return comparable(pa.chunked_array([chunk.dictionary for chunk in chunks], column.type.value_type))
 
 
 def same_values(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound = EXACTLY) -> bool:
-    """Nulls, values and order of two columns of equal types. Floats are equal bit by bit, so that -0.0 is not 0.0, or
-    within the bound; every NaN is equal to every other."""
+    """Return whether nulls, values and order of two columns of equal types are equal. Floats are equal bit by bit, so
+    that -0.0 differs from 0.0, or within the bound. Every NaN equals every other."""
     expected, got = comparable(expected), comparable(got)
     if pa.types.is_nested(expected.type) and (inside := _children(expected)):
         if not expected.is_null().equals(got.is_null()):
@@ -175,7 +172,7 @@ def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_numpy_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Numbers as a float column of numpy has them: a missing value is a NaN, and nothing tells them apart."""
+    """Return numbers as numpy's floats, where missing values and NaN are the same."""
     if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return pc.fill_null(column, pa.scalar(float("nan"), column.type)) if column.null_count else column
@@ -196,13 +193,13 @@ _CLASSES: Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...]]] = (
     (pa.types.is_duration, (dt.timedelta,)),
     (pa.types.is_decimal, (decimal.Decimal,)),
 )
-"""What Python values must be, by exact class, as the target makes them: nothing else is turned into Arrow."""
+"""Exact classes of the Python values of the target; no other class is converted to Arrow."""
 
 _SEPARATOR = "\0"
 
 
 def is_missing(value: Any) -> bool:
-    """What pandas users take for missing in a column of objects: None, NaN, NA, NaT."""
+    """Return whether pandas users treat the value as missing in a column of objects: None, NaN, NA, NaT."""
     return value is None or value is pd.NA or value is pd.NaT or (type(value) is float and value != value)
 
 
@@ -212,16 +209,16 @@ def _is_none(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Nulls:
-    """Whether a column has nulls, and the columns inside it, all rows taken together: where integers do, the target
-    itself has floats, which the rows of one block cannot tell."""
+    """Whether a column and the columns inside it have nulls, over all rows. The target holds integers with nulls as
+    floats, which the rows of one block do not show."""
 
     here: bool
     inside: tuple[Nulls, ...]
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Nulls:
-        """Look at a whole column. A null struct, or list of fixed size, may count as nulls inside: it depends on the
-        memory behind it whether pyarrow takes it so."""
+        """Inspect a whole column. A null struct, or a null list of fixed size, may count as a null inside: that depends
+        on how pyarrow treats the memory behind it."""
         inside = tuple(map(cls.of, _children(column)))
         if pa.types.is_fixed_size_list(column.type) and column.null_count:
             inside = tuple(replace(child, here=True) for child in inside)
@@ -235,9 +232,8 @@ def same_objects(
     stands_for_null: Callable[[Any], bool] = is_missing,
     bound: Bound = EXACTLY,
 ) -> bool:
-    """Whether Python values are what the target makes of an Arrow column, of as many rows: class, nulls, value.
-
-    Floats may be off by the bound in lists alone: nowhere else does a target hold floats as objects."""
+    """Return whether Python values are what the target makes of an Arrow column of as many rows: class, nulls, value.
+    The bound applies to floats in lists only: a target holds no other floats as objects."""
     if expected.null_count:
         valid = expected.is_valid().to_numpy(zero_copy_only=False)
         if not all(map(stands_for_null, itertools.compress(values, (~valid).tolist()))):
@@ -268,7 +264,7 @@ def _same_structs(expected: pa.ChunkedArray, values: list[Any], valid: list[bool
 
 
 def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
-    """A map is a list of pairs, and a pair a tuple or a list."""
+    """Compare maps, which are lists of pairs; a pair is a tuple or a list."""
     if not _are_lists_of_lengths(expected, values):
         return False
     pairs = list(itertools.chain.from_iterable(values))
@@ -282,8 +278,8 @@ def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bo
 
 
 def _same_lists(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bound: Bound) -> bool:
-    """A list is a numpy array of the dtype that pyarrow gives it, or what holds the Python values of such an array: a
-    list or an array of objects."""
+    """Compare lists, which are numpy arrays of the dtype that pyarrow gives them, or hold the Python values of such an
+    array: as a list or an array of objects."""
     if not _are_lists_of_lengths(expected, values):
         return False
     (child,), (inside,) = _children(expected), nulls.inside
@@ -305,7 +301,7 @@ def _are_lists_of_lengths(expected: pa.ChunkedArray, values: list[Any]) -> bool:
 
 
 def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
-    """The dtypes besides object that pyarrow gives the arrays of a list column; it looks for nulls in each chunk."""
+    """Return the dtypes other than object of the arrays of a list column; pyarrow checks each chunk for nulls."""
     if pa.types.is_nested(list_type.value_type) or pa.types.is_dictionary(list_type.value_type):
         return set()
     plain = pa.list_(list_type.value_type)
@@ -314,7 +310,7 @@ def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
 
 
 def _same_array(expected: pa.ChunkedArray, array: np.ndarray, bound: Bound) -> bool:
-    """An array of one of numpy's own dtypes, which is one that the column may have."""
+    """Compare an array of a numpy dtype that the column may have."""
     expected = comparable(expected)
     if array.dtype.kind == "f":
         return same_values(as_numpy_floats(expected), pa.chunked_array([pa.array(array)]), bound)
@@ -333,13 +329,13 @@ def _same_scalars(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bo
     if is_text(expected.type):
         return _same_text(expected, values)
     if pa.types.is_timestamp(expected.type) or pa.types.is_duration(expected.type):
-        # pyarrow would drop zones, and what is below the unit, without a word.
+        # pyarrow would silently drop zones, and digits below the unit.
         return list(map(_zoned, values)) == list(map(_zoned, expected.to_pylist()))
     return _same_converted(expected, values, bound)
 
 
 def _as_python_has_it(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column in the type that holds all values of the Python class that pyarrow makes of it."""
+    """Return the column in the type that holds all values of the Python class that pyarrow makes of it."""
     if pa.types.is_floating(column.type):
         return column.cast(pa.float64())
     if pa.types.is_time(column.type):
@@ -354,10 +350,8 @@ def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelt
 
 
 def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
-    """Joined, both are compared in one piece: less than half the work of turning Python's text into Arrow's.
-
-    What holds as many separators as there are gaps can be joined of these values alone.
-    """
+    """Compare texts joined to one, which takes less than half the time of converting Python's text to Arrow's. If the
+    joined text has as many separators as gaps, it can result from these values only."""
     if not values:
         return True
     if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join

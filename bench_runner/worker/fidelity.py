@@ -1,7 +1,7 @@
-"""What a variant does to each kind of column: a small round trip for each, compared as every sample is.
+"""Finding what a variant does to each kind of column: a small round trip for each, compared like every sample.
 
-Nothing is timed here. A change that nobody declared is an error, and so is a declared one that does not occur, or lies
-outside its bound.
+Nothing is timed here. An undeclared change is an error, and so is a declared one that does not occur, or exceeds its
+bound.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ARROW = Target(kind="arrow")
 
 @dataclass(frozen=True)
 class KindOutcome:
-    """What becomes of one kind of column; bench_runner.results.records.Fidelity says what each field means."""
+    """The result for one kind of column. bench_runner.results.records.Fidelity documents the fields."""
 
     kind: str
     nulls: bool
@@ -42,7 +42,7 @@ class KindOutcome:
 
 @dataclass(frozen=True)
 class Trip:
-    """What became of one table."""
+    """The result of one round trip of a table."""
 
     outcome: str
     how: str = ""
@@ -52,10 +52,10 @@ class Trip:
 def probe(
     adapter: TabularFormat, target: Target, folder: Path, kinds: Iterable[ColumnKind] = tuple(KINDS.values())
 ) -> Iterator[KindOutcome]:
-    """Round trips of these kinds, each without and with nulls, as far as it has both; the libraries must be loaded, the
-    strings applied.
+    """Make a round trip of each kind, without and with nulls if it has both. Yield the results.
 
-    Writes only below `folder`, which may not exist yet. Raises OSError and MemoryError: a full disk is not a refusal.
+    Libraries must be loaded, and the target's strings applied. Writes only below `folder`, which may not exist yet.
+    Raises OSError and MemoryError: a full disk is not a refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
@@ -69,7 +69,7 @@ def probe(
 def verdicts(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Iterator[KindOutcome]:
-    """What became of a kind, by its trips without and with nulls."""
+    """Yield the results for a kind, from its trips without and with nulls."""
     for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
         how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
         yield KindOutcome(
@@ -84,8 +84,8 @@ def verdicts(
 
 
 def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
-    """How the trip changed the data, within which bound, and whose doing it is. A fault that the adapter knows has a
-    cause but no bound; an error without a cause is news, and fails the run."""
+    """Return how the trip changed the data, the bound, and the cause. A fault that the adapter declares has a cause but
+    no bound; an error without a cause is new, and fails the run."""
     if trip.outcome == ERROR and known_fault is not None:
         return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
     bound = "; ".join(loss.bound for loss in trip.losses)
@@ -95,7 +95,7 @@ def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
 def _with_missed_losses(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Mapping[bool, Trip]:
-    """The trips; a loss that is declared for this kind, and was seen on none, makes the first one an error."""
+    """Return the trips. A loss that is declared for this kind, but seen on no trip, makes the first one an error."""
     seen = {loss.what for trip in trips.values() for loss in trip.losses}
     missed = [
         loss.what
@@ -129,7 +129,7 @@ def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Pat
 
 
 def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) -> Trip:
-    """What became of a table that came back as `got`, a DataFrame or a table of Arrow."""
+    """Return the result for a table that was read as `got`, a DataFrame or an Arrow table."""
     comparison = verify.compare(table, got, target, adapter.losses)
     if comparison.problems:
         return Trip(ERROR, "; ".join(comparison.problems))
@@ -138,7 +138,7 @@ def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) ->
 
 
 def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> str:
-    """What becomes of a table that was refused for its Int64 or boolean, when numpy holds it instead."""
+    """Return the result with numpy dtypes, as text, for a table that was refused for its Int64 or boolean columns."""
     masked = targets.MASKED_DTYPES.keys() & {column.type for column in table.columns if column.null_count}
     if adapter.takes_masked or target.nulls == "numpy" or not masked:
         return ""
@@ -153,12 +153,12 @@ def _first_line(error: Exception) -> str:
 
 @cache
 def target_alone(kind: str, nulls: bool, target: Target) -> str:
-    """What the target loses of a kind's Arrow table without any format; empty when nothing is lost."""
+    """Return what the target loses of a kind's Arrow table without any format; '' for nothing."""
     if target.kind == "arrow":
         return ""
     table = KINDS[kind].table(nulls)
     try:
         back = pa.Table.from_pandas(targets.make(table, target), preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        return f"cannot be told from its Python values: {_first_line(error)}"
+        return f"its Python values do not determine the type: {_first_line(error)}"
     return "; ".join(verify.compare(table, back, _ARROW).problems)

@@ -1,7 +1,7 @@
-"""Whether the images that came back are those that were stored: number, order, shapes, pixels, labels, ownership.
+"""Comparing images read with those stored: number, order, shapes, pixels, labels, ownership.
 
-Exactly, or, where a storage declares a loss, within its bound of the peak signal-to-noise ratio. The reference is read
-from the cached data set batch by batch.
+The comparison is exact or, if a storage declares a loss, within its bound of the peak signal-to-noise ratio. The
+reference is read from the cached data set batch by batch.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bench_runner.operations.targets import arrays_of
 from bench_runner.worker.verify import Mismatch
 
 EACH_LOWER_DB = 10.0
-"""An image by itself may be this much under the bound for all images together: some are harder than others, and one
-that is another image, or damaged, is far lower."""
+"""A single image may be this much below the bound for all images together, because some are harder to compress. A wrong
+or damaged image is far lower."""
 
 
 @dataclass
 class _Error:
-    """What pixels differ by: the squared differences of all, and their number."""
+    """The sum of squared differences of pixels, and their number."""
 
     squared: int = 0
     pixels: int = 0
 
     @property
     def psnr_db(self) -> float:
-        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error); infinite without any difference."""
+        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error); infinite without differences."""
         return _psnr_db(self.squared, self.pixels)
 
 
@@ -44,11 +44,11 @@ def compare(
     least_psnr_db: float | None,
     numbers: np.ndarray | None = None,
 ) -> tuple[str, ...]:
-    """The losses that were seen: none, or the declared one. Raises Mismatch for anything else.
+    """Return the losses seen: none, or the declared one. Raises Mismatch for other differences.
 
-    `dataset` is the cached Arrow file, of which the first `rows` images were stored; `owned` demands that every array
-    has its own memory and can be written to. `numbers` are those of the images that must have come back, in their
-    order, where that are not all of them in the stored one; none of them twice.
+    `dataset` is the cached Arrow file, of which the first `rows` images were stored. With `owned` every array must own
+    its memory and be writable. `numbers` are the images that must be returned, in order and none twice, by default all
+    in stored order.
     """
     if not isinstance(result, Images):
         raise Mismatch(f"came back as {type(result).__name__}, not as Images")
@@ -60,7 +60,7 @@ def compare(
         _demand_ownership(arrays)
     error = _Error()
     start = 0
-    # Batch by batch of what was stored, whatever the order in which it came back.
+    # Batch by batch of the stored images, whatever the order in which they were read.
     places = np.argsort(wanted)
     in_order = wanted[places]
     for batch in _batches(dataset, rows):
@@ -76,7 +76,7 @@ def compare(
     if not error.squared:
         return ()
     if least_psnr_db is None or error.psnr_db < least_psnr_db:
-        raise Mismatch(f"pixels: {error.psnr_db:.1f} dB over all images, declared are at least {least_psnr_db} dB")
+        raise Mismatch(f"pixels: {error.psnr_db:.1f} dB over all images, declared: at least {least_psnr_db} dB")
     return (f"pixels change (at least {least_psnr_db:g} dB over all images)",)
 
 
@@ -94,7 +94,7 @@ def _batches(dataset: Path, rows: int) -> Iterator[pa.RecordBatch]:
 def _demand_ownership(arrays: list[np.ndarray]) -> None:
     for place, array in enumerate(arrays):
         if not (array.flags.owndata and array.flags.writeable and array.flags.c_contiguous):
-            raise Mismatch(f"image {place}: does not own its memory, or cannot be written to, under arrays=owned")
+            raise Mismatch(f"image {place}: does not own its memory, or is not writable, under arrays=owned")
 
 
 def _compare_label(place: int, wanted: int, label: object) -> None:
@@ -120,7 +120,7 @@ def _compare_pixels(
 
 def _describe(place: int, wanted: np.ndarray, array: np.ndarray, squared: int, lowest: float | None) -> str:
     where = tuple(int(index) for index in np.argwhere(array != wanted)[0])
-    bound = "" if lowest is None else f"; {_psnr_db(squared, array.size):.1f} dB, at least {lowest:.1f} are declared"
+    bound = "" if lowest is None else f"; {_psnr_db(squared, array.size):.1f} dB, declared: at least {lowest:.1f}"
     return f"image {place}: pixel {where} stored {wanted[where]}, came back {array[where]}{bound}"
 
 

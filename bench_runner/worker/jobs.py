@@ -1,6 +1,6 @@
-"""One job in one fresh process: measure an operation, time an import, test the probe, or look for losses.
+"""One job in one fresh process: measure an operation, time an import, test the memory probe, or look for losses.
 
-The worker never decides what to run and never writes results: it answers with JSON lines on a pipe, and its parent
+The worker neither chooses jobs nor writes results: it answers with JSON lines on a pipe, and its parent
 (bench_runner.run.launcher) watches it from outside. bench_runner.worker.sample measures.
 """
 
@@ -47,16 +47,14 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 def run_job(task: AnyTask, answers: int, phase_page: int) -> None:
-    """Do one job and answer on the descriptor `answers`; never raises.
-
-    `phase_page` is a descriptor of one shared page: its first byte tells the parent whether the clock runs.
-    """
+    """Do one job and answer on the descriptor `answers`. Never raises. `phase_page` is a descriptor of one shared page,
+    whose first byte is the phase of the sample."""
     with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
         try:
             for answer in _answers(task, phase):
                 _send(answers, answer)
             _send(answers, Done())
-        except BaseException as error:  # a library may call sys.exit; the parent must hear of it as of any other error
+        except BaseException as error:  # a library may call sys.exit, which the parent must learn like any error
             phase[0] = PHASE_AFTER
             _send(answers, Failed(classify(error)))
 
@@ -81,7 +79,7 @@ def _answers(task: AnyTask, phase: mmap.mmap) -> Iterator[Answer]:
 
 
 def classify(error: BaseException) -> Failure:
-    """An error as a failure of a sample, with a reason of one line."""
+    """Return the error as a failure of a sample, with a reason of one line."""
     text = in_one_line(error) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
     if isinstance(error, (Mismatch, OtherAnswer)):
@@ -96,12 +94,12 @@ def classify(error: BaseException) -> Failure:
     return Failure(kind="error", reason=reason)
 
 
-# --- what is done besides measuring -------------------------------------------------------------------------------
+# --- other jobs ---------------------------------------------------------------------------------------------------
 
 
 def time_import(task: ImportTask) -> Iterator[Imported]:
-    """Loading an engine's libraries in an interpreter that has pandas and pyarrow already. For spawned workers."""
-    import pandas  # noqa: F401  # the target's own library is there whatever the format
+    """Time loading an engine's libraries in an interpreter that has pandas and pyarrow. For spawned workers."""
+    import pandas  # noqa: F401  # the target's library is loaded for every format
 
     adapter = registries.build(task.variant, threads=task.threads)
     before = linux.own_memory()
@@ -113,7 +111,7 @@ def time_import(task: ImportTask) -> Iterator[Imported]:
 
 
 def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
-    """One known allocation after 500 MB was taken and given back: what the probes say of it (rule 13)."""
+    """Make a known allocation after 500 MB was taken and freed. Yield what the probes report (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task.how]
     memory_probe.disturb()
     clean_slate()
@@ -134,7 +132,7 @@ def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
 
 
 def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
-    """Round trips of every kind of column (rule 12), one answer a kind."""
+    """Make round trips of every kind of column (rule 12). Yield one result for each kind."""
     adapter = loaded_adapter(task)
     targets.apply_strings(task.target)
     for verdict in fidelity.probe(adapter, task.target, task.location):
@@ -145,10 +143,10 @@ def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
 
 
 def become_worker(task: AnyTask, parent: int) -> None:
-    """What every worker does first: die with its parent, go first when memory runs out, keep to its own folder, and
-    keep whatever it prints away from the run's own output."""
+    """Confine the process: it dies with its parent, is killed first when memory runs out, writes only to its folder,
+    and prints to a file."""
     linux.die_with_parent(parent)
-    # A session of its own: whatever the library starts can be ended with the worker.
+    # A separate session, so that the launcher can end all processes that the library starts.
     if os.getsid(0) != os.getpid():
         os.setsid()
     linux.adopt_orphans()
@@ -162,16 +160,16 @@ def become_worker(task: AnyTask, parent: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
-    # /proc/self for the high-water reset, shared memory for the locks of processes that an operation starts.
+    # /proc/self for resetting the high-water mark, shared memory for the locks of processes that an operation starts.
     shared = [SHARED_MEMORY] if task.starts_processes else []
     linux.confine_writes([task.confine, Path("/proc/self"), Path(os.devnull), *shared])
     if task.threads == 1:
-        # Arrow's pool for computing follows OMP_NUM_THREADS; the one for reading does not.
+        # Arrow's compute pool follows OMP_NUM_THREADS; its I/O pool does not.
         pa.set_io_thread_count(1)
 
 
 def main() -> None:
-    """Entry of a spawned worker: `python -m bench_runner.worker.jobs PARENT ANSWERS PHASE`, with the task on stdin."""
+    """Entry point of a spawned worker: `python -m bench_runner.worker.jobs PARENT ANSWERS PHASE`, task on stdin."""
     parent, answers, phase_page = map(int, sys.argv[1:4])
     task: AnyTask = decode(sys.stdin.buffer.read(), AnyTask)
     become_worker(task, parent)

@@ -1,6 +1,6 @@
-"""What the runner and its workers tell each other: structs, sent as JSON, each with its kind.
+"""Messages between the runner and its workers: structs with a tag for their kind, sent as JSON.
 
-A worker gets one task. It gives answers of the kind that the task asks for, and `Done` or `Failed` as the last one.
+A worker receives one task. It sends answers of the kind that belongs to the task, and last `Done` or `Failed`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from bench_runner.worker.settle import Control, Readiness, Rest
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="job"):
-    """What every worker has to know: where it may write, and how many threads it may use."""
+    """The part that all tasks have: where the worker may write, and how many threads it may use."""
 
     scratch: Path
     """The worker's current folder, and its folder of temporary files."""
     confine: Path
-    """It can write only below this folder."""
+    """The folder to which writing is restricted."""
     printed: Path
-    """Whatever its libraries print goes to this file."""
+    """The file that receives the output of libraries."""
     threads: int | None = None
     """None leaves the number to each library. The launcher sets it."""
     starts_processes: bool = False
-    """Whether what is done starts processes, which need shared memory for their locks."""
+    """Whether the operation starts processes, which need shared memory for their locks."""
 
 
 class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,24 +43,24 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
     dataset_digest: str
     rows: int
     whole: bool
-    """Whether `rows` are all rows of the data set."""
+    """Whether `rows` is the whole data set."""
     location: Path
-    """The place of the stored copy."""
+    """Path of the stored copy."""
     primer: Path
-    """The place of the small copy that the operation is primed on."""
+    """Path of the small copy with which the operation is primed."""
     last_reader: bool
     """Whether the stored copy is removed afterwards, and the result compared once more (rule 11)."""
     need_bytes: int
-    """Memory that the sample is expected to use."""
+    """Expected memory of the sample."""
     best_control: Control | None
     readiness: Readiness
     thorough: bool
-    """Whether all garbage is collected before the clock, because a collection came inside it before."""
+    """Whether all garbage is collected before the clock, because an earlier sample collected it inside."""
     cold: bool
     served: Served | None = None
-    """Where services are asked for the stored copy."""
+    """Addresses of the services that serve the stored copy."""
     fresh_services: bool = False
-    """Whether services were started for this sample and have answered nothing yet."""
+    """Whether services were started for this sample and have not answered anything yet."""
 
 
 class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -70,7 +70,7 @@ class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_f
 
 
 class ProbeTask(Task, tag="probe_memory", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Make one known allocation, to see what the memory probes say of it (rule 13)."""
+    """Make one known allocation, to test the memory probes (rule 13)."""
 
     how: str
     """A key of bench_runner.worker.memory_probe.ALLOCATIONS."""
@@ -89,7 +89,7 @@ AnyTask = MeasureTask | ImportTask | ProbeTask | FidelityTask
 
 
 class Preload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="job", tag="preload"):
-    """Asks a forkserver to load the libraries of these variants, with `strings` as pandas' dtype of text."""
+    """Request to a forkserver to load the libraries of these variants, with `strings` as pandas' dtype of text."""
 
     variants: tuple[str, ...]
     strings: str
@@ -102,19 +102,19 @@ class Preloaded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Started(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver has made this worker."""
+    """A forkserver has started this worker."""
 
     process_id: int
 
 
 class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver's worker has ended, with the status that wait(2) gives."""
+    """A forkserver's worker has ended, with this status of wait(2)."""
 
     status: int
 
 
 class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="measured"):
-    """One operation was measured, and what it gave was verified."""
+    """One operation was measured, and its result verified."""
 
     started_ns: int
     private_before_bytes: int
@@ -122,7 +122,7 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     resident_before_bytes: int
     rest: Rest
     collected: bool
-    """Whether all garbage was collected inside the clock, unasked."""
+    """Whether an unrequested full garbage collection happened inside the clock."""
     figures: dict[str, int]
     fidelity: str | None = None
     losses: list[str] = []
@@ -130,26 +130,26 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     fallback: str = ""
     cached: bool = False
     held_bytes: int = 0
-    """What closing the handle gave back."""
+    """Memory freed by closing the handle."""
     held_before_bytes: int = 0
-    """Answers of the calls before the clock, which are kept until they are verified."""
+    """Size of the answers of calls before the clock, which are kept until they are verified."""
     device_bytes_of_all: int | None = None
-    """Read from the device by all calls together; None where there is one."""
+    """Bytes read from the device by all calls together; None for a single call."""
     tells_memory: bool = True
-    """Whether its private memory can be compared with that of others."""
+    """Whether its private memory is comparable with that of others."""
     codec: str | None = None
     encodings: list[str] = []
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="import"):
-    """What loading an engine's libraries cost."""
+    """The cost of loading an engine's libraries."""
 
     import_ns: int
     import_rss_bytes: int
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="probe"):
-    """What the memory probes of the worker said of a known allocation."""
+    """The memory probes' readings for a known allocation."""
 
     private_before_bytes: int
     private_end_bytes: int
@@ -157,7 +157,7 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class FidelityFound(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="answer", tag="fidelity"):
-    """What becomes of one kind of column."""
+    """The result for one kind of column."""
 
     verdict: KindOutcome
 
@@ -169,7 +169,7 @@ class Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
 
 class Done(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="answer", tag="done"):
-    """The job has come to its end."""
+    """The job has ended."""
 
 
 Answer = Measured | Imported | Probed | FidelityFound | Failed | Done
@@ -178,10 +178,10 @@ _Message = TypeVar("_Message")
 
 
 def encode(message: msgspec.Struct) -> bytes:
-    """A message as one line of JSON, without its end."""
+    """Return a message as one line of JSON, without the newline."""
     return msgspec.json.encode(message, enc_hook=str)
 
 
 def decode(line: bytes | bytearray, kind: type[_Message] | Any) -> _Message:
-    """A message of this kind, or of one of these kinds. Raises msgspec.DecodeError or msgspec.ValidationError."""
+    """Decode a message of this kind or kinds. Raises msgspec.DecodeError or msgspec.ValidationError."""
     return cast(_Message, msgspec.json.decode(line, type=kind, dec_hook=lambda kind, value: kind(value)))

@@ -1,4 +1,4 @@
-"""How a mismatch names columns: in quotes, because a name may begin with a space, and the one that differs first."""
+"""Naming columns in a mismatch: in quotes, because a name may begin with a space, and the first that differs first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 MOST_NAMES = 6
-"""Names that a mismatch lists of each side."""
+"""Most names that a mismatch lists of each side."""
 
 
 def quoted(name: Any) -> str:
-    """Return a name in double quotes; what is not text, as pandas may have, as Python prints it."""
+    """Return a name in double quotes; names that are not text, which pandas allows, as Python prints them."""
     return json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)
 
 
@@ -20,7 +20,7 @@ def columns_differ(expected: Sequence[Any], got: Sequence[Any]) -> str:
     """Return how two lists of columns differ: the first that does, and the first names of both."""
     pairs = zip_longest(map(quoted, expected), map(quoted, got), fillvalue="none")
     number, (stored, returned) = next(pair for pair in enumerate(pairs, start=1) if pair[1][0] != pair[1][1])
-    first = f"column {number} is {returned} in place of {stored}"
+    first = f"column {number} is {returned} instead of {stored}"
     return f"columns differ: {first}; expected {_few(expected)}, came back {_few(got)}"
 
 

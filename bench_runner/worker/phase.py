@@ -1,4 +1,4 @@
-"""The page that a worker shares with its launcher: where its sample is, and what the launcher has seen."""
+"""The page that a worker shares with its launcher: the phase of its sample, and that seen by the launcher."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ SEEN_LIMIT_S = 10.0
 
 
 def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
-    """Say where this sample is. Where services are `watched` from outside, wait until the launcher has looked at them.
-    Raises OSError when it does not."""
+    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen it. Raises
+    OSError if it does not."""
     if not watched:
-        # Without services a launcher knows no phase between preparing and the clock.
+        # Without services, the clock follows preparing directly.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
         return
     phase[0] = now
     began_ns = now_ns()
     while phase[1] != now:
         if now_ns() - began_ns > SEEN_LIMIT_S * 1e9:
-            raise OSError(f"the services of this sample were not looked at within {SEEN_LIMIT_S:.0f} s")
+            raise OSError(f"the service monitor did not respond within {SEEN_LIMIT_S:.0f} s")
         pause(0.0002)

@@ -1,4 +1,4 @@
-"""Everything before the clock, in a worker: prime, take the input into private memory, rest, clean slate."""
+"""Preparation before the clock, in a worker: prime, load the input into private memory, settle, clean slate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench_runner.worker.settle import Rest, Settler
 
 @dataclass(frozen=True)
 class Prepared:
-    """An operation that has only to be run: primed, its input in private memory, the machine at rest, no memory in any
-    pool (rules 1, 2 and 3)."""
+    """An operation ready to run: primed, its input in private memory, the machine at rest, no freed memory in pools
+    (rules 1, 2 and 3)."""
 
     stage: OperationContext
     operation: Operation
@@ -30,12 +30,12 @@ class Prepared:
     thorough: bool
     """Whether all garbage was collected before the clock."""
     copy: tuple[Any, ...] = ()
-    """What tells the stored copy from any that took its place; empty where it is made, or of images and documents,
-    whose stores may write while they read."""
+    """Identifies the files of the stored copy. Empty if the operation makes it, and for images and documents, whose
+    stores may write while they read."""
 
 
 def prepare(task: MeasureTask) -> Prepared:
-    """Everything before the clock, in this process."""
+    """Do everything that comes before the clock, in this process."""
     operation = operation_of(task.operation)
     adapter = loaded_adapter(task)
     if task.served is not None:
@@ -50,7 +50,7 @@ def prepare(task: MeasureTask) -> Prepared:
     if task.served is not None and not task.fresh_services:
         adapter.warm_up(task.location)
         if task.cold:
-            # What services read for it must not be what the cold call needs.
+            # Pages that services read to warm up may be those that the cold call needs.
             linux.evict_all(adapter.data_of(task.location))
     operation.begin(stage, task.location)
     rest = settle(task)
@@ -61,7 +61,7 @@ def prepare(task: MeasureTask) -> Prepared:
 
 
 def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:
-    """The same operation once on few rows: first-call work is a figure of its own, not the format's cost."""
+    """Run the operation once on few rows: work of a first call is a separate figure, not the format's cost."""
     held = operation.take_input(stage, stage.primer_rows)
     operation.prepare(primer)
     operation.begin(stage, primer)
@@ -77,30 +77,30 @@ def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[
 
 
 def settle(task: MeasureTask) -> Rest:
-    """Rule 1, as late as it can be: what is at rest now is not a second later."""
+    """Bring the machine to rest as late as possible, because rest does not last a second (rule 1)."""
     return Settler(task.scratch, task.best_control, task.readiness).settle(task.need_bytes)
 
 
 def loaded_adapter(task: MeasureTask | ImportTask | FidelityTask) -> Any:
-    """The adapter of a task, with its libraries."""
+    """Return the adapter of a task, with its libraries loaded."""
     adapter = registries.build(task.variant, threads=task.threads)
     adapter.load_library()
     return adapter
 
 
 def copy_at(location: Path) -> tuple[Any, ...]:
-    """The files of a stored copy: names, inodes, sizes, times."""
+    """Return the files of a stored copy: names, inodes, sizes, times."""
     found = ((str(path), path.stat()) for path in linux.files_below(location))
     return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
 
 
 def stored_bytes(stage: OperationContext, location: Path) -> int:
-    """The size of a stored copy; where a server keeps documents, without its own files."""
+    """Return the size of a stored copy, without a server's own files."""
     return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
 
 
 def distinct_bytes(task: MeasureTask, prepared: Prepared) -> dict[str, int]:
-    """After a cold start: what of the stored copy lies in the page cache now."""
+    """Return the bytes of the stored copy in the page cache, after a cold start."""
     if not task.cold:
         return {}
     data = prepared.stage.adapter.data_of(prepared.location)

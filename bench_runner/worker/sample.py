@@ -1,6 +1,6 @@
-"""One sample in this process: all that comes before the clock, the clock, and all that comes after it.
+"""One sample in this process: everything before the clock, the clock, and everything after it.
 
-In the order of docs/method.md: prime, take the input into private memory, bring the machine to rest, clean slate,
+In the order of docs/method.md: prime, load the input into private memory, bring the machine to rest, clean slate,
 clock, probes, verification.
 """
 
@@ -23,13 +23,13 @@ from bench_runner.worker.verification import Pair, verified
 
 @dataclass(frozen=True)
 class Sampler:
-    """A way to take a sample."""
+    """A way of taking a sample."""
 
     call: Callable[[Prepared, Laps], Any]
-    """What lies inside another clock than ours: (prepared, laps). Gives what is verified."""
+    """Run the operation inside another clock than ours, given (prepared, laps). Return the result to verify."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
     parts: Callable[[Prepared, Any, Any], Sequence[Pair]]
-    """Answers as they are compared: (prepared, what was asked for, what was given)."""
+    """Return answers in the form in which they are compared, given (prepared, input, result)."""
 
 
 SAMPLERS: Mapping[Sampling, Sampler] = {
@@ -41,12 +41,12 @@ SAMPLERS: Mapping[Sampling, Sampler] = {
 
 
 def sampler_of(operation: Operation) -> Sampler:
-    """How samples of an operation are taken."""
+    """Return the sampler of an operation."""
     return SAMPLERS[operation.sampling]
 
 
 def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
-    """One operation under the rules 2, 3, 6, 7, 11, 13, 19 and 20. Yields one answer with everything that was seen."""
+    """Measure one operation under the rules 2, 3, 6, 7, 11, 13, 19 and 20. Yield one message with all results."""
     prepared = prepare(task)
     operation = prepared.operation
     sampler = sampler_of(operation)

@@ -1,16 +1,16 @@
-"""Rule 1: bring the machine to rest before every sample, and prove it with a small control.
+"""Bring the machine to rest before every sample, and prove it with a small control (rule 1).
 
-It runs in the worker, as the last thing before the clean slate and the clock, because rest does not last: a virtual
-machine hands free memory back to its host every few seconds, and what was ready a second ago is slow again. Measured
-with 192 MB written to the page cache, 54 to 66 ms where memory is ready, 400 to 800 ms where it is not: right after
-making it ready 10 of 10 writes were quick, 0.3 s later 9, 1 s later 6, 3 s later none.
+This is the last step in the worker before the clean slate and the clock, because rest does not last: a virtual machine
+returns free memory to its host every few seconds, and memory that was ready a second ago is slow again. Writing 192 MB
+to the page cache took 54 to 66 ms with memory ready, and 400 to 800 ms without. Of 10 writes each, 10 were fast right
+after making memory ready, 9 after 0.3 s, 6 after 1 s, and none after 3 s.
 
-The memory that goes back and forth is that of whole huge pages, which large writes and large arrays take. Touching it
-in small pages leaves it as it was, so it is touched as huge pages. Where the host takes no memory back, touching it
-gains nothing: `examine` finds that out, and the control still tells when it was wrong.
+The memory that is returned is that of whole huge pages, which large writes and large arrays use. Touching it in small
+pages has no effect, so it is touched as huge pages. If the host takes no memory back, touching gains nothing: `examine`
+finds that out, and the control shows if the answer was wrong.
 
-The control (a 64 MB write, a 64 MB allocation) tells what a storage benchmark cannot see from inside: write-back of
-earlier samples, and memory that the host has not backed.
+The control (a 64 MB write, a 64 MB allocation) shows what a storage benchmark cannot see from inside: write-back of
+earlier samples, and memory without backing by the host.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from bench_runner.clock import now_ns, pause
 from bench_runner.machine import linux
 
 CONTROL_BYTES = 64 * 1024 * 1024
-"""The control writes so much, and touches so much fresh memory (rule 1)."""
+"""Bytes that the control writes, and bytes of fresh memory that it touches (rule 1)."""
 BLOCK_BYTES = 1024 * 1024
-"""The control writes one block of this size many times (rule 1)."""
+"""Size of the block that the control writes repeatedly (rule 1)."""
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
-"""A sample waits until at most so much of the system's page cache is unwritten (rule 1)."""
+"""A sample waits until no more of the system's page cache is unwritten (rule 1)."""
 WRITE_BACK_LIMIT_S = 30.0
-"""It waits no longer than this (rule 1)."""
+"""Longest wait for that (rule 1)."""
 TRIES = 3
-"""Settling is tried so often before the sample is taken all the same, and not counted (rule 1)."""
+"""Attempts to settle. After the last one the sample is taken anyway, but not counted (rule 1)."""
 READY_BYTES = 900 * 1000 * 1000
-"""So much memory is made ready without asking whether it stays (rule 1). One guest kept about 1 GiB of free memory: all
-beyond was back at the host before it could be used: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
+"""Memory made ready without checking whether it stays ready (rule 1). One guest kept about 1 GiB of free memory. All
+beyond was returned to the host before use: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
 READY_STEP = 1.5
-"""Where a sample needs more, so many times as much is tried, until enough stays (rule 1)."""
+"""Growth of the amount that is tried if a sample needs more memory, until enough stays ready (rule 1)."""
 SLOW_FACTOR = 1.5
-"""A control that takes so many times the run's best means that the machine is not at rest (rule 1). Of 160 controls at
-rest about two in a hundred were (docs/method.md)."""
+"""The machine is not at rest if a control takes longer than the run's best by this factor (rule 1). About two in a
+hundred of 160 controls at rest did (docs/method.md)."""
 CALIBRATIONS = 5
-"""So many controls come before the first sample, so that the run's best is known when it begins (rule 1)."""
+"""Controls before the first sample, which find the run's best (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024
-"""So much is touched to examine whether the host takes memory back (rule 1)."""
+"""Memory touched to examine whether the host takes memory back (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory was taken back that takes so many times as long to touch as right after it was touched (rule 1)."""
+"""Memory was taken back if touching it takes longer by this factor than right after a touch (rule 1)."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """What the 64 MB write and the 64 MB allocation took."""
+    """Duration of the 64 MB write and of the 64 MB allocation."""
 
     write_ns: int
     allocate_ns: int
@@ -70,27 +70,29 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether memory is made ready before every sample, why, and how much at most: what goes beyond does not stay, or
-    was never needed."""
+    """Whether memory is made ready before every sample, why, and at most how much: more would not stay ready, or was
+    never needed."""
 
     touches: bool
     why: str
     most_bytes: int = READY_BYTES
 
 
-ALWAYS = Readiness(True, "nothing was examined, and it does no harm")
+ALWAYS = Readiness(True, "not examined; touching does no harm")
 
 
 def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
-    """Whether this machine's host takes memory back: by touching the same amount at first, at once again, and after
-    `leave_alone` has spent some seconds otherwise. `usable_bytes` is what may be used, of which half is made ready; the
-    control's own memory always is."""
+    """Return whether this machine's host takes memory back.
+
+    Touches the same amount of memory twice, and again after `leave_alone` has spent some seconds otherwise. Half of
+    `usable_bytes` may be made ready, but at least the control's own memory.
+    """
     size_bytes = max(min(EXAMINED_BYTES, usable_bytes // 4), CONTROL_BYTES)
     amount = f"{size_bytes // 2**20} MiB"
     readiness = Readiness(True, "", max(min(READY_BYTES, usable_bytes // 2), CONTROL_BYTES))
     first_ns, ready_ns = _touch_ns(size_bytes), _touch_ns(size_bytes)
     if first_ns > GAIN_FACTOR * ready_ns:
-        why = f"touching {amount} took {first_ns / ready_ns:.1f} times as long at first as after it"
+        why = f"touching {amount} took {first_ns / ready_ns:.1f} times as long the first time as the second time"
         return replace(readiness, why=why)
     leave_alone()
     later_ns = _touch_ns(size_bytes)
@@ -98,7 +100,7 @@ def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
         why = f"touching {amount} took {later_ns / ready_ns:.1f} times as long some seconds later"
         return replace(readiness, why=why)
     slowest = max(first_ns, later_ns) / ready_ns
-    why = f"{amount} that were left alone took {slowest:.1f} times as long as right after a touch"
+    why = f"touching {amount} of idle memory took {slowest:.1f} times as long as right after a touch"
     return replace(readiness, touches=False, why=why)
 
 
@@ -109,13 +111,11 @@ def _touch_ns(size_bytes: int) -> int:
 
 
 class Settler:
-    """Brings one working folder's file system and the machine's memory to rest; remembers the best control.
-
-    The run keeps one for each working folder, and each worker makes one of its own with the run's best.
-    """
+    """Brings the file system of one working folder and the machine's memory to rest, and remembers the best control.
+    The run keeps one for each working folder. Each worker makes one with the run's best."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
-        """`folder` is a folder on the file system that is worked on: controls are written there."""
+        """`folder` is on the file system to settle: controls are written there."""
         self._folder = folder
         self.best = best
         self.readiness = readiness
@@ -127,21 +127,23 @@ class Settler:
             self.settle(0)
 
     def learn(self, control: Control) -> None:
-        """Take a control that a worker has seen into the run's best."""
+        """Update the run's best with a worker's control."""
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 
     def learn_from(self, rest: Rest) -> None:
-        """Take in what a worker has seen. A control that only touching has cured shows that the host takes memory back,
+        """Update with a worker's rest. If only touching memory made a slow control fast, the host takes memory back,
         whatever was found before."""
         self.learn(rest.control)
         if not self.readiness.touches and rest.settled and rest.tries > 1:
-            self.readiness = Readiness(True, "a control was slow, and quick again when memory had been touched")
+            self.readiness = Readiness(True, "a control was slow, and fast again after touching memory")
 
     def examine_more(self, need_bytes: int, usable_bytes: Callable[[], int]) -> None:
-        """Find out whether the machine keeps more memory ready than is known, where a sample needs more: what stays is
-        touched again as quickly, byte for byte, as what is known to stay. At most half of what may be used is touched,
-        which the limits of a container decide too."""
+        """Find out whether more memory stays ready, if a sample needs more than is known to.
+
+        Memory that stays ready takes as long to touch again, per byte, as memory known to. At most half of the usable
+        memory is touched, which depends on the limits of a container too.
+        """
         while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)
             if size_bytes > usable_bytes() // 2:
@@ -157,11 +159,8 @@ class Settler:
                 self.readiness = replace(self.readiness, most_bytes=size_bytes)
 
     def settle(self, need_bytes: int) -> Rest:
-        """Wait until the machine is at rest, at most three tries; `need_bytes` is what the sample is expected to use,
-        of memory and of page cache together.
-
-        Raises OSError when the control cannot be written, as on a full disk.
-        """
+        """Wait until the machine is at rest, with at most three tries. `need_bytes` is the expected use of the sample,
+        memory and page cache together. Raises OSError if the control cannot be written, as on a full disk."""
         started = now_ns()
         for times in range(1, TRIES + 1):
             control, why_not = self._try(times * need_bytes, touch=self.readiness.touches or times > 1)
@@ -172,7 +171,7 @@ class Settler:
     def _try(self, need_bytes: int, *, touch: bool) -> tuple[Control, str]:
         quiet = self._write_back()
         if touch:
-            # Never less than the control's own: of a small need it would tell that its own memory was not ready.
+            # At least the control's own memory, which might not be ready otherwise.
             ready_bytes = min(max(need_bytes, CONTROL_BYTES), self.readiness.most_bytes)
             linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
         control = self._control()
@@ -193,7 +192,7 @@ class Settler:
         return control, ""
 
     def _write_back(self) -> bool:
-        """Sync the file system and wait for other writers; False when the limit passes first."""
+        """Sync the file system and wait for other writers. Return False if that takes too long."""
         linux.sync_file_system(self._folder)
         deadline = now_ns() + int(WRITE_BACK_LIMIT_S * 1e9)
         while linux.unwritten_bytes() > UNWRITTEN_LIMIT_BYTES:
@@ -204,7 +203,7 @@ class Settler:
 
     def _control(self) -> Control:
         path = self._folder / "control"
-        # One small block many times: of 64 MB of its own the process would time the page faults, not the writing.
+        # One small block many times: with 64 MB of memory, page faults would be timed instead of writing.
         written = 0
         try:
             started = now_ns()
@@ -213,7 +212,7 @@ class Settler:
                     written += size
             write_ns = now_ns() - started
         except OSError as error:
-            # A failed write names no file.
+            # The error of a failed write has no file name.
             raise OSError(error.errno, f"the 64 MB control: {error.strerror}", str(path)) from error
         finally:
             path.unlink(missing_ok=True)

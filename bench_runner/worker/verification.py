@@ -1,4 +1,4 @@
-"""Whether what an operation gave is right (rules 7, 10 and 11): private memory, the right answer, the stored codec."""
+"""Verifying the result of an operation: private memory, the right answer, the stored codec (rules 7, 10 and 11)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from bench_runner.worker.prepared import Prepared, copy_at
 from bench_runner.worker.verify import Mismatch
 
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
-"""At most about this much of the reference is in memory at once while a result is verified."""
+"""Approximate limit of reference data in memory while a result is verified."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One answer, and what is right of it."""
+    """One answer, and what is right."""
 
     asked: Any
-    """The input; of several calls together that of one of them."""
+    """The input; for answers of several calls joined, that of one of them."""
     given: Any
     columns: Sequence[str]
-    """Of a table the names that it must have, in this order."""
+    """The names that a table must have, in this order."""
     rows: np.ndarray | None = None
     """The numbers of its rows among those of the operation's `expected`; None for all of them."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What came back was right, or but for declared losses."""
+    """The result was right, except for declared losses."""
 
     losses: tuple[str, ...]
 
@@ -49,19 +49,17 @@ class Verified:
 
 
 def read_back(adapter: Adapter, location: Path) -> Stored:
-    """Rule 10: the file must be what its variant says. Raises Mismatch."""
+    """Check that the file has the codec of its variant (rule 10). Raises Mismatch."""
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
     if asked is not None and stored.codec != asked:
-        raise Mismatch(f"the file was written with codec {stored.codec}, its variant says {asked}")
+        raise Mismatch(f"the file was written with codec {stored.codec}, but its variant has codec {asked}")
     return stored
 
 
 def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) -> Verified:
-    """Rules 7 and 11: private memory, the right answer, and once more after the last reader has removed the files.
-
-    Raises Mismatch.
-    """
+    """Check that results are in private memory and right, and again after the last reader has removed the files. Rules
+    7 and 11. Raises Mismatch."""
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
         for part in parts:
@@ -85,13 +83,13 @@ def _refuse_mapped(result: Any) -> None:
         if inside.any():
             size_bytes = int(places[inside, 1].sum())
             raise Mismatch(
-                f"{size_bytes:,} bytes of the result lie in a mapping of {Path(path).name}, not in private memory; "
+                f"{size_bytes:,} bytes of the result are in a mapping of {Path(path).name}, not in private memory; "
                 "only a variant with mapped=true may do that"
             )
 
 
 def _compare_tables(stage: OperationContext, operation: Operation, answer: Pair) -> tuple[str, ...]:
-    """Column group by column group, so that the reference is never whole in memory beside the result."""
+    """Compare groups of columns, so that the whole reference is never in memory together with the result."""
     names, given = list(answer.columns), answer.given
     found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
     if found != names:
@@ -116,7 +114,7 @@ def _compare_images(stage: OperationContext, operation: Operation, answer: Pair)
         stage.dataset, stage.rows, answer.given, owned=owned, least_psnr_db=least, numbers=answer.rows
     )
     if least is not None and not losses:
-        raise Mismatch("a loss is declared, and every pixel came back as it was")
+        raise Mismatch("a loss is declared, but every pixel came back unchanged")
     return tuple(losses)
 
 
@@ -127,7 +125,7 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
 
 
 CompareAnswers = Callable[[OperationContext, Any, Pair], tuple[str, ...]]
-"""The losses in an answer: (stage, operation, answer). Raises Mismatch where it differs otherwise."""
+"""Functions (stage, operation, answer) that return the losses in an answer. Raise Mismatch for other differences."""
 
 COMPARISONS: dict[str, CompareAnswers] = {
     data_kinds.TABLES.name: _compare_tables,
@@ -136,7 +134,7 @@ COMPARISONS: dict[str, CompareAnswers] = {
         stage, operation, answer.asked, answer.given
     ),
 }
-"""What compares answers with what is right, by the name of the kind of data."""
+"""Comparisons by the name of the kind of data."""
 
 
 def remove(location: Path) -> None:

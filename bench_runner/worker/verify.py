@@ -1,8 +1,8 @@
-"""Whether what came back is what was stored: columns, types, rows, nulls, values, order.
+"""Comparing data read with data stored: columns, types, rows, nulls, values, order.
 
-One column at a time, all of its rows: what pandas holds must have the dtype that the target demands, and is then
-looked at as Arrow, or as Python objects. What makes columns equal stands in bench_runner.worker.equality. This module
-must not know any format: what a format may change arrives as losses.
+Columns are compared one at a time, with all rows. A pandas column must have the dtype that the target demands, and is
+then compared as Arrow, or as Python objects, by bench_runner.worker.equality. This module does not depend on formats:
+what a format may change is passed as losses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench_runner.worker.names import columns_differ, quoted
 
 
 class Mismatch(Exception):
-    """What came back, or what was written, is not what it should be."""
+    """Data read or written are not what they should be."""
 
 
 EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
@@ -34,7 +34,7 @@ EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
 
 @dataclass(frozen=True)
 class ColumnComparison:
-    """outcome: 'exact' | 'declared loss' | 'different'; the losses that were seen; the problems, one a column."""
+    """outcome: 'exact' | 'declared loss' | 'different'; the losses that were seen; one problem for each column."""
 
     outcome: str
     losses: tuple[str, ...] = ()
@@ -44,10 +44,10 @@ class ColumnComparison:
 def compare(
     expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = (), rows: np.ndarray | None = None
 ) -> ColumnComparison:
-    """Compare a DataFrame or Table with what was stored, or with those of its rows that have these numbers.
+    """Compare a DataFrame or Table with the stored table, or with its rows of these numbers.
 
-    A column that is not exact may have suffered `losses`: then it must be what their relations make of the expected
-    column, exactly or within their tolerance; of the whole column, because a loss may follow from all of its values.
+    A column that is not exact may have `losses`. Then it must be what their relations make of the expected column,
+    exactly or within their tolerance. Relations apply to the whole column, because a loss may depend on all values.
     """
     chosen = None if rows is None else pa.array(rows, pa.int64())
     problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
@@ -62,7 +62,7 @@ def compare(
             continue
         suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
         if chosen is not None and (lossy_problem is not None or not suffered):
-            # A loss may follow from the values of these rows alone, as where all of them are missing.
+            # A loss may depend on the values of these rows only, as where all of them are missing.
             suffered, lossy_problem = _compare_lossy(stored.take(chosen), got[name], target, losses, None)
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
@@ -84,7 +84,7 @@ def _shape_problems(expected: pa.Table, got: Any, target: Target, wanted_rows: i
     if rows != wanted_rows:
         return (f"rows: stored {wanted_rows:,}, came back {rows:,}",)
     if target.kind == "pandas" and not _counts_rows(got.index):
-        return ("index: came back as something else than the default one, integers from 0 without a name",)
+        return ("index: came back as something other than the default one, integers from 0 without a name",)
     return ()
 
 
@@ -99,7 +99,7 @@ def _counts_rows(index: pd.Index) -> bool:
 def _compare_lossy(
     stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss], rows: pa.Array | None
 ) -> tuple[list[Loss], str | None]:
-    """The losses that may have touched the column, and what is wrong even so."""
+    """Return the losses that may apply to the column, and what is wrong in spite of them."""
     suffered = []
     bound = EXACTLY
     expected = stored
@@ -114,7 +114,7 @@ def _compare_lossy(
         )
         target = replace(target, nulls=loss.relation.nulls or target.nulls)
         if loss.relation.parse is not None:
-            # Once a column is text, no later loss can know what it was.
+            # Later losses cannot apply: once a column is text, its type is unknown.
             return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)
     return suffered, _compare_column(_chosen(expected, rows), got, target, bound)
 
@@ -124,7 +124,7 @@ def _chosen(column: pa.ChunkedArray, rows: pa.Array | None) -> pa.ChunkedArray:
 
 
 def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: Parse) -> str | None:
-    """What is wrong with a column that came back as text, or None."""
+    """Return what is wrong with a column that came back as text, or None."""
     as_text = expected.type if is_text(expected.type) else pa.large_string()
     if target.kind == "arrow":
         text = got
@@ -141,12 +141,12 @@ def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: 
     try:
         returned = parse(text.cast(as_text), expected.type)
     except (pa.ArrowException, SyntaxError, ValueError) as error:
-        return f"came back as text that is no {expected.type}: {_few(str(error))}"
+        return f"came back as text that is not of type {expected.type}: {_few(str(error))}"
     return _compare_arrow(expected, returned, EXACTLY)
 
 
 def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: Bound = EXACTLY) -> str | None:
-    """What is wrong with a column, or None."""
+    """Return what is wrong with a column, or None."""
     if target.kind == "pandas":
         return _compare_series(expected, got, target, bound)
     if not same_type(expected.type, got.type):
@@ -155,7 +155,7 @@ def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: 
 
 
 def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> str | None:
-    """What is wrong with the nulls, values or order of a column of an equal type, or None."""
+    """Return what is wrong with the nulls, values or order of a column of an equal type, or None."""
     if not equality.same_categories(expected, got):
         return _describe_categories(expected, got)
 
@@ -163,7 +163,7 @@ def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound
         return equality.same_values(expected[start:stop], got[start:stop], bound)
 
     row = equality.first_difference(len(expected), same)
-    # Types that count as equal are told as one.
+    # Types that count as equal are reported as one.
     return None if row is None else _describe(row, equality.comparable(expected), equality.comparable(got))
 
 
@@ -195,12 +195,12 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _compare_objects(expected, got.to_numpy(copy=False), bound)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        # From numpy's own array pyarrow takes it as it is; from pandas' it would look for what is missing.
+        # pyarrow takes numpy's array as it is; it would look for missing values in pandas' array.
         returned = _chunked(pa.array(got.to_numpy(copy=False)))
         return _compare_arrow(equality.as_numpy_floats(expected), returned, bound)
     returned = _chunked(pa.array(got.array, from_pandas=True))
     if pa.types.is_dictionary(returned.type) and pa.types.is_null(returned.type.value_type):
-        # Categories that are none have the dtype that was demanded, but no type of Arrow.
+        # Empty categories have the demanded dtype, but no Arrow type.
         returned = pa.chunked_array([pa.nulls(len(returned), expected.type)])
     return _compare_arrow(expected, returned, bound)
 
@@ -225,7 +225,7 @@ def _chunked(array: Any) -> pa.ChunkedArray:
 
 
 def demanded_dtype(column: pa.ChunkedArray, target: Target) -> Any:
-    """The dtype that the target demands of a column: by its type, whether it has a null where that matters, and the
+    """Return the dtype that the target demands of a column, by its type, whether it has nulls if that matters, and the
     values of its dictionary."""
     with_null = column.null_count > 0 and column.type in targets.MASKED_DTYPES
     if not pa.types.is_dictionary(column.type):

@@ -1,4 +1,4 @@
-"""What a worker has before the clock and after it: memory, bytes moved, processes started."""
+"""Readings of a worker before and after the clock: memory, bytes moved, processes started."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench_runner.worker.settle import Rest
 
 
 class Watch:
-    """What the process had before the clock, and has after it: memory, bytes moved, processes started."""
+    """Readings of this process before and after the clock: memory, bytes moved, processes started."""
 
     def __init__(self) -> None:
-        """Look at everything; the last thing before the clock."""
-        # First, so that looking at other processes takes no memory between the reset and the clock.
+        """Take the readings before the clock, as the last step before it."""
+        # Other processes first, so that reading them takes no memory between the reset and the clock.
         self._started_cpu_ns, self._started = started_cpu_ns(), started_memory()
         linux.reset_high_water()
         self._high_water_bytes = linux.high_water_bytes()
@@ -24,18 +24,18 @@ class Watch:
         self._collections = _full_collections()
 
     def stop(self) -> None:
-        """The first thing after the clock."""
+        """Take the readings after the clock, as the first step after it."""
         self.at_end = linux.own_memory()
         self._peak_bytes = linux.high_water_bytes()
         self._collected = _full_collections() > self._collections
 
     def started_cpu_ns(self) -> int:
-        """CPU time of what the library has started. Never before the worker's own figures, which must be the same
-        whether anything was started or not."""
+        """Return the CPU time of processes that the library started. Call it after the worker's own figures, which must
+        not depend on whether processes were started."""
         return max(started_cpu_ns() - self._started_cpu_ns, 0)
 
     def measured(self, rest: Rest, started_ns: int, *, thorough: bool) -> Measured:
-        """What was seen from here; `thorough`: all garbage was collected before the clock."""
+        """Return the readings as a message. `thorough`: all garbage was collected before the clock."""
         before, at_end = total((self._before, self._started)), total((self.at_end, started_memory()))
         return Measured(
             started_ns=started_ns,

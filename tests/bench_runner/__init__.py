@@ -1,1 +1,1 @@
-"""Tests of the measuring."""
+"""Tests of bench_runner."""

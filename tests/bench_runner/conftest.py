@@ -1,4 +1,4 @@
-"""Workers, a data set and the misbehaving format for the tests of measuring."""
+"""Fixtures for tests of the runner: workers, a data set and the misbehaving format."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tests.bench_runner.run.invented import chain
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
 WORKER_TIMEOUT_S, TEST_TIMEOUT_S = 300, 900
-"""Against what hangs for ever, never against what is slow: a worker waits up to 90 s for what others write, besides."""
+"""Limits for what hangs, not for what is slow: a worker alone waits up to 90 s for writes of other processes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test here waits for a machine at rest several times."""
+    """Raise the time limit: tests here wait for a machine at rest several times."""
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
@@ -44,7 +44,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dataset(cache_folder: Path) -> StoredDataset:
-    """20,000 rows of `eq` with missing values, so that None and '' can be told apart."""
+    """20,000 rows of `eq` with missing values, so that None and '' differ."""
     return prepare(
         resolve("synthetic", {"int": "1", "float": "2", "str": "1", "nulls": "0.1"}, rows=20_000), cache_folder
     )
@@ -52,14 +52,14 @@ def dataset(cache_folder: Path) -> StoredDataset:
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[None]:
-    """The format `faulty` is registered, here and in workers."""
+    """Register the format `faulty`, here and in workers."""
     with plugins_in(PLUGINS):
         yield
 
 
 @contextmanager
 def plugins_in(folder: Path) -> Iterator[None]:
-    """The adapters whose distributions lie in a folder are registered, here and in workers."""
+    """Register the adapters whose distributions are in a folder, here and in workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
@@ -67,14 +67,14 @@ def plugins_in(folder: Path) -> Iterator[None]:
         for registry in REGISTRIES.values():
             registry.__dict__.pop("entries", None)
         yield
-    # All of them: whichever was asked first meanwhile has found what lies in this folder.
+    # Clear all caches, because lookups made in between saw this folder.
     for registry in REGISTRIES.values():
         registry.__dict__.pop("entries", None)
 
 
 @pytest.fixture(scope="session")
 def one_forkserver() -> Iterator[Launcher]:
-    """Its start takes as long as ten workers."""
+    """Share one forkserver: starting one takes as long as ten workers."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
@@ -82,12 +82,12 @@ def one_forkserver() -> Iterator[Launcher]:
 
 @pytest.fixture(scope="module")
 def launcher(faulty: None, one_forkserver: Launcher) -> Launcher:
-    """Of all modules, for tests that do it no harm."""
+    """A launcher shared by all modules, for tests that do it no harm."""
     return one_forkserver
 
 
 class Spawning:
-    """A launcher that gives workers of one operation a new interpreter, and forks the others."""
+    """A launcher that spawns workers of one operation and forks the others."""
 
     def __init__(self, launcher: Launcher, operation: str) -> None:
         self._launcher, self._operation = launcher, operation
@@ -106,7 +106,7 @@ def bench(launcher: Launcher, tmp_path: Path) -> Bench:
 def chain_of(
     spelled: str, target: str = "arrow", operations: tuple[str, ...] = ("save", "read"), **conditions: str
 ) -> Chain:
-    """A chain of one variant on the data set 'test'."""
+    """Return a chain of one variant on the data set 'test'."""
     engine, settings = engine_of(spelled)
     adapter = engine(settings)
     return chain(
@@ -123,7 +123,7 @@ def chain_of(
 
 @pytest.fixture
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every sample is taken as one from a machine at rest, whatever others do on it."""
+    """Treat the machine as at rest for every sample, whatever else runs."""
     answer = Outcome.answer
 
     def settled(outcome: Outcome, kind: type[Any]) -> Any:
@@ -141,7 +141,7 @@ Executor = Callable[..., list[Sample]]
 
 @pytest.fixture
 def run_faulty(bench: Bench, dataset: StoredDataset) -> Executor:
-    """Execute one chain of the format `faulty`: run_faulty('drop_last_row') gives its two samples."""
+    """Execute one chain of the format `faulty`: run_faulty('drop_last_row') returns its two samples."""
 
     def run(
         fault: str,

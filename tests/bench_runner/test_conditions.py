@@ -1,4 +1,4 @@
-"""Conditions are declared once: whatever lists them reads the same rows."""
+"""Conditions are declared once: all lists of them read the same rows."""
 
 from __future__ import annotations
 

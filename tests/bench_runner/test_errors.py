@@ -1,4 +1,4 @@
-"""What is told of the errors of libraries."""
+"""Texts of errors of libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench_runner.errors import in_one_line
         ("panicked at /root/.cargo/src/lib.rs:5:1: index out of bounds", "panicked: index out of bounds"),
         ("overflow occurred at ../pandas/src/np_datetime.c:511", "overflow occurred"),
         ("panicked at src/lib.rs:5:1: no rows", "panicked: no rows"),
-        # What a user can look at stays.
+        # Places that a user can look up stay.
         ("not found: /data/core.parquet", "not found: /data/core.parquet"),
         ("3:4 is no ratio, see docs/results.md:12", "3:4 is no ratio, see docs/results.md:12"),
     ],

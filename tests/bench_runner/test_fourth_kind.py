@@ -1,4 +1,4 @@
-"""Another kind of data is one class and its registrations: it runs, resumes, is reported, and no choice is made."""
+"""Another kind of data is one class and its registrations: it runs, resumes and is reported, without `recommend`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REGISTRATIONS = (
 
 @pytest.fixture
 def graphs() -> Iterator[None]:
-    """Graphs are a kind of data, here and in workers."""
+    """Register graphs as a kind of data, here and in workers."""
     with plugins_in(PLUGINS / "fourth_kind"), pytest.MonkeyPatch.context() as patch:
         for registered in REGISTRATIONS:
             for name, value in registered.items():

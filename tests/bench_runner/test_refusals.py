@@ -1,4 +1,4 @@
-"""What a library says of data that it cannot hold is a refusal; a broken disk and our own code stay faults."""
+"""An error of a library about data that it cannot hold is a refusal; a broken disk and our own code stay faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from formats.csv import CsvPandas
 
 
 def _raised(call: Callable[[], object]) -> Exception:
-    """What becomes of an error of `call`, as a save handles it."""
+    """Return the result of an error of `call`, as a save handles it."""
     try:
         call()
     except REFUSING as error:
@@ -31,7 +31,7 @@ def _library_raises() -> None:
 
 
 def _from(error: BaseException) -> Callable[[], None]:
-    """A library's ValueError with `error` behind it."""
+    """Return a library's ValueError caused by `error`."""
 
     def call() -> None:
         try:
@@ -44,7 +44,7 @@ def _from(error: BaseException) -> Callable[[], None]:
 
 
 def _saying(text: str) -> Callable[[], None]:
-    """A library's ValueError with this message."""
+    """Return a library's ValueError with this message."""
 
     def call() -> None:
         try:

@@ -1,4 +1,4 @@
-"""The three registries as a reader meets them: a row is found where its name stands in the alphabet."""
+"""The three registries as read by people: rows are in alphabetical order."""
 
 import re
 from pathlib import Path

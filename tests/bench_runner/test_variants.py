@@ -1,4 +1,4 @@
-"""Variants and operations as values: taken apart, equal to their text, and copied, pickled and stored as it."""
+"""Variants and operations as values: parsed, equal to their text, and copied, pickled and stored as text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_value_is_its_text() -> None:
     assert (f"{variant_of(ORC)}", json.dumps([variant_of(ORC)])) == (ORC, f'["{ORC}"]')
 
 
-def test_raw_io_and_what_stands_apart_are_told() -> None:
+def test_raw_io_and_variants_that_are_never_ranked_are_recognised() -> None:
     assert variant_of("image-raw-io[engine=readinto]").is_raw_io
     assert not variant_of(ORC).is_raw_io
     assert variant_of("feather[engine=pyarrow,mapped=true]").is_apart

@@ -1,7 +1,7 @@
-/* What the device under a file can do.
+/* Reads from the device under a file.
  *
- * Reads are handed to the kernel some at a time and taken back as they are done (Linux AIO by system calls: no library,
- * no root). Nothing here knows a format or decides what is measured. */
+ * Several reads are submitted at a time and collected as they complete (Linux AIO by system calls, without a library or
+ * root). Nothing here depends on formats or decides what is measured. */
 
 #include <errno.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static void prepare(struct iocb *request, int file, char *memory, uint64_t offse
 }
 
 /* Read `size` bytes at each of `count` offsets, `depth` at a time, into `memory` (depth x size bytes), until all are
- * read or `limit_ns` have passed. Returns how many were read whole, or an error number below 0. */
+ * read or `limit_ns` have passed. Returns the number of complete reads, or a negative error number. */
 EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uint32_t size, uint32_t depth,
                           uint64_t limit_ns, char *memory, uint64_t *wall_ns, uint64_t *cpu_ns) {
     struct iocb requests[MOST_IN_FLIGHT], *pending[MOST_IN_FLIGHT];
@@ -52,8 +52,8 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
     while (ready > 0 || in_flight > 0) {
         long submitted = 0;
         while (submitted < ready) {
-            /* One by one: of several at once the kernel holds back the first until it has seen the last, and a device
-             * waits meanwhile. */
+            /* One by one: with several at once, the kernel holds back the first until it has seen the last, and the
+             * device waits meanwhile. */
             long taken = syscall(SYS_io_submit, context, 1L, pending + submitted);
             if (taken < 0) {
                 if (errno == EAGAIN && in_flight > 0) break;
@@ -63,7 +63,7 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
             submitted += taken;
             in_flight += (uint64_t)taken;
         }
-        /* What the kernel did not take now it takes when others are done. */
+        /* Reads that the kernel does not accept now are submitted again when others are done. */
         for (long each = submitted; each < ready; each++) pending[each - submitted] = pending[each];
         ready -= submitted;
         long found = syscall(SYS_io_getevents, context, 1L, (long)depth, events, NULL);
@@ -95,12 +95,12 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
 end:
     *wall_ns = nanoseconds(CLOCK_MONOTONIC) - started;
     *cpu_ns = nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_started;
-    /* Waits for what is still under way: its memory is the caller's. */
+    /* Wait for reads in flight, because they write to the caller's memory. */
     syscall(SYS_io_destroy, context);
     return result;
 }
 
-/* The same, one after the other, by reads that the page cache answers. */
+/* The same with reads from the page cache, one after the other. */
 EXPORTED int64_t fb_cached_reads(int file, const uint64_t *offsets, uint64_t count, uint32_t size, uint64_t limit_ns,
                                  char *memory, uint64_t *wall_ns, uint64_t *cpu_ns) {
     uint64_t cpu_started = nanoseconds(CLOCK_THREAD_CPUTIME_ID), started = nanoseconds(CLOCK_MONOTONIC);
@@ -112,7 +112,7 @@ EXPORTED int64_t fb_cached_reads(int file, const uint64_t *offsets, uint64_t cou
             break;
         }
         done++;
-        /* Looking at the clock takes a tenth of a small read. */
+        /* Reading the clock takes a tenth of a small read. */
         if (done % 16 == 0 && nanoseconds(CLOCK_MONOTONIC) - started > limit_ns) break;
     }
     *wall_ns = nanoseconds(CLOCK_MONOTONIC) - started;

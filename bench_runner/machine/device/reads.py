@@ -1,6 +1,6 @@
-"""Reads of pieces of a file, by the compiled loop, or by the same system calls from Python where it was not built.
+"""Reads of pieces of a file, by a compiled loop or, if it was not built, by the same system calls from Python.
 
-It knows files, offsets and sizes; what is asked for, and what the figures mean, is said by who calls it.
+This module handles files, offsets and sizes; callers decide what is read, and what the figures mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench_runner.build import library_of
 from bench_runner.clock import now_ns, thread_cpu_ns
 
 MOST_IN_FLIGHT = 1024
-"""So many reads may be under way at once."""
+"""Most reads in flight at once."""
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """io_setup, io_destroy, io_getevents, io_submit, by machine (Linux, include/uapi/asm-generic/unistd.h and x86's)."""
 _PREAD = 0
@@ -37,7 +37,7 @@ _EVENT = np.dtype([("data", "u8"), ("request", "u8"), ("result", "i8"), ("result
 
 @dataclass(frozen=True)
 class Reads:
-    """What reading so many pieces of `size_bytes` took, `depth` of them under way at once."""
+    """Duration of reading `count` pieces of `size_bytes`, with `depth` reads in flight."""
 
     size_bytes: int
     depth: int
@@ -45,7 +45,7 @@ class Reads:
     wall_ns: int
     cpu_ns: int
     compiled: bool
-    """Whether by the compiled loop."""
+    """Whether the compiled loop was used."""
 
     @property
     def per_second(self) -> float:
@@ -60,7 +60,7 @@ class Reads:
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled loop; None where it was not built for this machine."""
+    """Return the compiled loop; None if it was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(library_of("device")), use_errno=True)
         loaded.fb_reads.restype = loaded.fb_cached_reads.restype = ctypes.c_int64
@@ -72,10 +72,10 @@ def library() -> ctypes.CDLL | None:
 def direct_reads(
     path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float, compiled: bool = True
 ) -> Reads:
-    """Read `size_bytes` at each offset (uint64, multiples of 4,096), past the page cache, until all are read or the
-    time is over. Raises OSError where the file system has no such reads, or a read fails."""
+    """Read `size_bytes` at each offset (uint64, multiples of 4,096), past the page cache, until all are read or
+    `limit_s` is over. Raises OSError if the file system does not support it, or a read fails."""
     if not 1 <= depth <= MOST_IN_FLIGHT:
-        raise ValueError(f"a depth of {depth} is not possible (1 to {MOST_IN_FLIGHT})")
+        raise ValueError(f"depth {depth} is out of range (1 to {MOST_IN_FLIGHT})")
     loop = library() if compiled else None
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:
@@ -89,11 +89,9 @@ def direct_reads(
         os.close(descriptor)
 
 
-def cached_reads(
-    path: Path, offsets: np.ndarray, size_bytes: int, *, limit_s: float, compiled: bool = True
-) -> Reads:
-    """Read `size_bytes` at each offset (uint64) of a file that lies in the page cache, one after the other, until all
-    are read or the time is over. Raises OSError where a read fails."""
+def cached_reads(path: Path, offsets: np.ndarray, size_bytes: int, *, limit_s: float, compiled: bool = True) -> Reads:
+    """Read `size_bytes` at each offset (uint64) of a file in the page cache, one after the other, until all are read or
+    `limit_s` is over. Raises OSError if a read fails."""
     loop = library() if compiled else None
     asked = np.ascontiguousarray(offsets, np.uint64)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -115,7 +113,7 @@ def _cached_by_python(
     deadline = started + int(limit_s * 1e9)
     for offset in offsets.tolist():
         if os.preadv(descriptor, into, offset) != size_bytes:
-            raise OSError(errno.EIO, "a read gave less than was asked for")
+            raise OSError(errno.EIO, "a read returned fewer bytes than requested")
         done += 1
         if done % 16 == 0 and now_ns() > deadline:
             break
@@ -131,7 +129,7 @@ def _by_library(
     limit_s: float,
     memory: mmap.mmap,
 ) -> Reads:
-    """By the compiled loop; `sizes` are the bytes of a read and, where it has one, the depth."""
+    """Use the compiled loop. `sizes` are the bytes of a read and, if it has one, the depth."""
     wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
     first_byte = ctypes.c_char.from_buffer(memory)
     try:
@@ -146,7 +144,7 @@ def _by_library(
             ctypes.byref(cpu_ns),
         )
     finally:
-        # The mapping cannot be closed while somebody points into it.
+        # The mapping cannot be closed while a pointer into it exists.
         del first_byte
     if done < 0:
         raise OSError(-done, os.strerror(-done))
@@ -157,7 +155,7 @@ def _by_library(
 def _by_python(
     descriptor: int, offsets: np.ndarray, size_bytes: int, depth: int, limit_s: float, memory: mmap.mmap
 ) -> Reads:
-    """The same by the same calls. A thread of Python issues some 150,000 reads a second, less than fast devices do."""
+    """Make the same calls from Python. A thread makes some 150,000 reads a second, fewer than fast devices do."""
     if os.uname().machine not in _NUMBERS or sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     setup, destroy, get_events, submit = _NUMBERS[os.uname().machine]
@@ -204,7 +202,7 @@ def _by_python(
             )
             if (events["result"][:found] != size_bytes).any():
                 failed = -int(events["result"][:found].min())
-                raise OSError(failed if failed > 0 else errno.EIO, "a read gave less than was asked for")
+                raise OSError(failed if failed > 0 else errno.EIO, "a read returned fewer bytes than requested")
             done, in_flight = done + found, in_flight - found
             more = 0 if now_ns() > deadline else min(found, len(offsets) - following)
             again = events["data"][:more].astype(np.int64)

@@ -1,4 +1,4 @@
-"""What is done with documents: stored with changes among them, found by key, read in part, asked questions of.
+"""Operations on documents: storing with changes, finding by key, reading fields, answering questions.
 
-Saving and reading all of them are in bench_runner.operations.whole, as for tables and images.
+Saving and reading all documents are in bench_runner.operations.whole, as for tables and images.
 """

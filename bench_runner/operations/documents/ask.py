@@ -1,8 +1,8 @@
-"""Asking a question of all documents, one of `bench_runner/suites/document_questions.py`.
+"""Answering a question about all documents, one of `bench_runner/suites/document_questions.py`.
 
-A plan goes to the store as JSON. Where the store has no call for it, all documents are read and the reference answers:
-that is what a user would have to do. The language is imported where it is needed: our own store has it in the time that
-its import takes.
+A plan is passed to the store as JSON. If the store cannot run it, all documents are read and the reference answers, as
+a user would have to do. The query language is imported only where it is needed, so that the measured import time of
+our own store includes it.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asking(DocumentReading):
-    """What questions have in common: a plan, who answers it, and the right answer."""
+    """The common part of questions: a plan, the store's or the reference's answer, and the right answer."""
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for a store that answers nothing itself."""
+        """Return READ_ALL if the store answers no questions."""
         return "" if adapter.offers.operators else READ_ALL
 
     def fallback_in(self, stage: OperationContext) -> str:
-        """What stands for the store's own answer to this very plan."""
+        """Return READ_ALL if the store cannot run this plan."""
         return READ_ALL if self._reads_all(stage, self.take_input(stage, stage.rows)) else ""
 
     def _reads_all(self, stage: OperationContext, plan: str) -> bool:
         return not steps_of(plan) <= store_of(stage).offers.operators
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Each of the plans is put into the store's own language: users ask in it, and know their data."""
+        """Translate each plan into the store's own language, because users write in it."""
         super().make_ready(stage, handle, inputs)
         for plan in dict.fromkeys(inputs):
             if not self._reads_all(stage, plan):
@@ -58,11 +58,11 @@ class Asking(DocumentReading):
                     document_handle(handle).prepare(plan)
 
     def needs_values(self, held: str) -> bool:
-        """Not to count all documents: many stores know how many they are."""
+        """Return False for counting all documents: many stores know their number."""
         return steps_of(held) != {"count"}
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
-        """Another handle, told what this one knows of the plans."""
+        """Return another handle, with what this one has learned about the plans."""
         handle.close()
         again = self.open(stage, location)
         assert again is not None
@@ -70,7 +70,7 @@ class Asking(DocumentReading):
         return again
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: str) -> list[Any]:
-        """The rows of the answer. Raises RefusedData where the store means a condition otherwise."""
+        """Return the rows of the answer. Raises RefusedData if the store gives a condition another meaning."""
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
             return _answer(held, everything, source.key_field(stage))
@@ -80,11 +80,11 @@ class Asking(DocumentReading):
     def difference(
         self, stage: OperationContext, held: str, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Row by row, in the order that the plan has."""
+        """Compare row by row, in the order of the plan."""
         return first_unlike(self.right(stage, held), result.rows, losses)
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """The reference's answer over the documents in memory."""
+        """Return the reference's answer, computed over the documents in memory."""
         return _right(stage, plan)
 
 
@@ -98,7 +98,7 @@ def _refusals() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def steps_of(plan: str) -> frozenset[str]:
-    """What a plan does. Parsed while the operation is primed: inside the clock it is only looked up."""
+    """Return the steps of a plan. Cached while the operation is primed, so that the clock includes only a lookup."""
     return frozenset(step["is"] for step in json.loads(plan))
 
 
@@ -115,7 +115,7 @@ def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str
 
 @lru_cache(maxsize=64)
 def _plan(text: str) -> Plan:
-    """Parsed while the operation is primed, as steps_of is."""
+    """Parse a plan. Cached while the operation is primed, as in steps_of."""
     from libraries.document_queries.json_form import from_json
 
     return from_json(text)
@@ -123,12 +123,12 @@ def _plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Ask(Asking):
-    """From an open store to the answer of a question that is known of such documents."""
+    """Answer a known question about such documents, on an open store."""
 
     query: str = word(*NAMES, spelled=True)
 
     name: ClassVar[str] = "ask"
-    meaning: ClassVar[str] = "answer a question about all documents, of the paper's table 2 or of JSONBench"
+    meaning: ClassVar[str] = "answer a question about all documents, from the paper's table 2 or from JSONBench"
 
     @property
     def title(self) -> str:
@@ -136,9 +136,9 @@ class Ask(Asking):
         return f"ask {self.query}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Whether there is such a question about these documents."""
+        """Return whether this question exists for these documents."""
         return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """The same plan for each repetition."""
+        """Return the same plan for each repetition."""
         return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions

@@ -18,7 +18,7 @@ from bench_runner.operations.targets import Documents
 
 @dataclass(frozen=True)
 class Fields(DocumentReading):
-    """From an open store to the key and some fields of every document, in any order."""
+    """Read the key and some fields of every document of an open store, in any order."""
 
     paths: int = count(2, spelled=True)
 
@@ -37,29 +37,30 @@ class Fields(DocumentReading):
         return f"read {self.paths} field{'s' * (self.paths != 1)}"
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for a store's own call where it has none."""
+        """Return READ_ALL if the store has no call to read fields."""
         return "" if adapter.offers.project else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[FieldPath]]:
-        """The same fields for each repetition."""
+        """Return the same fields for each repetition."""
         chosen = [(source.key_field(stage),), *source.chosen_paths(stage, self.paths, self.spelled)]
         return [chosen] * repetitions
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[FieldPath]) -> list[Any]:
-        """Of each document what the paths reach."""
+        """Return of each document the values of the paths."""
         return [document for batch in handle.scan(held) for document in batch]
 
     def difference(
         self, stage: OperationContext, held: Sequence[FieldPath], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Document by document, told apart by their keys."""
+        """Compare documents with the same key."""
         if seen({"": None}, losses) == {}:
             losses = (*losses, _bare_objects(held))
         return first_difference(_right(stage, tuple(held)), result.rows, losses, source.key_field(stage))
 
 
 def _bare_objects(paths: Sequence[FieldPath]) -> DocumentLoss:
-    """Where missing and null are the same, so are an object on the way to a field that is null, and nothing at all."""
+    """Return the loss of a store for which missing and null are equal: an object that contains nothing but null fields
+    is equal to a missing one."""
     return DocumentLoss(
         "an object on the way to a field that is missing",
         "no other object",

@@ -18,17 +18,17 @@ from bench_runner.operations.tables.take import dealt, generator
 from bench_runner.operations.targets import Documents
 
 MISSING_OF = 10
-"""One in so many keys is one that no document has, as programs look whether something is there."""
+"""One key in this many is missing from the data, as programs also check whether something exists."""
 
 
 @dataclass(frozen=True)
 class Get(DocumentReading):
-    """From an open store to the documents of some keys, in the order asked; one key in ten has none."""
+    """Find the documents of some keys in an open store, in the order requested; one key in ten is missing."""
 
     documents: int = count(100, spelled=True)
 
     name: ClassVar[str] = "get"
-    meaning: ClassVar[str] = "find documents by their keys, one in ten of which no document has"
+    meaning: ClassVar[str] = "find documents by their keys, one in ten of which is missing"
     use: ClassVar[str] = "get {documents:N} documents"
 
     @property
@@ -37,18 +37,18 @@ class Get(DocumentReading):
         return f"get {self.documents:,} document{'s' * (self.documents != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many documents."""
+        """Return a reason if there are fewer documents than one call looks up."""
         if self.documents > rows:
-            return f"{self.documents:,} documents are asked for, there are {rows:,}"
+            return f"it finds {self.documents:,} documents, but there are {rows:,}"
         return super().refusal(schema, rows)
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for a store's own call where it has none."""
+        """Return READ_ALL if the store has no call to find documents."""
         return "" if adapter.offers.get else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[Key]]:
-        """The keys of each repetition, uniform among those of the first `rows` documents; disjoint while there are
-        enough, with those that are missing."""
+        """Return the keys of each repetition, with missing keys among them: uniform among the first `rows` documents,
+        and disjoint while there are enough."""
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
         random = generator(stage.digest, self.spelled)
         wanted = min(self.documents, rows)
@@ -60,13 +60,13 @@ class Get(DocumentReading):
         return asked
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[Key]) -> list[Any]:
-        """The documents, None for a key that none has."""
+        """Return the documents, with None for a missing key."""
         return handle.get(held)
 
     def difference(
         self, stage: OperationContext, held: Sequence[Key], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Document by document, in the order of the keys."""
+        """Compare document by document, in the order of the keys."""
         there = source.lines_by_key(stage)
         right = (source.document_of(there[asked]) if asked in there else None for asked in held)
         return first_unlike(right, result.rows, losses)
@@ -78,9 +78,11 @@ def _hands(keys: Sequence[Key], wanted: int, repetitions: int, random: np.random
 
 
 def _unknown(keys: Sequence[Key], least: int) -> list[Key]:
-    """At least so many keys that no document has, each another one. They lie between those that there are, where a
-    store cannot tell by the least and the most of what it holds; where these leave too few gaps, also beyond the
-    last."""
+    """Return at least `least` different keys that no document has.
+
+    They are between existing keys, so that a store cannot use its smallest and largest key to rule them out. If there
+    are too few gaps, some are beyond the last key.
+    """
     known, last = set(keys), max(keys)
     found = [other for key in keys if key != last and (other := _behind(key, 1)) not in known]
     return found + [_behind(last, step) for step in range(1, 1 + least - len(found))]

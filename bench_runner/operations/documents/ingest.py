@@ -1,7 +1,7 @@
-"""Storing documents while earlier ones are changed and deleted, with indexes that stay right.
+"""Storing documents while earlier ones are changed and deleted, with indexes kept up to date.
 
-Alkowaileet and Carey's section 6.3: the clock ends when the merges that are due are done and the store is closed; what
-it took until all was accepted is a figure beside it. The copy that a chain's other operations read is made by `save`.
+As in Alkowaileet and Carey, section 6.3: the clock ends when pending merges are done and the store is closed. The time
+until all documents were accepted is a separate figure. `save` makes the copy that other operations of a chain read.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from data_generator.documents import lines_of
 NO_INDEXES = "none"
 
 LOOK_UPS = 20
-"""Values of each field that has an index, by which documents are looked for when all is stored."""
+"""Values of each indexed field by which documents are looked up after storing."""
 
 FEWEST_CALLS = 20
-"""Changes are of documents of earlier calls: with one call there are none, with few there are too few."""
+"""Smallest number of calls: changes are of documents of earlier calls, so a few calls would have few changes."""
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """How many documents a store finds whose field has this value."""
+    """The number of documents that a store finds with this value of a field."""
 
     path: FieldPath
     value: int
@@ -47,7 +47,7 @@ class LookUp:
 
 @dataclass(frozen=True)
 class Ingested(Documents):
-    """All documents, and what tells whether their indexes were kept."""
+    """All documents, and whether their indexes were kept."""
 
     look_ups: tuple[LookUp, ...] = ()
     without_index: tuple[FieldPath, ...] = ()
@@ -55,8 +55,8 @@ class Ingested(Documents):
 
 @dataclass(frozen=True)
 class Ingest(DocumentOperation, Changes):
-    """From the first call until merges are done and the store is closed. For each document `updates` earlier ones are
-    replaced or deleted."""
+    """Store all documents, from the first call until merges are done and the store is closed. For each document
+    `updates` earlier ones are replaced or deleted."""
 
     updates: float = share(0.5, none=True)
     indexes: int | str = count(NO_INDEXES, NO_INDEXES, spelled=True)
@@ -67,28 +67,28 @@ class Ingest(DocumentOperation, Changes):
     @property
     def title(self) -> str:
         """'ingest, 50% updates, 2 indexes'."""
-        told = ["ingest", f"{self.updates * 100:g}% updates"]
-        return ", ".join([*told, f"{self.indexes} indexes"] if self.indexes != NO_INDEXES else told)
+        words = ["ingest", f"{self.updates * 100:g}% updates"]
+        return ", ".join([*words, f"{self.indexes} indexes"] if self.indexes != NO_INDEXES else words)
 
     def unfit(self, adapter: Any) -> str | None:
-        """Earlier documents must be replaced and removed, and fields given an index where that is asked for."""
+        """Return a reason if the store cannot replace or remove documents, or has no index of fields, but needs to."""
         offers = adapter.offers
         if self.updates and not (offers.upsert and offers.delete):
             return "it has no calls that replace and remove documents"
         if not offers.upsert:
-            return "it has no call that adds documents to those that are there"
+            return "it has no call that adds documents to a store"
         if self.indexes != NO_INDEXES and not offers.index:
             return "it has no index of fields: measure it with indexes=none"
         return super().unfit(adapter)
 
     def take_input(self, stage: OperationContext, rows: int) -> list[Call]:
-        """The calls, in private memory."""
+        """Return the calls, in private memory."""
         lines = lines_of(stage.table(rows))
         call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
         return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
 
     def run(self, stage: OperationContext, held: Sequence[Call], location: Path, laps: Laps) -> Path:
-        """The first call makes the store, the others add to it. Returns where it lies."""
+        """Create the store with the first call, and add the others to it. Return its path."""
         store, key, place = store_of(stage), source.key_field(stage), self.works_at(location)
         store.ingest([held[0].upserts], place, key)
         handle = store.open(place, key)
@@ -112,7 +112,7 @@ class Ingest(DocumentOperation, Changes):
         return source.ordered_fields(stage, int(self.indexes)) if self.indexes != NO_INDEXES else ()
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Ingested:
-        """All that lies there, and what is found of it by its indexes."""
+        """Return all documents stored, and what its indexes find."""
         key, indexed = source.key_field(stage), self._indexed(stage)
         handle = store_of(stage).open(result, key)
         try:
@@ -126,17 +126,17 @@ class Ingest(DocumentOperation, Changes):
     def difference(
         self, stage: OperationContext, held: Sequence[Call], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Against a dict that the same calls have changed."""
+        """Compare with a dict to which the same calls were applied."""
         key = source.key_field(stage)
         there = after(held, key).values()
-        told = first_difference(there, result.rows, losses, key)
-        return told or (_difference_by_index(there, result) if isinstance(result, Ingested) else None)
+        difference = first_difference(there, result.rows, losses, key)
+        return difference or (_difference_by_index(there, result) if isinstance(result, Ingested) else None)
 
 
 def _looked_up(
     stage: OperationContext, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
 ) -> Iterator[LookUp]:
-    """Values of documents from the first to the last one: any may have been replaced behind the index's back."""
+    """Look up values from the first to the last document: any may have been replaced without updating the index."""
     held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})
     for value in held[:: max(len(held) // LOOK_UPS, 1)]:
         plan = plan_of_range(path, value, value, [(key,)])
@@ -147,7 +147,7 @@ def _looked_up(
 
 def _difference_by_index(there: Iterable[Document], result: Ingested) -> str | None:
     if result.without_index:
-        return f"{'.'.join(result.without_index[0])} was given an index, and what is stored has none"
+        return f"an index of {'.'.join(result.without_index[0])} was created, but the store has none"
     counts = {each.path: Counter[Any]() for each in result.look_ups}
     for document in there:
         for path, counted in counts.items():
@@ -157,12 +157,12 @@ def _difference_by_index(there: Iterable[Document], result: Ingested) -> str | N
         right = counts[each.path][each.value]
         if each.documents != right:
             name = ".".join(each.path)
-            return f"its index of {name} finds {each.documents} documents of {each.value}, there are {right}"
+            return f"its index of {name} finds {each.documents} documents with {each.value}, but there are {right}"
     return None
 
 
 def after(made: Sequence[Call], key: str) -> dict[Key, Document]:
-    """What is there when all calls are done."""
+    """Return the documents that remain after all calls."""
     there: dict[Key, Document] = {}
     for each in made:
         there.update((document[key], document) for document in msgspec.json.Decoder().decode_lines(each.upserts))

@@ -1,6 +1,6 @@
-"""What the operations on documents have in common: they are called on an open store, and say what is right.
+"""The common part of operations on documents: they call an open store, and define what is right.
 
-Reading in part is short: it is called several times in one process, on a copy that stays open (method rule 19).
+Partial reads are short, so they are called several times in one process, on a copy that stays open (method rule 19).
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ from bench_runner.operations.targets import Documents
 from bench_runner.variants import is_raw_io
 from data_generator.documents import is_documents
 
-RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and finds no document in it"
+RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and cannot find documents in it"
 
 
 def store_of(stage: OperationContext) -> DocumentStoreAdapter:
-    """The store that a worker measures."""
+    """Return the store that a worker measures."""
     return cast(DocumentStoreAdapter, stage.adapter)
 
 
 class DocumentOperation(Operation):
-    """One thing that a user does with stored documents."""
+    """An operation that a user does with stored documents."""
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """Documents are neither rows nor images."""
+        """Documents only."""
         return ("documents",)
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """No store is measured through services."""
+        """Return True for local data: no store is measured through services."""
         return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The data must be documents."""
-        return None if is_documents(schema) else "it is about documents, and the data are none"
+        """Return a reason if the data are not documents."""
+        return None if is_documents(schema) else "it needs documents, and the data are not documents"
 
     def unfit(self, adapter: Any) -> str | None:
-        """Raw I/O stores text and knows no documents."""
+        """Return a reason for raw I/O, which stores text without parsing documents."""
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
 
     @abstractmethod
     def difference(
         self, stage: OperationContext, held: Any, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """After the clock: how what came back differs from the right answer, but for these losses; None where it does
-        not."""
+        """Return how the result differs from the right answer, apart from these losses; None if it does not. After the
+        clock."""
 
 
 @dataclass(frozen=True)
 class DocumentReading(DocumentOperation, Calls):
-    """Reading some of the stored documents, or an answer from them, on a store that stays open."""
+    """Reading some of the documents, or an answer computed from them, on a store that stays open."""
 
     def handles(self, adapter: Any) -> int:
-        """One: every store can stay open, whatever it has calls for."""
+        """Return 1: every store can stay open, whatever calls it has."""
         return 1
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """The store, open."""
+        """Open the store."""
         return cast(Handle, store_of(stage).open(location, source.key_field(stage)))
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Merges that are due come to their end."""
+        """Finish pending merges."""
         document_handle(handle).settle()
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
-        """Ask once."""
+        """Call the store once."""
         found = self.asked(stage, document_handle(handle), held)
         laps.lap("engine_ns")
         return Documents(found)
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Documents:
-        """Open, make ready, ask once, close."""
+        """Open, make ready, call once, close."""
         handle = self.open(stage, location)
         assert handle is not None
         self.make_ready(stage, handle, [held])
@@ -92,22 +92,22 @@ class DocumentReading(DocumentOperation, Calls):
 
     @abstractmethod
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Any) -> list[Any]:
-        """Inside the clock: what the store gives."""
+        """Return what the store gives. Inside the clock."""
 
 
 def document_handle(handle: Handle | None) -> DocumentHandle:
-    """The open store that the worker hands through as what it knows of open copies."""
+    """Narrow the generic handle to a DocumentHandle."""
     return cast(DocumentHandle, handle)
 
 
 def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:
-    """How rows in a certain order differ; None where they are the same by type and bits."""
+    """Return how ordered rows differ; None if they are equal by type and bits."""
     wanted = list(expected)
     if len(wanted) != len(found):
-        return f"{len(found):,} rows came back, {len(wanted):,} are right"
+        return f"{len(found):,} rows were read, but there must be {len(wanted):,}"
     for number, (right, came) in enumerate(zip(wanted, found, strict=True)):
         if not identical(seen(right, losses), seen(came, losses)):
-            return f"row {number}: right is {_short(right)}, came back {_short(came)}"
+            return f"row {number}: expected {_short(right)}, read {_short(came)}"
     return None
 
 

@@ -1,7 +1,7 @@
-"""Counting what fields hold in the documents whose value of another field lies between two.
+"""Counting values of fields in the documents where another field is in a range.
 
-That is Alkowaileet and Carey's table 3: a share of the documents, found by an index or by reading the fields of all,
-and the values that 1, 5 or 10 fields have in them.
+As in Alkowaileet and Carey, table 3: a share of the documents, found by an index or by scanning, and the number of
+values that 1, 5 or 10 fields have in them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCAN, INDEX = "scan", "index"
 
 @dataclass(frozen=True)
 class Range(Asking):
-    """From an open store to as many numbers as fields are counted, over a share of the documents."""
+    """Count the values of some fields over a share of the documents of an open store: one number for each field."""
 
     selectivity: float = share(0.001)
     paths: int = count(1, spelled=True)
@@ -44,45 +44,45 @@ class Range(Asking):
 
     @property
     def leaves_traces(self) -> bool:
-        """The index stays in the copy, and a store takes it for every range of this field."""
+        """True for `by=index`: the index stays in the copy, and a store uses it for every range of this field."""
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
-        """An index must be possible."""
+        """Return a reason if an index is needed and the store has none."""
         if self.by == INDEX and not adapter.offers.index:
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """The index, where it is asked for and not there yet; then as for any question."""
+        """Create the index if it is needed and missing; then as for any question."""
         if self.by == INDEX:
             document_handle(handle).index(self._ordered(stage))
         super().make_ready(stage, handle, inputs)
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """A figure by an index is of a store that says it takes its index, for each part of the values."""
+        """Raise RefusedData if the store reports that it does not use its index for one of the ranges."""
         if self.by != INDEX:
             return
         for plan in dict.fromkeys(inputs):
             if self._reads_all(stage, plan) or not _takes_index(document_handle(handle), plan):
                 raise RefusedData(
-                    f"the index of {'.'.join(self._ordered(stage))} is there to be taken, and the store says that "
-                    f"{self.selectivity * 100:g}% of {stage.rows:,} documents are found without it; "
-                    "measure it with by=scan, or more documents"
+                    f"the index of {'.'.join(self._ordered(stage))} exists, but the store reports that it does not "
+                    f"use it for {self.selectivity * 100:g}% of {stage.rows:,} documents; "
+                    "measure it with by=scan, or with more documents"
                 )
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """A plan for each repetition, over another part of the values."""
+        """Return a plan for each repetition, each over another range of values."""
         ordered = self._ordered(stage)
         (found,) = source.values(stage, rows, ordered)
-        # The fields and the parts are the same whether an index finds them or not.
+        # The fields and ranges are the same with and without an index.
         chosen = source.chosen_paths(stage, self.paths, f"range/{self.paths}")
         random = generator(stage.digest, f"range/{self.selectivity}")
         asked = source.shares_between(found, self.selectivity, random, repetitions)
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """Counted over the values themselves, by other code than the reference's."""
+        """Return the counts, computed from the values by code other than the reference's."""
         condition, counting = json.loads(plan)
         low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
         paths = tuple(tuple(each["expression"]["path"]) for each in counting["aggregates"])
@@ -112,7 +112,7 @@ def _present(inside: list[bool], column: list[Any]) -> int:
 
 
 def plan(ordered: FieldPath, low: int, high: int, counted: list[FieldPath]) -> str:
-    """How many values each field has where another one lies between two integers, both included; as JSON."""
+    """Return a plan, as JSON, that counts the values of fields where another field is from `low` to `high`."""
     bounds = ((">=", low), ("<=", high))
     inside = q.And(tuple(q.Compare(q.Field(ordered), operator, q.Constant(value)) for operator, value in bounds))
     counts = (q.Aggregate(f"count_{n}", "count", q.Field(path)) for n, path in enumerate(counted, start=1))

@@ -1,7 +1,7 @@
-"""What was stored, taken from the cached data set: documents, keys, places that have values, and values to choose from.
+"""The stored data, taken from the cached data set: documents, keys, paths with values, and values to choose from.
 
-What an operation asks for is chosen before its clock by what is read here of a field alone; what is right is computed
-after it, from the documents themselves.
+Inputs are chosen before the clock from single fields read here; right answers are computed after it, from the documents
+themselves.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from bench_runner.operations.tables.take import dealt, generator
 from data_generator.documents import json_lines, key_of, lines_of
 
 LOOKED_AT = 1_000
-"""Of so many documents the fields are looked at, to choose among them."""
+"""Number of documents whose fields are inspected to choose among them."""
 FEWEST_OF_LOOKED_AT = 10
-"""A field that fewer of these have is not chosen: most counts of it would be 0."""
+"""A field is not chosen if fewer of the inspected documents have it: most counts would be 0."""
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
 def key_field(stage: OperationContext) -> str:
-    """The field that is the documents' key."""
+    """Return the name of the key field."""
     return key_of(stage.schema)
 
 
 def documents(stage: OperationContext, rows: int) -> Iterator[dict[str, Any]]:
-    """The first documents, as they were stored."""
+    """Yield the first documents, as they were stored."""
     for batch in stage.table(rows).to_batches():
         yield from _DECODER.decode_lines(json_lines(batch))
 
 
 def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[Any]]:
-    """Of each path what lies there in the first documents, in their order; None where nothing does."""
+    """Return for each path its values in the first documents, in order; None where a document has none."""
     found: list[list[Any]] = [[] for _ in paths]
     for document in documents(stage, rows):
         for path, column in zip(paths, found, strict=True):
@@ -48,7 +48,7 @@ def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[A
 
 
 def value_at(document: Document, path: FieldPath) -> Any:
-    """What a path reaches; None where it reaches nothing."""
+    """Return the value at a path; None if there is none."""
     value: Any = document
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -57,41 +57,41 @@ def value_at(document: Document, path: FieldPath) -> Any:
 
 @lru_cache(maxsize=1)
 def lines_by_key(stage: OperationContext) -> Mapping[Key, bytes]:
-    """Every document's line, by its key. For after the clock: it holds all of the text."""
+    """Return each document's line by its key. After the clock only: it holds all of the text."""
     (keys,) = values(stage, stage.rows, (key_field(stage),))
     return dict(zip(keys, lines_of(stage.table(stage.rows)), strict=True))
 
 
 def document_of(line: bytes) -> dict[str, Any]:
-    """The document in a line."""
+    """Parse the document of a line."""
     return _DECODER.decode(line)
 
 
 def chosen_paths(stage: OperationContext, count: int, spelled: str) -> list[FieldPath]:
-    """So many places that hold values and are no arrays, chosen by the digest of the data; the key is none of them.
-
-    Fewer where there are not as many.
-    """
+    """Return `count` paths that hold values other than arrays, chosen by the digest of the data; fewer if there are not
+    as many. The key is not among them."""
     known = sorted(_looked_at(stage))
     random = generator(stage.digest, spelled)
     return [known[place] for place in random.permutation(len(known))[:count].tolist()]
 
 
 def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
-    """`count` fields whose ranges can be asked for, those with most different values among the documents looked at
-    first; of equals by name. They hold integers alone, or nothing; the key is none of them. Raises RefusedData where
-    there are not as many."""
+    """Return `count` fields other than the key that hold only integers or nothing, for conditions on ranges.
+
+    Fields with the most different values among the inspected documents come first, ties by name. Raises RefusedData if
+    there are not as many.
+    """
     found = [
         (-len(set(held)), path) for path, held in _looked_at(stage).items() if all(type(value) is int for value in held)
     ]
     if len(found) < count:
-        raise RefusedData(f"{count} fields that hold integers alone are needed, the documents have {len(found)}")
+        raise RefusedData(f"it needs {count} fields that hold only integers, but the documents have {len(found)}")
     return [path for _, path in sorted(found)[:count]]
 
 
 @lru_cache(maxsize=1)
 def _looked_at(stage: OperationContext) -> dict[FieldPath, list[Any]]:
-    """The places of the first documents, but for the key, with the values there."""
+    """Return the paths of the first documents, except the key, with their values."""
     found: dict[FieldPath, list[Any]] = {}
     for document in documents(stage, min(stage.rows, LOOKED_AT)):
         for path, value in _places(document, ()):
@@ -111,8 +111,8 @@ def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPat
 def shares_between(
     found: list[Any], share: float, random: np.random.Generator, repetitions: int
 ) -> list[tuple[int, int]]:
-    """The lowest and highest of runs of the sorted integers, each about this share of them; no run meets another while
-    there are enough."""
+    """Return the lowest and highest values of runs of the sorted integers, each about this share of them. The runs are
+    disjoint while there are enough."""
     held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
     count = max(1, round(share * len(held)))
     runs = len(held) // count

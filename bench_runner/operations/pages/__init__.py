@@ -1,1 +1,1 @@
-"""The pages of memory that a result lies on: read, a byte of each."""
+"""Reading a byte of each memory page that a result occupies."""

@@ -1,9 +1,8 @@
-/* Touching the memory behind an Arrow array: one byte of each 4 KiB page that its own rows lie on (method, rule 7).
+/* Touching the memory behind an Arrow array: one byte of each 4 KiB page that its rows occupy (method, rule 7).
  *
- * An array comes by the Arrow C data interface (arrow.apache.org/docs/format/CDataInterface.html), which names no sizes
- * and no types: what lies where is told by a layout, five numbers for each array of the tree, children behind their
- * parent and a dictionary behind them. It is checked against the array's own counts, and who calls makes it of the
- * array's schema. */
+ * Arrays are passed through the Arrow C data interface (arrow.apache.org/docs/format/CDataInterface.html), which has no
+ * sizes or types. The caller makes a layout from the schema: five numbers for each array of the tree, children after
+ * their parent and a dictionary after them. It is checked against the array's counts. */
 
 #include <stdint.h>
 
@@ -24,8 +23,8 @@ enum { EMPTY, FIXED, TEXT, LARGE_TEXT, LIST, LARGE_LIST, NESTED, VIEWS };
 struct node {
     int64_t kind;
     union {
-        int64_t width_bits; /* of a value that is FIXED */
-        int64_t items;      /* that each value of a NESTED one has in each child */
+        int64_t width_bits; /* of a FIXED value */
+        int64_t items;      /* in each child, for each value of a NESTED array */
     };
     int64_t buffers, children, dictionary;
 };
@@ -49,8 +48,8 @@ static void touch_bits(struct walk *walk, const void *buffer, int64_t begin, int
     touch(walk, buffer, begin / 8, (end + 7) / 8);
 }
 
-/* Of `count` values from `first` on: a slice of a nested array has its children whole. 0, or -1 where array and layout
- * do not fit each other. */
+/* Touch `count` values from `first` on; children of a sliced nested array are whole. Returns 0, or -1 if array and
+ * layout do not match. */
 static int visit(struct walk *walk, const struct ArrowArray *array, int64_t first, int64_t count) {
     if (walk->next >= walk->count) return -1;
     const struct node *node = &walk->nodes[walk->next++];
@@ -92,7 +91,7 @@ static int visit(struct walk *walk, const struct ArrowArray *array, int64_t firs
             break;
         }
         case VIEWS: {
-            /* The last buffer has the sizes of those between it and the views. */
+            /* The last buffer has the sizes of the buffers between it and the views. */
             const int64_t *sizes = buffers[array->n_buffers - 1];
             touch(walk, buffers[1], begin * 16, end * 16);
             for (int64_t number = 2; number < array->n_buffers - 1; number++)
@@ -106,8 +105,8 @@ static int visit(struct walk *walk, const struct ArrowArray *array, int64_t firs
     return node->dictionary ? visit(walk, array->dictionary, 0, array->dictionary->length) : 0;
 }
 
-/* Touches an array, releases it, and gives the sum of the bytes that were read; 0, or -1 where the layout, so many
- * numbers, is not the array's. */
+/* Touch an array, release it, and return the sum of the bytes read in `sum`. Returns 0, or -1 if the layout, which has
+ * `numbers` numbers, does not match the array. */
 EXPORTED int fb_touch(struct ArrowArray *array, const int64_t *layout, uint64_t numbers, int64_t *sum) {
     struct walk walk = {(const struct node *)layout, (int64_t)(numbers / 5), 0, 0};
     int result = visit(&walk, array, 0, array->length);

@@ -1,6 +1,6 @@
-"""One byte of each page that the rows of an Arrow table lie on, read by one compiled call (method, rule 7).
+"""Reading one byte of each page that the rows of an Arrow table occupy, in one compiled call (method rule 7).
 
-A call of the shortest operations takes less than walking through 30 columns in Python does.
+A loop over 30 columns in Python would take longer than the shortest operations.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import pyarrow.types as of
 from bench_runner.build import library_of
 
 _ARRAY_BYTES = 80
-"""Of struct ArrowArray, on machines of 64 bits."""
+"""Size of struct ArrowArray on 64-bit machines."""
 _EMPTY, _FIXED, _TEXT, _LARGE_TEXT, _LIST, _LARGE_LIST, _NESTED, _VIEWS = range(8)
-"""Kinds of memory, as pages.c counts them."""
+"""Kinds of memory, numbered as in pages.c."""
 
 
 class _Known(local):
-    """What this thread has last seen: repeated calls give tables of one schema."""
+    """The last schema of this thread and its layout: repeated calls return tables of one schema."""
 
     schema: pa.Schema | None = None
     layout: np.ndarray | None = None
@@ -34,7 +34,7 @@ _known = _Known()
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled walk; None where it was not built for this machine."""
+    """Return the compiled library; None if it was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(library_of("pages")))
         loaded.fb_touch.restype = ctypes.c_int
@@ -44,8 +44,8 @@ def library() -> ctypes.CDLL | None:
 
 
 def touch_table(table: pa.Table) -> int | None:
-    """Read one byte in each page that the table's rows lie on; the sum of those bytes. None where this is not done
-    here: nothing was built, or a type is none of those that `layout_of` knows."""
+    """Read one byte in each page that the table's rows occupy and return the sum of those bytes. Returns None if the
+    library was not built, or for a type that `layout_of` does not cover."""
     loaded = library()
     layout = _layout(table.schema)
     if loaded is None or layout is None:
@@ -57,7 +57,7 @@ def touch_table(table: pa.Table) -> int | None:
             array, ctypes.c_void_p(layout.ctypes.data), ctypes.c_uint64(layout.size), ctypes.byref(found)
         )
         if fault:
-            raise AssertionError(f"the memory of {batch.schema} is not as its types say")
+            raise AssertionError(f"the memory of {batch.schema} does not match its types")
         total += found.value
     return total
 
@@ -69,9 +69,11 @@ def _layout(schema: pa.Schema) -> np.ndarray | None:
 
 
 def layout_of(schema: pa.Schema) -> np.ndarray | None:
-    """What pages.c has to know of a record batch: for each array of the tree its kind of memory, the bits of a value
-    (of a nested one, how many items it has in each child), how many buffers and children it has, and whether a
-    dictionary (int64). None where a type is none of those known."""
+    """Return the layout of a record batch for pages.c, as int64; None if it has a type that is not covered.
+
+    For each array of the tree: its kind of memory, the bits of a value (for a nested array, the items in each child),
+    the number of buffers, the number of children, and whether it has a dictionary.
+    """
     try:
         children = [number for field in schema for number in _numbers(field.type)]
     except NotImplementedError:

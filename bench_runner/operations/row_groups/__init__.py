@@ -1,1 +1,1 @@
-"""Operations that ask for a known share of the groups in which a table is stored: what pruning can leave out."""
+"""Operations that need a known share of the row groups of a table, which shows what pruning saves."""

@@ -1,4 +1,4 @@
-"""Counting and adding up the rows that meet a condition, of which it is known how many groups can be left out."""
+"""Aggregating the rows that meet a condition, where it is known how many row groups can be skipped."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from data_generator.cache import read_table
 COLUMNS = ("count", "min", "max", "sum")
 SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])
 MOST_SUM = 1 << 53
-"""Beyond this an engine that adds up floats would be off: a column is chosen of which no sum reaches it."""
+"""A sum beyond this is inexact in engines that add floats, so only columns with smaller sums are aggregated."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One repetition: its number, its condition, and the column that is added up."""
+    """The input of a repetition: its number, its condition and the column to aggregate."""
 
     number: int
     condition: Predicate
@@ -41,13 +41,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Aggregate(AsksForBlocks):
-    """From an open stored copy to one row: count, minimum, maximum and sum of a column over the rows that meet a
-    condition. An engine without such a call reads that column of those rows, which is added up by Arrow."""
+    """Compute count, minimum, maximum and sum of a column over the rows that meet a condition, on an open copy. If the
+    engine has no such call, it reads the column of those rows, and Arrow aggregates."""
 
     name: ClassVar[str] = "aggregate"
-    meaning: ClassVar[str] = (
-        "count and add up the rows that meet a condition which a known share of the blocks can meet"
-    )
+    meaning: ClassVar[str] = "count and sum up the rows that meet a condition that a known share of the blocks can meet"
 
     @property
     def title(self) -> str:
@@ -55,18 +53,18 @@ class Aggregate(AsksForBlocks):
         return f"aggregate {self._where}"
 
     def take_input(self, stage: OperationContext, rows: int) -> Asked:
-        """That of the first repetition; of few rows a condition that all meet."""
+        """Return the first repetition; for the few rows of the primer, a condition that all rows meet."""
         if rows < stage.rows:
             return Asked(0, self.everything(stage), self._column(stage))
         return self.inputs(stage, rows, 1)[0]
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
-        """What the repetitions ask for."""
+        """Return the inputs of the repetitions."""
         column = self._column(stage)
         return [Asked(number, each, column) for number, each in enumerate(self.conditions(stage, repetitions))]
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
-        """Read, add up, touch the result."""
+        """Read, aggregate, and touch the result."""
         adapter = cast(TabularFormat, stage.adapter)
         if handle is not None and handle.aggregate is not None:
             own = handle.aggregate
@@ -78,11 +76,11 @@ class Aggregate(AsksForBlocks):
         return answer
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Those of the answer."""
+        """Return the columns of the answer."""
         return list(COLUMNS)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """The answers of all repetitions, a row each."""
+        """Return the answers of all repetitions, one row each."""
         asked = self.held(stage)
         (named,) = {each.column for each in asked}
         offers = cast(TabularFormat, stage.adapter).offers
@@ -92,7 +90,7 @@ class Aggregate(AsksForBlocks):
         return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
 
     def expected_rows(self, stage: OperationContext, held: Asked) -> np.ndarray:
-        """Which of them a repetition asks for."""
+        """Return the row of the repetition."""
         return np.array([held.number])
 
     def _column(self, stage: OperationContext) -> str:
@@ -100,7 +98,7 @@ class Aggregate(AsksForBlocks):
 
 
 def added_up(column: pa.ChunkedArray) -> pa.Table:
-    """One row with what COLUMNS name, in int64."""
+    """Return one row with the columns COLUMNS, in int64."""
     extent = pc.min_max(column)
     found = [len(column), extent["min"].as_py(), extent["max"].as_py(), pc.sum(column).as_py()]
     return pa.Table.from_arrays([pa.array([value], pa.int64()) for value in found], schema=SCHEMA)
@@ -108,7 +106,7 @@ def added_up(column: pa.ChunkedArray) -> pa.Table:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, tested: str) -> str:
-    """The first column of whole numbers without nulls of which no sum is too large, and not the one that is tested."""
+    """Return the first int64 column without nulls whose sums are small enough, other than the tested column."""
     for field in read_table(dataset, 0).schema:
         if not pa.types.is_int64(field.type) or field.name == tested:
             continue
@@ -118,4 +116,4 @@ def _chosen(dataset: Path, rows: int, tested: str) -> str:
         extent = pc.min_max(column)
         if max(abs(extent["min"].as_py()), abs(extent["max"].as_py())) * rows < MOST_SUM:
             return field.name
-    raise RefusedData("no column of whole numbers has a sum that every engine gets exactly")
+    raise RefusedData("no column of whole numbers has a sum that every engine computes exactly")

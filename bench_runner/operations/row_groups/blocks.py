@@ -1,7 +1,7 @@
-"""Filters that meet a known share of the blocks of a table, and their answers.
+"""Filters that a known share of the blocks of a table meet, and their answers.
 
-A filter follows from the data alone: from a column of which each block has values of its own. Where these ascend from
-block to block, what is asked lies beside each other, *clustered*; where they do not, it lies *scattered*.
+A block is a run of rows. A filter depends on the data only: it is on a column where each block has values that no other
+block has. If values ascend from block to block, the blocks of a filter are neighbours, *clustered*; else *scattered*.
 """
 
 from __future__ import annotations
@@ -24,35 +24,37 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Conditions that no row meets are so many at most, each of a value below all: more than a block has calls."""
+"""Values reserved below the smallest one, for conditions that no row meets: more than a block of calls needs."""
 FEW_BLOCKS = 10
-"""Of fewer blocks their order tells nothing."""
+"""With fewer blocks, their order does not show whether the column is sorted."""
 MOST_OFF = 0.05
-"""A share that whole blocks cannot give nearer than this part of it is not asked for."""
+"""Largest relative difference between the share wanted and the nearest share that whole blocks give."""
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A column whose values tell blocks apart, with the first value of each block in ascending order."""
+    """A column whose values distinguish blocks, with the first value of each block in ascending order."""
 
     column: str
     type: pa.DataType
     lows: Integers
     end: int
-    """Above the largest value."""
+    """A value above the largest one."""
     shared: frozenset[int] = frozenset()
-    """The ranks of blocks whose least value the block before ends with."""
+    """Ranks of the blocks whose smallest value is also the last value of the block before."""
 
     @property
     def count(self) -> int:
-        """Of blocks."""
+        """Number of blocks."""
         return len(self.lows)
 
     def condition(self, first: int, blocks: int) -> Predicate:
-        """Met by the rows of so many blocks from the one of this rank on, but for those of a value that a block beside
-        them has too, and by no others; by none where `blocks` is 0: then by values below all of them, other ones for
-        each rank."""
+        """Return the condition that the rows of `blocks` blocks from rank `first` on meet, and no others do.
+
+        Rows whose value a neighbouring block has too do not meet it. With `blocks` 0 no row meets it: it is a range
+        below all values, another one for each rank.
+        """
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
         else:
@@ -60,14 +62,14 @@ class Blocks:
         return Predicate(self.column, Kind.RANGE, _values((low, high), self.type))
 
     def bounds(self, first: int, blocks: int) -> tuple[int, int]:
-        """From which value on, and below which, those of so many blocks lie."""
+        """Return the first value of `blocks` blocks from rank `first` on, and the value below which they end."""
         behind = first + blocks
         low = int(self.lows[first]) + (first in self.shared)
         return low, int(self.lows[behind]) if behind < self.count else self.end
 
 
 def _values(numbers: Sequence[int], of: pa.DataType) -> tuple[Any, ...]:
-    # Days are no 64 bits to Arrow.
+    # Arrow casts dates from 32 bits, not from 64.
     return tuple(pa.array(numbers, pa.int32() if pa.types.is_date32(of) else pa.int64()).cast(of).to_pylist())
 
 
@@ -80,7 +82,8 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 
 @lru_cache(maxsize=1)
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
-    """The first column whose values tell blocks of so many rows apart, and lie so. Raises RefusedData without one."""
+    """Return the first column whose values distinguish blocks of `block_rows` rows and whose blocks are `place`. Raises
+    RefusedData without such a column."""
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)
     for field in schema:
@@ -90,11 +93,11 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         if column.null_count or not rows:
             continue
         values = _numbers(column)
-        # What lies beside all values is asked for too.
+        # Conditions may name values just below and above all values.
         if values is None or not _can_be((int(values.min()) - MOST_BELOW, int(values.max()) + 1), field.type):
             continue
         least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        # Neighbours may share a value where the table is sorted by it, as long as each block has others too.
+        # Neighbours may share a value where the table is sorted by it, if each block has others too.
         shared = np.append(False, most[:-1] == least[1:])
         ends = np.append(least[1:], most[-1] + 1)
         sizes = np.diff(np.append(starts, len(values)))
@@ -102,35 +105,35 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         ascending = bool((most[:-1] <= least[1:]).all() and np.logical_or.reduceat(own, starts).all())
         order = np.argsort(least)
         apart = bool((most[order][:-1] < least[order][1:]).all())
-        # Few blocks, as those of a pilot round, may ascend by chance: then the rows within tell that nothing is sorted.
+        # A few blocks, as in a pilot round, may ascend by chance: then the rows within them show that it is unsorted.
         scattered = apart and (not ascending or (len(starts) < FEW_BLOCKS and bool((np.diff(values) < 0).any())))
         if ascending if place == CLUSTERED else scattered:
             ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()
             return Blocks(field.name, field.type, least[order], int(most.max()) + 1, ties)
     raise RefusedData(
-        f"no column has other values in each block of {block_rows:,} rows that lie {place}; scan[selectivity=0.01] "
-        "asks for a share of the rows"
+        f"no column has distinct values in each block of {block_rows:,} rows that are {place}; scan[selectivity=0.01] "
+        "reads a share of the rows"
     )
 
 
 def met_by(share: float, blocks: int) -> int:
-    """How many of so many blocks a share is: whole ones, and one at least unless it is 0."""
+    """Return how many of `blocks` blocks make this share: a whole number, at least 1 unless the share is 0."""
     return max(round(share * blocks), 1) if share else 0
 
 
 def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
-    """Why whole blocks of a table are no such share of it; None where they are, nearly enough."""
+    """Return why no number of whole blocks is nearly this share of the table; None if one is."""
     blocks = -(-rows // block_rows)
     off = abs(met_by(share, blocks) / blocks - share) if blocks else share
     if off <= MOST_OFF * share:
         return None
-    told = f"{share * 100:g} % of {blocks:,} block{'s' * (blocks != 1)} of {block_rows:,} rows"
-    return f"{told} is no whole number of them; take {round(1 / share) * block_rows:,} rows or more"
+    part = f"{share * 100:g} % of {blocks:,} block{'s' * (blocks != 1)} of {block_rows:,} rows"
+    return f"{part} is not a whole number of blocks; use at least {round(1 / share) * block_rows:,} rows"
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """So many filters, each met by this share of the blocks, and by one at least unless it is 0; by other blocks each
-    while there are enough."""
+    """Yield filters that this share of the blocks meet, at least one block unless the share is 0. Each is met by other
+    blocks while there are enough."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
@@ -142,12 +145,14 @@ def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Ite
 def of_values(
     blocks: Blocks, column: pa.ChunkedArray, share: float, values: int, repetitions: int, seed: str
 ) -> Iterator[Predicate]:
-    """So many lists of `values` values, spread evenly over this share of the blocks, so that a part of the rows of each
-    meets the condition. Raises RefusedData for a share of 0, for fewer values than blocks, and where a block has not
-    twice as many values as are asked of it."""
+    """Yield lists of `values` values, spread evenly over this share of the blocks, of which some rows meet each.
+
+    Raises RefusedData for a share of 0, for fewer values than blocks, and if a block has fewer than twice as many
+    values as the list takes from it.
+    """
     met = met_by(share, blocks.count)
     if not 0 < met <= values:
-        raise RefusedData(f"{values} values are asked of {met} blocks: each must have one of them at least")
+        raise RefusedData(f"{values} values for {met} blocks: each block needs at least one value")
     known = np.unique(integers(column))
     draw = random.Random(seed)
     for first in _firsts(blocks.count, met, repetitions, draw):
@@ -157,13 +162,13 @@ def of_values(
             own = known[np.searchsorted(known, low) : np.searchsorted(known, high)]
             wanted = (place + 1) * values // met - place * values // met
             if len(own) < 2 * wanted:
-                raise RefusedData(f"{wanted} of {len(own)} values of a block would be more than half of them")
+                raise RefusedData(f"{wanted} of the {len(own)} values of a block would be more than half of them")
             asked += draw.sample(own.tolist(), wanted)
         yield Predicate(blocks.column, Kind.IN, _values(sorted(asked), blocks.type))
 
 
 def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iterator[int]:
-    """Ranks of blocks from which on `met` of them are asked for."""
+    """Yield ranks: each filter covers `met` blocks from such a rank on."""
     left: list[int] = []
     for _ in range(repetitions):
         if not left:
@@ -173,20 +178,20 @@ def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iter
 
 
 def everything(blocks: Blocks) -> Predicate:
-    """Met by all rows."""
+    """Return a condition that all rows meet."""
     return blocks.condition(0, blocks.count)
 
 
 def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Integers:
-    """The numbers of the rows that an engine gives which sifts so much, ascending."""
+    """Return the ascending numbers of the rows that an engine returns, depending on what it filters."""
     rows = len(column)
     if offers.sifts is Sifts.NOTHING:
         return np.arange(rows)
     values = integers(column)
     bounds = integers(pa.chunked_array([pa.array(asked.values, column.type)]))
-    # Groups are met in which a value of the range, or of the list, may lie by their least and their largest.
+    # An engine reads a group if a value of the range or list can be between the group's minimum and maximum.
     if offers.sifts is Sifts.ROWS and asked.kind is Kind.IN:
-        # Of a list few rows lie between its ends: looking all of them up took half a second.
+        # Few rows are between the ends of a list; looking all of them up took half a second.
         between = np.flatnonzero((values >= bounds.min()) & (values <= bounds.max()))
         return between[np.isin(values[between], bounds)]
     if offers.sifts is Sifts.ROWS:
@@ -203,7 +208,7 @@ def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Int
 
 
 def _numbers(column: pa.ChunkedArray) -> Integers | None:
-    """None where 64 bits with a sign do not hold them."""
+    """Return int64 values; None if they do not fit."""
     try:
         return integers(column)
     except pa.ArrowInvalid:
@@ -211,7 +216,7 @@ def _numbers(column: pa.ChunkedArray) -> Integers | None:
 
 
 def integers(column: pa.ChunkedArray) -> Integers:
-    """Whole numbers and points in time as int64, in the column's own unit."""
+    """Return whole numbers and points in time as int64, in the column's unit."""
     numbers: Integers = (
         column.cast(pa.int32()).cast(pa.int64()).to_numpy()
         if pa.types.is_date32(column.type)

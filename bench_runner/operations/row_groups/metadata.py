@@ -1,4 +1,4 @@
-"""Holding what is known of many stored files before one of them is read: their metadata, as a reader holds them."""
+"""Loading and holding the metadata of many stored files, as a reader does before it reads one of them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from bench_runner.operations.parameters import count
 
 @dataclass(frozen=True)
 class Metadata(Operation):
-    """From stored files to the metadata of so many in memory: the stored ones again and again, each time anew, until
-    they are as many. The figure that matters is the memory."""
+    """Read the metadata of `files` files into memory: the stored files repeatedly, each time again, until they are that
+    many. The figure that matters is the memory."""
 
     files: int = count(640, spelled=True)
 
     name: ClassVar[str] = "metadata"
-    meaning: ClassVar[str] = "hold what is known of many stored files before one of them is read"
+    meaning: ClassVar[str] = "load and hold the metadata of many stored files before one of them is read"
 
     @property
     def title(self) -> str:
@@ -32,19 +32,19 @@ class Metadata(Operation):
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Its reader holds the metadata of files on the same machine."""
+        """Return True for local files: its reader holds the metadata of files on the same machine."""
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
-        """Its reader must hold metadata."""
-        return None if adapter.offers.metadata else "nothing says in which form its reader holds metadata"
+        """Return a reason if the reader offers no metadata."""
+        return None if adapter.offers.metadata else "its adapter does not declare how its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """How many files; one for the first call."""
+        """Return the number of files; one for the first call."""
         return 1 if rows < stage.rows else self.files
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Any:
-        """Take in, hold, give the rows of each group."""
+        """Load the metadata, hold it, and return the number of rows of each group."""
         handle = cast(TabularFormat, stage.adapter).open(location)
         assert handle.metadata is not None
         taken = handle.metadata
@@ -54,11 +54,11 @@ class Metadata(Operation):
         return result
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """How many rows the groups have."""
+        """Return the column with the rows of each group."""
         return ["rows"]
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Of each group of each file, in their order."""
+        """Return the rows of each group of each file, in order."""
         offers = cast(TabularFormat, stage.adapter).offers
         assert offers.group_rows is not None
         file_rows = offers.file_rows or max(stage.rows, 1)

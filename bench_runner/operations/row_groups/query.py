@@ -1,7 +1,7 @@
-"""Reading the rows that meet a condition, of which it is known how many groups of rows a reader can leave out.
+"""Reading the rows that meet a condition, where it is known how many row groups a reader can skip.
 
-`scan` asks for a share of the rows, wherever they lie; this asks for a share of the blocks in which they lie, because
-that decides what a reader with statistics has to read. Opening lies before the clock: a service has its files open.
+`scan` reads a share of the rows, wherever they are. This reads a share of the blocks that contain them, which decides
+what a reader with statistics has to read. Opening is before the clock, because a service has its files open.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bench_runner.operations.tables.project import asked_columns, too_few_column
 from bench_runner.operations.tables.scan import refuse_changed
 
 BLOCK_ROWS = 10_000
-"""Rows of a block where nobody says otherwise: the row groups of near storage have as many."""
+"""Default rows of a block: those of the row groups of near storage."""
 
 
 @dataclass(frozen=True)
 class AsksForBlocks(Calls):
-    """What a query and an aggregate have in common: the blocks that are asked for, and the copy that stays open.
+    """The common part of a query and an aggregate: the blocks to read, and the copy that stays open.
 
-    The condition is a range of values that ends where blocks do, so that all rows of the blocks meet it; with `values`
-    it is a list of so many values, and of each block few rows do.
+    The condition is a range of values that ends where blocks do, so that all rows of the blocks meet it. With `values`
+    it is a list of that many values, which few rows of each block meet.
     """
 
     groups: float = share(0.01, none=True)
@@ -45,12 +45,12 @@ class AsksForBlocks(Calls):
     @property
     def _where(self) -> str:
         """'1% of the groups', '1% of the groups, scattered'."""
-        told = f"{self.groups * 100:g}% of the groups"
-        told += f", {self.place}" if self.place != CLUSTERED else ""
-        return told + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
+        words = f"{self.groups * 100:g}% of the groups"
+        words += f", {self.place}" if self.place != CLUSTERED else ""
+        return words + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it tests no ranges."""
+        """Return READ_ALL if the engine cannot evaluate this kind of condition."""
         return "" if self._kind in adapter.offers.scan else READ_ALL
 
     @property
@@ -58,30 +58,30 @@ class AsksForBlocks(Calls):
         return Kind.RANGE if self.values == ALL else Kind.IN
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The share must be one that whole blocks are, and each of them must have one of the values."""
+        """Return a reason if whole blocks do not make this share, or if there are fewer values than blocks."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
-            return f"{self.values} values are asked of {met:,} blocks: each must have one of them at least"
+            return f"{self.values} values for {met:,} blocks: each block needs at least one value"
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     def handles(self, adapter: Any) -> int:
-        """None where its call has no handle that stays open: then each call opens the copy, inside its clock."""
+        """Return 0 if its call cannot keep a handle open: then each call opens the copy, inside its clock."""
         return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """The stored copy open for filters; None where everything is read."""
+        """Open the stored copy for filters; return None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
         return adapter.open_scans(location) if self.handles(adapter) else adapter.open(location)
 
     def needs_values(self, held: Any) -> bool:
-        """Not where statistics tell that no row meets the condition."""
+        """Return False if statistics show that no row meets the condition."""
         return self.groups > 0
 
     def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
-        """One for each repetition, of the whole data. Raises RefusedData where no column tells blocks apart so, or the
-        variant changes the one that does."""
+        """Return a condition for each repetition, on the whole data. Raises RefusedData if no column distinguishes
+        blocks, or if the variant changes the values of that column."""
         found = self._blocks(stage)
         column = refuse_changed(stage, found.column)
         seed = f"{stage.digest}/{self.spelled}"
@@ -90,7 +90,7 @@ class AsksForBlocks(Calls):
         return list(blocks.of_values(found, column, self.groups, int(self.values), repetitions, seed))
 
     def everything(self, stage: OperationContext) -> Predicate:
-        """What the first call on few rows asks for: all of them."""
+        """Return the condition of the primer's few rows, which all of them meet."""
         return blocks.everything(self._blocks(stage))
 
     def _blocks(self, stage: OperationContext) -> blocks.Blocks:
@@ -99,29 +99,29 @@ class AsksForBlocks(Calls):
 
 @dataclass(frozen=True)
 class Query(AsksForBlocks):
-    """From an open stored copy to the rows that meet a condition, in private memory, in their stored order."""
+    """Read the rows of an open stored copy that meet a condition into private memory, in their stored order."""
 
     columns: int | str = count(ALL, ALL)
 
     name: ClassVar[str] = "query"
-    meaning: ClassVar[str] = "read the rows that meet a condition which a known share of the blocks of rows can meet"
+    meaning: ClassVar[str] = "read the rows that meet a condition that a known share of the blocks of rows can meet"
 
     @property
     def title(self) -> str:
         """'query 1% of the groups', 'query 1% of the groups, scattered, 2 columns'."""
-        told = f"query {self._where}"
-        return told + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
+        words = f"query {self._where}"
+        return words + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many columns."""
+        """Return a reason if the table has too few columns or blocks."""
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """The condition of the first repetition; of few rows one that all meet."""
+        """Return the condition of the first repetition; for the primer's few rows, one that all of them meet."""
         return self.everything(stage) if rows < stage.rows else self.inputs(stage, rows, 1)[0]
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
-        """The conditions of the repetitions."""
+        """Return the conditions of the repetitions."""
         return self.conditions(stage, repetitions)
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
@@ -130,10 +130,10 @@ class Query(AsksForBlocks):
         return stage.answer(lambda: selection.scanned(adapter, handle, location, held, columns), laps)
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Those that were asked for."""
+        """Return the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
-        """Those that the engine is to give: what meets the condition, or what it does not leave out."""
+        """Return the rows that the engine returns: those that meet the condition, or those that it does not skip."""
         adapter = cast(TabularFormat, stage.adapter)
         return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)

@@ -1,1 +1,1 @@
-"""Data that come and go in pieces: streams of a table, mini-batches of a training loop."""
+"""Data read or written in pieces: tables batch by batch, mini-batches of a training loop."""

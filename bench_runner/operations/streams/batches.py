@@ -1,8 +1,7 @@
 """Reading all rows in mini-batches, twice, as a training loop does.
 
-The order of each epoch is decided by the digest of the data, so that all variants, rounds, runs and machines hand out
-the same rows. What a loop does with a batch is not timed: it is touched, and the next one is asked for. How an epoch
-is judged is the worker's business.
+The order of each epoch depends on the digest of the data, so that all variants, rounds, runs and machines read the same
+rows. A training step is not timed: each batch is touched, and the next one is requested. The worker judges the epochs.
 """
 
 from __future__ import annotations
@@ -27,65 +26,65 @@ from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
-"""All rows are handed out so often: what a library has kept or learned shows in the second."""
+"""Passes through all rows: effects of what a library caches or learns show in the second."""
 MOST_EPOCH_NS = 10 * 10**9
-"""A first epoch that takes longer ends there, with the rows that it has handed out; the second hands out as many."""
+"""A first epoch that takes longer ends at this time, with the rows read so far; the second reads as many rows."""
 MOST_KEPT_BYTES = 160 * 10**6
-"""Of larger data an epoch has as many rows as make about so much: all batches are kept until they are verified."""
+"""Size of the rows of an epoch at most: all batches are kept until they are verified."""
 
 BETWEEN = "between"
-"""The lap from one epoch to the next, which is in no figure."""
+"""The lap between epochs, which is not in any figure."""
 
 STORED, SHUFFLED, BLOCKS, BUFFER = "stored", "shuffled", "blocks", "buffer"
 
 
 @dataclass(frozen=True)
 class TrainingCopy:
-    """A stored copy that is open for training."""
+    """A stored copy open for training."""
 
     pieces: Callable[[np.ndarray], Iterator[Any]]
-    """What there is of rows in this order: batches or, of blocks, whole windows of them, as the engine gives them."""
+    """Return rows in this order as the engine gives them: batches or, for `blocks`, whole windows of blocks."""
     close: Callable[[], None]
     is_target: bool = False
-    """Whether pieces are what the user holds, and need no conversion."""
+    """Whether pieces are already in the form of the target, and need no conversion."""
 
 
 @dataclass
 class Epoch:
-    """What one pass through the rows has handed out, and when each batch was in private memory."""
+    """The batches of one pass through the rows, and when each was in private memory."""
 
     started_ns: int
     there_ns: list[int] = field(default_factory=list)
     batches: list[Any] = field(default_factory=list)
     ended_ns: int = 0
     cut: bool = False
-    """Whether it took so long that it was ended."""
+    """Whether it was ended because it took too long."""
 
     @property
     def wall_ns(self) -> int:
-        """From the start to the end."""
+        """Time from start to end."""
         return self.ended_ns - self.started_ns
 
     @property
     def gaps_ns(self) -> list[int]:
-        """From each batch to the next."""
+        """Time from each batch to the next."""
         return [later - earlier for earlier, later in itertools.pairwise(self.there_ns)]
 
     @property
     def rows(self) -> int:
-        """How many it has handed out."""
+        """Rows in all batches."""
         return sum(map(length, self.batches))
 
 
 def length(batch: Any) -> int:
-    """How many rows or images a batch has."""
+    """Return the number of rows or images of a batch."""
     return len(batch.arrays) if isinstance(batch, Images) else batch.num_rows
 
 
 @dataclass(frozen=True)
 class Batches(Operation):
-    """From the closed copy to all rows in private memory, batch by batch, and once more. An engine that cannot find
-    rows by their numbers, or read batch by batch, reads everything first and selects in memory."""
+    """Read all rows of the closed copy into private memory, batch by batch, twice. If an engine cannot find rows by
+    their numbers, or read batch by batch, everything is read first and selected in memory."""
 
     rows: int = count(64, spelled=True)
     order: str = word(SHUFFLED, STORED, BLOCKS, BUFFER, spelled=True)
@@ -101,17 +100,17 @@ class Batches(Operation):
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """Rows of tables, and images."""
+        """Arrow tables and images."""
         return ("arrow", "images")
 
     @property
     def sampling(self) -> Sampling:
-        """In two passes through all rows."""
+        """Two passes through all rows."""
         return "epochs"
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Loading in other processes is torch's."""
+        """torch, for loading in other processes."""
         return ("torch",) if self._in_processes else ()
 
     @property
@@ -119,23 +118,23 @@ class Batches(Operation):
         return self.workers != "0"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be more than one batch; and tables have blocks for what a buffer is to images."""
+        """Return a reason if there is only one batch, or if the order is not possible for such data."""
         if rows <= self.rows:
-            return f"batches of {self.rows:,} are asked for, there are {rows:,} rows"
+            return f"batches of {self.rows:,} need more than the {rows:,} rows of the data"
         if self._in_processes and self.order in (STORED, BUFFER):
-            return f"workers={self.workers} ask for rows by their numbers: order=shuffled or blocks"
+            return f"workers={self.workers} read rows by their numbers: use order=shuffled or order=blocks"
         if self.order == BUFFER and not is_images(schema):
-            return "order=buffer draws images one by one; of a table take order=blocks"
+            return "order=buffer draws images one by one: for a table use order=blocks"
         return None
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return READ_ALL if the engine has no call for this order."""
         in_turn = self.order in (STORED, BUFFER)
         own = adapter.offers.batches if in_turn else adapter.offers.take is not None
         return "" if own else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> list[np.ndarray]:
-        """For each epoch the numbers of the first `rows` rows in its order, or as many of them as can be kept."""
+        """Return for each epoch the numbers of the first `rows` rows in its order, as many as can be kept."""
         if self._in_processes:
             torch_loader.load()
         make = {
@@ -149,7 +148,7 @@ class Batches(Operation):
         return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
 
     def open(self, stage: OperationContext, location: Path) -> TrainingCopy:
-        """Open the stored copy for the order that is asked for; where there is no call for it, read everything."""
+        """Open the stored copy for this order; without such a call, read everything."""
         return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
 
     def _in_others(self, stage: OperationContext, location: Path) -> TrainingCopy:
@@ -169,7 +168,7 @@ class Batches(Operation):
         return TrainingCopy(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
 
     def open_here(self, stage: OperationContext, location: Path) -> TrainingCopy:
-        """The same in this process."""
+        """Do the same in this process."""
         adapter = stage.adapter
         if self.fallback(adapter):
             return self._read_all(stage, location)
@@ -189,14 +188,14 @@ class Batches(Operation):
         return TrainingCopy(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
 
     def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        """What is asked for at once: a batch or, of blocks, as many batches as a window has, whose neighbours are then
-        read together."""
+        """Yield the rows of each request: a batch or, for `blocks`, all batches of a window, so that neighbouring rows
+        are read together."""
         window = orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS
         size = self.rows * max(window // self.rows, 1) if self.order == BLOCKS else self.rows
         return (numbers[start : start + size] for start in range(0, len(numbers), size))
 
     def _drawn(self, batches: Callable[[int], Iterator[Images]] | None, numbers: np.ndarray) -> Iterator[Images]:
-        """Images that come in stored order wait in a buffer until they are drawn."""
+        """Yield images drawn from a buffer, into which they come in stored order."""
         waiting: dict[int, tuple[np.ndarray, int]] = {}
         stored = _there(batches)(self.rows)
         came = handed = 0
@@ -205,7 +204,7 @@ class Batches(Operation):
             while came < handed + orders.BUFFER_ROWS and (batch := next(stored, None)) is not None:
                 waiting |= dict(enumerate(zip(batch.arrays, batch.labels, strict=True), came))
                 came += len(batch.arrays)
-            # What has not come is missed when what was handed out is counted.
+            # Images that did not come are noticed when the rows of the epoch are counted.
             drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
             yield Images([array for array, _ in drawn], [label for _, label in drawn])
 
@@ -218,7 +217,7 @@ class Batches(Operation):
                 asked = numbers.tolist()
                 return Images([everything.arrays[each] for each in asked], [everything.labels[each] for each in asked])
         else:
-            # Of many chunks each take would first join them.
+            # Without this, each take of a table of many chunks would first join them.
             table = everything.combine_chunks()
 
             def some(numbers: np.ndarray) -> Any:
@@ -236,8 +235,11 @@ class Batches(Operation):
         laps: Laps,
         opened_ns: int | None = None,
     ) -> Epoch:
-        """One pass through the rows of these numbers, of which a source in stored order is asked for the first.
-        `opened_ns` is where opening began, which the first pass includes; it alone ends when it takes too long."""
+        """Make one pass through the rows of these numbers; in stored order only their count matters.
+
+        `opened_ns` is the time at which opening began, which the first pass includes. Only the first pass ends early
+        if it takes too long.
+        """
         found = Epoch(now_ns() if opened_ns is None else opened_ns)
         latest_ns = math.inf
         if opened_ns is None:
@@ -259,21 +261,21 @@ class Batches(Operation):
                 found.batches.append(batch)
                 found.there_ns.append(now_ns())
                 handed += length(batch)
-            # More than all is a fault, which is found only by asking on.
+            # A source that gives more rows than there are is wrong, and shows only if one more piece is requested.
             if handed >= len(numbers) + whole:
                 break
             if handed < len(numbers) and found.there_ns[-1] > latest_ns:
                 found.cut = True
                 break
         if isinstance(pieces, Generator):
-            # What is not taken to its end.
+            # Close a generator that was not exhausted.
             pieces.close()
         laps.lap("engine_ns")
         found.ended_ns = now_ns()
         return found
 
     def _batches_of(self, result: Any) -> Iterator[Any]:
-        """Of a window of blocks its batches, which are nothing but names for parts of it; else what there is."""
+        """Yield the batches of a window of blocks, as views of its parts; else the result."""
         size = length(result)
         if self.order != BLOCKS or size <= self.rows:
             yield result
@@ -285,7 +287,7 @@ class Batches(Operation):
                 yield result.slice(start, self.rows)
 
     def run(self, stage: OperationContext, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
-        """Open, and hand out all rows twice; the second time as many as the first."""
+        """Open, and read all rows twice; the second time as many as the first."""
         source = self.open(stage, location)
         found: list[Epoch] = []
         for numbers in held:
@@ -294,12 +296,12 @@ class Batches(Operation):
         return found
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray:
-        """Those of these numbers."""
+        """Return the row numbers of the epoch."""
         return cast(np.ndarray, held)
 
 
 def _touch(result: Any) -> None:
-    # Of a table its own rows alone: batches may be slices of a larger one.
+    # Of a table, touch its rows only: batches may be slices of a larger table.
     if isinstance(result, Images):
         targets.touch(result)
     else:
@@ -307,6 +309,6 @@ def _touch(result: Any) -> None:
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
-    """A call that `offers` name."""
+    """Return a call that `offers` declare."""
     assert call is not None
     return call

@@ -1,7 +1,7 @@
-"""The orders in which a training loop asks for rows, and how shuffled an order is.
+"""The orders in which a training loop reads rows, and measures of how shuffled an order is.
 
-An order is an array of int64, in which each number of a table stands once; a batch is
-so many neighbours in it. docs/method.md says the same to the reader.
+An order is an int64 array that contains each row number of a table once. A batch is a run of neighbours in it. See
+docs/method.md.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Iterator
 import numpy as np
 
 NEIGHBOUR_ROWS = 16
-"""In the order `blocks` so many neighbours are gathered together."""
+"""Neighbouring rows in a block, in the order `blocks`."""
 WINDOW_BLOCKS = 64
-"""So many blocks are shuffled among each other."""
+"""Blocks that are shuffled together."""
 BUFFER_ROWS = 1_000
-"""In the order `buffer` so many wait, of which one is drawn each time."""
+"""Rows that wait in the buffer, in the order `buffer`, of which one is drawn each time."""
 EQUAL_PARTS = 16
-"""A batch is looked at by how many of it lie in each of so many equal parts of the table."""
+"""Equal parts of the table in which the rows of a batch are counted."""
 
 
 def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Every order is as likely as every other."""
+    """Return a full shuffle."""
     return random.permutation(rows).astype(np.int64)
 
 
 def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Blocks in any order, and the rows of a window of them shuffled: what is read are neighbours."""
+    """Return shuffled blocks, with the rows of each window of blocks shuffled: reads are of neighbours."""
     blocks = random.permutation(-(-rows // NEIGHBOUR_ROWS))
     windows = []
     for start in range(0, len(blocks), WINDOW_BLOCKS):
@@ -37,7 +37,7 @@ def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS) -> np.ndarray:
-    """Rows come in stored order into a buffer; when it is full, one is drawn and the next takes its place."""
+    """Return rows drawn from a buffer: when it is full, one is drawn and the next in stored order takes its place."""
     buffer = list(range(min(waiting, rows)))
     order = np.empty(rows, np.int64)
     drawn = random.random(rows)
@@ -57,7 +57,7 @@ def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS)
 
 
 def locality(order: np.ndarray, rows: int, batch: int) -> float:
-    """How many times as often as by chance two rows of a batch are stored less than a batch apart: 1 for a random
+    """Return how often two rows of a batch are stored less than a batch apart, relative to chance. 1 for a random
     order, about rows / (2 batch) for the stored one. `order` may be a part of all `rows`."""
     near = pairs = 0
     for ordered in _batches(order, batch):
@@ -71,8 +71,8 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def parts(order: np.ndarray, rows: int, batch: int) -> float:
-    """How unevenly a batch is spread over the table: chi squared per degree of freedom over equal parts of it, over
-    what chance gives; the mean of all batches. 1 for a random order, as many as a batch has for the stored one."""
+    """Return how unevenly batches are spread over the table: the mean chi-squared per degree of freedom over equal
+    parts of it, relative to chance. 1 for a random order, the size of a batch for the stored one."""
     ends = np.arange(1, EQUAL_PARTS) * rows // EQUAL_PARTS
     shares = np.diff([0, *ends, rows]) / rows
     found = []
@@ -86,12 +86,12 @@ def parts(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def can_tell(rows: int, batch: int) -> bool:
-    """Whether there are so many rows that the order of batches means anything."""
+    """Return whether there are enough rows for the order of batches to mean anything."""
     return batch >= 2 and rows >= max(EQUAL_PARTS, 2 * batch)
 
 
 def _batches(order: np.ndarray, batch: int) -> Iterator[np.ndarray]:
-    """The batches that have pairs."""
+    """Yield the batches with at least two rows."""
     for start in range(0, len(order), batch):
         ordered = order[start : start + batch]
         if len(ordered) > 1:

@@ -1,7 +1,4 @@
-"""Tables that come and go in pieces: where they come from, that they have come, and what has come.
-
-The operations that never hold the whole table are made of these.
-"""
+"""The parts of operations that never hold a whole table: reading the source, touching pieces, and a digest of them."""
 
 from __future__ import annotations
 
@@ -21,28 +18,28 @@ from data_generator.cache import read_rows
 
 
 def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
-    """The first `rows` rows of the data set, at most `batch_rows` at a time, each batch in memory of its own: what an
-    engine keeps of them is its own. The clocks stand still while a batch is read from the cache."""
+    """Yield the first `rows` rows of the data set, at most `batch_rows` at a time, each batch in separate memory, so
+    that an engine may keep it. The clocks are paused while a batch is read from the cache."""
     start = batches = size_bytes = 0
     while start < rows:
         with laps.paused():
-            # Where a batch of the cache ends, so does one here.
+            # A batch ends where a batch of the cache ends.
             fresh = [next(read_rows(stage.dataset, start, min(batch_rows, rows - start)))]
             start, batches, size_bytes = start + fresh[0].num_rows, batches + 1, size_bytes + fresh[0].nbytes
             note(laps, batches, size_bytes)
-        # Nothing here may hold what has been handed on.
+        # Do not keep a reference to the batch handed on.
         yield fresh.pop().replace_schema_metadata(None)
 
 
 def note(laps: Laps, batches: int, size_bytes: int) -> None:
-    """Keep how many batches have gone through a stream, and how large they were."""
+    """Note how many batches went through a stream, and their size."""
     laps.note("batches_count", batches)
     laps.note("result_bytes", size_bytes)
 
 
 def touch(table: pa.Table) -> None:
-    """Read one byte in each page of its rows (method rule 7), and of these alone: pieces of a larger batch share its
-    buffers, which are not to be touched anew with each of them."""
+    """Read one byte in each page of the table's rows (method rule 7), and of these only: pieces of a larger batch share
+    its buffers, which must not be touched again with each piece."""
     if touch_table(table) is not None:
         return
     for column in table.columns:
@@ -52,7 +49,7 @@ def touch(table: pa.Table) -> None:
 
 
 def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
-    """(address, bytes) of what a piece of an array has in its buffers."""
+    """Yield (address, bytes) of the parts of the buffers that an array uses."""
     buffers, start, count, kind = array.buffers(), array.offset, len(array), array.type
     if not count or of.is_null(kind):
         return
@@ -74,7 +71,7 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
         yield from _places(array.indices)
         yield from _places(array.dictionary)
     elif of.is_string_view(kind) or of.is_binary_view(kind):
-        # Where each value lies is known by looking at it: all of them, then.
+        # Finding each value would need a look at all of them, so yield whole buffers.
         yield from ((buffer.address, buffer.size) for buffer in buffers[1:] if buffer is not None and buffer.size)
     else:
         first, last = start * kind.bit_width // 8, -(-(start + count) * kind.bit_width // 8)
@@ -83,8 +80,11 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def joined(batches: Sequence[pa.Table]) -> pa.Table:
-    """The batches one behind the other. Readers of text guess the types of each by itself: a column has the type that
-    holds all of them, and of values that are all missing none is asked. Raises ArrowException where there is none."""
+    """Return the batches concatenated.
+
+    Readers of text guess the types of each batch separately: a column gets the type that holds all of them, ignoring
+    batches where all of its values are missing. Raises ArrowException if no type holds all of them.
+    """
     types = [batch.schema.remove_metadata() for batch in batches]
     if all(each.equals(types[0]) for each in types):
         return pa.concat_tables(batches)
@@ -94,7 +94,8 @@ def joined(batches: Sequence[pa.Table]) -> pa.Table:
 
 
 def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
-    """A column without any value has no type; booleans beside floats are the numbers that pandas makes of them."""
+    """Return a table where columns without values have no type, and booleans are floats if another batch has floats,
+    as pandas converts them."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if column.null_count == table.num_rows:
@@ -105,10 +106,10 @@ def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
 
 
 class StreamDigest:
-    """What has come, and in which order, however it was divided: SHA-256 of types, nulls, values and lengths.
+    """SHA-256 of types, nulls, values and lengths of a stream, in order, however it is divided into batches.
 
-    What lies below a null does not count. A type that changes from batch to batch, as readers of text guess it, counts
-    from the row on where it does.
+    Values below a null do not count. A change of type between batches, which readers of text may cause, counts from the
+    row on where it occurs.
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,7 @@ class StreamDigest:
         self.rows += table.num_rows
 
     def hexdigest(self) -> str:
-        """64 hexadecimal digits."""
+        """Return 64 hexadecimal digits."""
         whole = hashlib.sha256(f"{self.rows}\x1d{list(self._types)}".encode())
         for path in sorted(self._hashes):
             whole.update(f"\x1e{path}\x1f".encode() + self._hashes[path].digest())
@@ -137,7 +138,7 @@ class StreamDigest:
     def _feed(self, path: tuple[str, ...], array: pa.Array) -> None:
         kind = array.type
         if of.is_string_view(kind) or of.is_binary_view(kind):
-            # There is no call that leaves out the nulls of views.
+            # No call drops the nulls of views.
             array = array.cast(pa.large_binary())
             kind = array.type
         if not len(array):
@@ -146,7 +147,7 @@ class StreamDigest:
         if of.is_null(kind):
             return
         if of.is_struct(kind):
-            # Flattened, a child is missing where its parent is.
+            # flatten() makes children missing where their parent is.
             for place, child in enumerate(array.flatten()):
                 self._feed((*path, str(place)), child)
             return
@@ -184,13 +185,13 @@ def _has_items(kind: pa.DataType) -> bool:
 
 
 def _items(array: pa.Array, offsets: np.ndarray) -> pa.Array:
-    """From the first item of the first row to the last one of the last."""
+    """Return the items from the first item of the first row to the last item of the last row."""
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     return array.values.slice(first, last - first)
 
 
 def _offsets(array: pa.Array) -> np.ndarray:
-    """Those of its rows, and behind them where the last one ends; none for no rows."""
+    """Return the offsets of its rows and the end of the last one; none for no rows."""
     kind = array.type
     wide = of.is_large_string(kind) or of.is_large_binary(kind) or of.is_large_list(kind)
     if not len(array):

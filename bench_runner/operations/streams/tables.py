@@ -1,4 +1,4 @@
-"""Saving and reading a table that need not fit into memory: each batch is used up before the next one comes."""
+"""Saving and reading a table that need not fit into memory: each batch is consumed before the next one is made."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from bench_runner.operations.whole import Changes
 from bench_runner.refusals import REFUSING, refusal
 
 SAVE_ALL = "save-all"
-"""What stands for a call that the engine does not have: all batches are gathered in memory, and saved as one table."""
+"""Fallback without a streaming save: gather all batches in memory and save them as one table."""
 BATCH_ROWS = 8_192
-"""A batch has so many rows where nobody says how many: about 1 MB of most tables, less than any writer's unit."""
+"""Default rows of a batch: about 1 MB of most tables, less than a writer's unit."""
 
 
 @dataclass(frozen=True)
 class StreamSave(Changes):
-    """From the first batch until the call has returned and every handle is closed. Reading the batches is not the
-    format's work: the clocks stand still meanwhile. They are fresh memory each, which counts while it is held."""
+    """Save batches. The clock ends when the call has returned and every handle is closed. The clocks are paused
+    while batches are read, because that is not the format's work. Each batch is new memory, which counts while it is
+    held."""
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
     name: ClassVar[str] = "stream-save"
-    meaning: ClassVar[str] = "store all of the data as it comes, batch by batch, without ever holding it"
+    meaning: ClassVar[str] = "store all of the data batch by batch, without holding all of it in memory"
 
     @property
     def title(self) -> str:
@@ -40,17 +41,17 @@ class StreamSave(Changes):
         return f"stream-save by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return SAVE_ALL if the engine cannot save a stream."""
         return "" if adapter.offers.save_stream else SAVE_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """How many rows there are. They are read once, so that none comes from the device while the clock runs."""
+        """Return the number of rows. They are read once, so that none is read from the device while the clock runs."""
         for _ in pieces.source(stage, rows, self.rows, Laps()):
             pass
         return rows
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Path:
-        """Convert each batch to what the engine takes, as it asks for it, and store it. Returns where they lie."""
+        """Convert each batch to the engine's input when it asks for one, and store it. Return the path."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         schema = stage.schema.remove_metadata()
@@ -70,7 +71,7 @@ class StreamSave(Changes):
 
 
 def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: Native, laps: Laps) -> Iterator[Any]:
-    """Each batch as the engine takes it; Arrow's are taken as they are."""
+    """Yield each batch as the engine takes it; Arrow batches as they are."""
     if native in (Native.ARROW, Native.BUFFERS):
         yield from batches
         return
@@ -85,14 +86,14 @@ def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: 
 
 @dataclass(frozen=True)
 class StreamRead(Operation):
-    """From the stored copy to all of its rows in private memory, a batch after the other. Opening it lies inside the
-    clock. A digest of each batch is made while the clocks stand still; after them the copy is read again in the same
-    way, has to give the same digest, and is compared whole."""
+    """Read all rows of the stored copy into private memory, one batch after the other. Opening is inside the clock. The
+    clocks are paused while a digest of each batch is made. Afterwards the copy is read again in the same way: the
+    digest must be equal, and the table is compared whole."""
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
     name: ClassVar[str] = "stream-read"
-    meaning: ClassVar[str] = "read all of the data batch by batch, without ever holding it"
+    meaning: ClassVar[str] = "read all of the data batch by batch, without holding all of it in memory"
 
     @property
     def title(self) -> str:
@@ -100,29 +101,29 @@ class StreamRead(Operation):
         return f"stream-read by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return READ_ALL if the engine cannot read in batches."""
         return "" if adapter.offers.batches else READ_ALL
 
     def refused_by_asv(self) -> str:
-        """Its clock would count the digests too."""
-        return f"our clock stands still in {self.name}, not asv's"
+        """Return a reason: asv's clock would include the digests."""
+        return f"our clock pauses in {self.name}, asv's does not"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
-        """Open, and for each batch: read it, convert it to the target, touch one byte in each of its pages. Returns the
-        digest of what came."""
+        """Open the copy; read each batch, convert it to the target, touch one byte in each of its pages. Return the
+        digest of all batches."""
         digest = pieces.StreamDigest()
         batches = size_bytes = 0
         for batch in self._batches(stage, location, laps):
             with laps.paused():
                 digest.update(batch)
                 batches, size_bytes = batches + 1, size_bytes + batch.nbytes
-                # Not to be held while the next one is made.
+                # Free it before the next batch is made.
                 del batch
         pieces.note(laps, batches, size_bytes)
         return digest.hexdigest()
 
     def _batches(self, stage: OperationContext, location: Path, laps: Laps) -> Iterator[pa.Table]:
-        """Raises OtherAnswer for a batch of another size than was asked for."""
+        """Yield the batches. Raises OtherAnswer for a batch that is empty or too large."""
         adapter = cast(TabularFormat, stage.adapter)
         columns = self.expected_columns(stage)
         if self.fallback(adapter):
@@ -154,18 +155,18 @@ class StreamRead(Operation):
         laps.lap("engine_ns")
 
     def answer(self, stage: OperationContext, result: str, location: Path) -> Any:
-        """All batches of another reading, one behind the other. Raises OtherAnswer where they are not what came inside
-        the clock."""
+        """Return the batches of a second reading, concatenated. Raises OtherAnswer if they differ from those read
+        inside the clock."""
         digest = pieces.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):
             digest.update(batch)
             batches.append(batch)
         if digest.hexdigest() != result:
-            raise OtherAnswer("what came batch by batch inside the clock is not what comes when it is read again")
+            raise OtherAnswer("the batches read inside the clock differ from those of a second reading")
         if not batches:
             return stage.schema.empty_table()
         try:
             return pieces.joined(batches)
         except pa.ArrowException as error:
-            raise OtherAnswer(f"batches have types that no column can have together: {error}") from error
+            raise OtherAnswer(f"batches have types that one column cannot have: {error}") from error

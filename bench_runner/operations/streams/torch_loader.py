@@ -1,7 +1,7 @@
-"""Batches that two processes load, as torch's DataLoader has them made: its users' way to use more than one core.
+"""Batches loaded by two processes through torch's DataLoader, the usual way to use more than one core.
 
-Processes are spawned: where a library has threads, as Lance has, a fork of its process may hang. Each of them opens the
-stored copy for itself, and sends what the user holds through a pipe.
+Processes are spawned: a fork of a process may hang if a library has threads, as Lance has. Each process opens the
+stored copy itself and sends its results through a pipe.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ from bench_runner.operations import targets
 from bench_runner.operations.operation import OperationContext
 
 WORKERS = 2
-"""So many processes load, where `workers` says so."""
+"""Processes that load if `workers` is not 0."""
 
 
 def load() -> None:
-    """Import torch, and what its loader needs: before the clock."""
+    """Import torch and what its loader needs, before the clock."""
     import torch.utils.data  # noqa: F401
 
 
 @dataclass
 class Requests:
-    """A map-style data set of torch: an index is an array of row numbers, its value what the user holds of these rows.
-
-    `open_source` is the operation's `open`; what it opens stays in the process that has asked first.
-    """
+    """A map-style torch data set: an index is an array of row numbers, its value these rows as the user holds them.
+    `open_source` is the operation's `open`. What it opens stays in the process that called it."""
 
     open_source: Callable[[OperationContext, Path], Any]
     variant: str
@@ -43,7 +41,7 @@ class Requests:
     location: Path
 
     def __getitem__(self, numbers: np.ndarray) -> Any:
-        """All of one request."""
+        """Return the rows of one request."""
         opened = self.__dict__.get("opened")
         if opened is None:
             adapter: Any = registries.build(self.variant, threads=self.threads)
@@ -56,7 +54,7 @@ class Requests:
 
 
 class _Order:
-    """What the loader takes its indices from, epoch after epoch."""
+    """The sampler from which the loader takes its indices in each epoch."""
 
     requests: tuple[np.ndarray, ...] = ()
 
@@ -68,7 +66,7 @@ class _Order:
 
 
 class Loader:
-    """torch's DataLoader over the requests, with processes that stay from epoch to epoch."""
+    """torch's DataLoader over the requests, with processes that persist between epochs."""
 
     def __init__(self, requests: Requests) -> None:
         from torch.utils.data import DataLoader
@@ -85,15 +83,15 @@ class Loader:
         )
 
     def pieces(self, requests: tuple[np.ndarray, ...]) -> Iterator[Any]:
-        """What the processes give, in the order of the requests."""
+        """Yield the results of the processes, in the order of the requests."""
         self._order.requests = requests
         return iter(self._loader)
 
     def close(self) -> None:
-        """Let the processes end, which is when nobody holds the loader."""
+        """End the processes, which happens when the last reference to the loader is dropped."""
         self._loader = None
 
 
 def as_it_is(piece: Any) -> Any:
-    """Instead of torch's own collating, which makes tensors of arrays."""
+    """Return the piece. Replaces torch's collating, which makes tensors of arrays."""
     return piece

@@ -1,1 +1,1 @@
-"""What is done with parts of a table: columns, rows by number, rows by a condition, more rows."""
+"""Operations on parts of a table: columns, rows by number, rows by a condition, appended rows."""

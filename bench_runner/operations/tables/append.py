@@ -1,7 +1,4 @@
-"""Adding rows behind those that are stored.
-
-What lies there afterwards is read and compared whole, after the clock.
-"""
+"""Appending rows to a stored copy. The whole copy is read and compared after the clock."""
 
 from __future__ import annotations
 
@@ -20,18 +17,18 @@ from bench_runner.operations.parameters import count
 from bench_runner.operations.whole import Changes
 
 REWRITE = "rewrite"
-"""What stands for a call that the engine does not have: everything is read, the rows are added, all is saved anew."""
+"""Fallback for a format without an append call: read everything, add the rows, save everything again."""
 
 
 @dataclass(frozen=True)
 class Append(Changes):
-    """From rows in hand until the call has returned and every handle is closed. A format that cannot grow is read and
-    saved again, into another file, as its users must."""
+    """Append rows held in memory. The clock ends when every handle is closed. A format that cannot grow is
+    read and saved again to another file, as its users must do."""
 
     rows: int = count(1_000, spelled=True)
 
     name: ClassVar[str] = "append"
-    meaning: ClassVar[str] = "add rows behind those that are stored, the first ones of the data once more"
+    meaning: ClassVar[str] = "append rows to the stored copy, the first rows of the data once more"
     use: ClassVar[str] = "append {rows:N} rows"
 
     @property
@@ -40,23 +37,23 @@ class Append(Changes):
         return f"append {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many rows."""
-        return f"{self.rows:,} rows are to be added, the table has {rows:,}" if self.rows > rows else None
+        """Return a reason if the table has fewer rows than are appended."""
+        return f"it appends {self.rows:,} rows of the table, which has {rows:,}" if self.rows > rows else None
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return REWRITE if the engine has no call to append."""
         return "" if adapter.offers.append else REWRITE
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """The rows, as the target has them."""
+        """Return the rows in the form of the target."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
     def adds_to(self, location: Path) -> Path:
-        """What was saved."""
+        """Return the stored copy."""
         return location
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert to what the engine takes, and add it. Returns where the larger copy lies."""
+        """Convert the rows to the engine's input and append them. Return the path of the larger copy."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         if self.fallback(adapter):
@@ -73,13 +70,13 @@ class Append(Changes):
         return place
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """What was there, and the rows."""
+        """Return the stored rows and the appended ones."""
         return pa.concat_tables([stage.table(stage.rows, columns), stage.table(self.rows, columns)])
 
 
 def as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the types that came back from a store; categories that it gave back as plain values are made
-    plain first, as pyarrow casts them to few types."""
+    """Return rows with the types that were read from a store. Categories that the store returned as plain values are
+    decoded first, because pyarrow casts them to few types."""
     for place, (had, wanted) in enumerate(zip(rows.schema, schema, strict=True)):
         if pa.types.is_dictionary(had.type) and not pa.types.is_dictionary(wanted.type):
             plain = rows.column(place).cast(had.type.value_type)

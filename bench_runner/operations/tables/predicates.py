@@ -1,7 +1,7 @@
 """Conditions that filter a data set, and their answers computed in memory.
 
-A condition follows from the data alone, so that all variants, rounds and machines are asked the same: the column that
-gives the share of rows asked for most nearly, ties decided by the digest.
+A condition depends on the data only, so that all variants, rounds and machines evaluate the same one: on the column
+whose share of rows is nearest to the share wanted, with ties decided by the digest.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 
 MOST_OFF = 2.0
-"""A condition may give so many times more or fewer rows than were asked for; else the data cannot give it."""
+"""A condition may match this factor more or fewer rows than wanted; otherwise the data cannot give that share."""
 MOST_VALUES = 20
-"""IN has at most so many values."""
+"""Most values of IN."""
 MOST_PREFIX = 8
-"""A prefix has at most so many letters."""
+"""Most letters of a prefix."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A condition, and the rows that meet it."""
+    """A condition and the number of rows that meet it."""
 
     predicate: Predicate
     rows: int
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Which rows meet a condition: booleans without nulls. NaN meets nothing, a null IS NULL alone, -0.0 equals 0.0."""
+    """Return which rows meet a condition, as booleans without nulls. NaN meets no condition, a null only IS NULL, and
+    -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
     values = [pa.scalar(value, column.type) for value in predicate.present]
@@ -44,7 +45,7 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
     elif predicate.kind is Kind.PREFIX:
         met = pc.starts_with(column, pattern=predicate.values[0])
     else:
-        # Not is_in, to which -0.0 and 0.0 are two values, and NaN one that equals itself.
+        # Not is_in: it treats -0.0 and 0.0 as two values, and NaN as equal to itself.
         met = pa.chunked_array([pa.repeat(False, len(chunk)) for chunk in column.chunks] or [[]], pa.bool_())
         for value in values:
             met = pc.or_kleene(met, pc.equal(column, value))
@@ -52,10 +53,10 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
 
 
 def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
-    """The condition of this kind that is met by about `selectivity` of the rows of a table.
+    """Return the condition of this kind that about `selectivity` of the rows of a table meet.
 
-    `stored` is 'sorted' for a column whose values lie in ascending order, 'shuffled' for one where they do not. Raises
-    RefusedData, with the nearest that there is, where no column gives half to twice as many rows.
+    `stored` is 'sorted' for a column with ascending values, 'shuffled' for any other. Raises RefusedData, naming the
+    nearest share found, if no column gives half to twice as many rows.
     """
     names = list(table.column_names)
     random.Random(f"{digest}/scan").shuffle(names)
@@ -73,11 +74,11 @@ def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, dige
         if best is not None and _off(best.rows, wanted) < 1.1:
             break
     if best is None:
-        raise RefusedData(f"no {stored} column takes a condition of the kind {kind.value}")
+        raise RefusedData(f"no {stored} column allows a condition of the kind {kind.value}")
     if _off(best.rows, wanted) > MOST_OFF:
         raise RefusedData(
-            f"no {stored} column gives {selectivity:g} of the rows by {kind.value}; the nearest is "
-            f"{best.rows / table.num_rows:.2g} by {best.predicate.column}"
+            f"no {stored} column has a {kind.value} condition that {selectivity:g} of the rows meet; the nearest is "
+            f"{best.rows / table.num_rows:.2g}, on {best.predicate.column}"
         )
     return best
 
@@ -97,12 +98,12 @@ def _takes(kind_of_column: pa.DataType, kind: Kind) -> bool:
         return bool(number or time)
     if kind is Kind.PREFIX:
         return bool(text)
-    # Equality of floats is asked by nobody who has read them from a file.
+    # Not floats: users rarely test floats that were read from a file for equality.
     return bool(of.is_integer(kind_of_column) or text)
 
 
 def _is_sorted(column: pa.Array) -> bool:
-    """Whether no value is less than the one before it; a column of one value or with nulls in between is not sorted."""
+    """Return whether values never descend. A column with nulls, or with one value only, is not sorted."""
     if column.null_count or len(column) < 2 or not _takes(column.type, Kind.RANGE):
         return False
     ascending = pc.all(pc.less_equal(column[:-1], column[1:])).as_py()
@@ -121,7 +122,8 @@ def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[A
 
 
 def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
-    """From about a third of the values on: neither end of the file, nor its middle."""
+    """Yield a range that begins about a third through the sorted values: neither at an end of the file nor in its
+    middle."""
     present = column.drop_null()
     if pa.types.is_floating(present.type):
         present = present.filter(pc.invert(pc.is_nan(present)))
@@ -136,7 +138,7 @@ def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
 
 
 def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...]]:
-    """The values whose rows together are about as many as wanted, the rarest last; and the value that is by itself."""
+    """Yield values whose rows add up to about `wanted`, rarest last; if `most` is 1, the value nearest to it."""
     counted = sorted(
         ((each["counts"], each["values"]) for each in pc.value_counts(column.drop_null()).to_pylist()),
         key=lambda each: (-each[0], str(each[1])),
@@ -161,6 +163,4 @@ def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...
 def _prefixes(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
     present = column.drop_null()
     for letters in range(1, MOST_PREFIX + 1):
-        yield from (
-            (text,) for (text,) in _sets(pc.utf8_slice_codeunits(present, 0, letters), wanted, 1) if text
-        )
+        yield from ((text,) for (text,) in _sets(pc.utf8_slice_codeunits(present, 0, letters), wanted, 1) if text)

@@ -1,7 +1,7 @@
-"""Reading some columns of all rows: once, or again and again, each time other ones.
+"""Reading some columns of all rows: once, or in repeated calls with other columns each time.
 
-Which columns is decided by the digest of the data and the number of the repetition, so that all variants, rounds, runs
-and machines read the same ones. How repetitions are clocked is the worker's business (method rule 19).
+The columns depend on the digest of the data and the number of the repetition, so that all variants, rounds, runs and
+machines read the same ones. The worker decides how repetitions are clocked (method rule 19).
 """
 
 from __future__ import annotations
@@ -22,78 +22,78 @@ from bench_runner.operations.operation import READ_ALL, Calls, OperationContext,
 from bench_runner.operations.parameters import ALL, count, word
 
 DEFAULT_COLUMNS = 4
-"""`project` reads so many columns where nobody says how many: one of each type of the data set `eq`."""
+"""Default number of columns of `project`: one of each type of the data set `eq`."""
 
 
 class OnHandle(Calls):
-    """One whose parameter `handle` says whether the copy stays open."""
+    """An operation whose parameter `handle` decides whether the copy stays open."""
 
     handle: str
 
     @property
     def keeps_open(self) -> bool:
-        """By `handle`."""
+        """True for `handle=kept`."""
         return self.handle == "kept"
 
     @property
     def shorter(self) -> str:
-        """Opening can lie in each call."""
-        return "measure it with handle=reopened"
+        """Reopening the copy, so that opening is part of each call."""
+        return "use handle=reopened"
 
     def refused_by_asv(self) -> str | None:
-        """With its handle kept."""
-        return f"asv clocks opening too; name {self.name}[handle=reopened]" if self.keeps_open else None
+        """Return a reason if the handle is kept, because asv's clock includes opening."""
+        return f"asv's clock includes opening; use {self.name}[handle=reopened]" if self.keeps_open else None
 
 
 @dataclass(frozen=True)
 class Project(OnHandle):
-    """From the stored copy to some of its columns in private memory, in the order asked. Opening it lies inside the
-    clock, unless its handle is kept. An engine without a call for it reads everything, and the columns are selected
+    """Read columns of the stored copy into private memory, in the order requested. Opening the copy is inside the
+    clock, unless the handle is kept. If the engine has no such call, everything is read, and the columns are selected
     before they are converted."""
 
     columns: int = count(DEFAULT_COLUMNS, spelled=True)
     handle: str = word("once", "reopened", "kept")
 
     name: ClassVar[str] = "project"
-    meaning: ClassVar[str] = "read some columns of all rows, chosen by the digest of the data from all types alike"
+    meaning: ClassVar[str] = "read some columns of all rows, chosen by the digest of the data from each type in turn"
     use: ClassVar[str] = "read {columns:K} columns"
 
     @property
     def title(self) -> str:
         """'project 10 columns', 'project 10 columns, handle kept'."""
-        told = f"project {self.columns} column{'s' * (self.columns != 1)}"
-        return told + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
+        words = f"project {self.columns} column{'s' * (self.columns != 1)}"
+        return words + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """A DataFrame too, where it is called once."""
+        """DataFrames too, if it is called once."""
         return ("pandas", "arrow") if self.handle == "once" else ("arrow",)
 
     @property
     def sampling(self) -> Sampling:
-        """By `handle`."""
+        """Depends on `handle`."""
         return "once" if self.handle == "once" else "calls"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many columns."""
+        """Return a reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return READ_ALL if the engine has no call to read columns."""
         return "" if adapter.offers.project else READ_ALL
 
     def unfit(self, adapter: Any) -> str | None:
-        """A handle can be kept where the call has one."""
+        """Return a reason if the handle cannot be kept, because the engine's call opens the file each time."""
         if not self.keeps_open or self.fallback(adapter) or adapter.offers.keeps_columns:
             return None
-        return f"its call opens the file anew each time: {self.shorter}"
+        return f"its call opens the file each time: {self.shorter}"
 
     def held(self, stage: OperationContext) -> Any:
-        """The names of one call, or of each."""
+        """Return the names for one call, or for each call."""
         return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[tuple[str, ...]]:
-        """The names of the columns of each repetition, which are no other's while there are enough."""
+        """Return the names of the columns of each repetition, disjoint while there are enough columns."""
         hands: list[tuple[str, ...]] = []
         left = list(stage.schema)
         for number in range(repetitions):
@@ -105,7 +105,7 @@ class Project(OnHandle):
         return hands
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """The stored copy open for reading columns; None where everything is read."""
+        """Open the stored copy for reading columns; return None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
@@ -132,13 +132,13 @@ class Project(OnHandle):
         *,
         closing: bool,
     ) -> Any:
-        # A list of its own for each call: what an adapter does to it must not change what is compared.
+        # A separate list for each call: an adapter may change it, which must not affect the comparison.
         columns = list(held)
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
     def expected_columns(self, stage: OperationContext, held: tuple[str, ...] | None = None) -> list[str]:
-        """Those that were asked for, in that order; of the first call where no input is named."""
+        """Return the columns requested, in that order; those of the first call without `held`."""
         return list(held or self.take_input(stage, stage.rows))
 
 
@@ -153,26 +153,26 @@ def _columns(adapter: TabularFormat, handle: Handle | None, names: list[str], lo
 
 
 def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:
-    """Why a table cannot give so many columns, or `all`; None when it can."""
+    """Return why a table cannot give this number of columns, or `all`; None if it can."""
     if asked == ALL or int(asked) <= len(schema):
         return None
-    return f"{asked} columns are asked for, the table has {len(schema)}"
+    return f"it reads {asked} columns, but the table has {len(schema)}"
 
 
 def asked_columns(stage: OperationContext, asked: int | str) -> list[str]:
-    """The names of all columns, or of so many of them, in the order asked."""
+    """Return the names of all columns, or of `asked` of them, in the order requested."""
     return list(stage.schema.names if asked == ALL else _chosen(stage.schema, stage.digest, int(asked)))
 
 
 @lru_cache(maxsize=1)
 def _chosen(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # Chosen while the operation is primed: inside the clock it is only looked up.
+    # Cached while the operation is primed, so that the clock includes only a lookup.
     return tuple(chosen_columns(schema, digest, count))
 
 
 def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:
-    """`count` names of columns, in an order that is not the stored one: each type in turn gives one of its columns, as
-    the digest shuffles them, so that no kind of column is left out while another has several."""
+    """Return `count` names of columns, in an order other than the stored one. The types take turns, each giving one of
+    its columns in an order shuffled by the digest, so that no type is left out while another has several."""
     generator = random.Random(f"{digest}/project")
     by_type: dict[str, list[str]] = {}
     for field in schema:

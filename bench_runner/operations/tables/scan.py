@@ -1,6 +1,6 @@
 """Reading the rows that meet a condition on one column.
 
-Which condition is decided by the data (see predicates), so that all variants, rounds, runs and machines ask the same.
+The condition depends on the data only (see predicates), so that all variants, rounds, runs and machines use the same.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from data_generator.cache import read_table
 
 @dataclass(frozen=True)
 class Scan(Operation):
-    """From the stored copy to the rows that meet a condition, in private memory, in their stored order. Opening it lies
-    inside the clock. An engine that does not test such a condition reads everything, which is filtered in memory."""
+    """Read the rows that meet a condition into private memory, in their stored order. Opening the copy is inside the
+    clock. If the engine cannot evaluate such a condition, everything is read and filtered in memory."""
 
     selectivity: float = share(0.01)
     kind: str = word(Kind.RANGE.value, *(kind.value for kind in Kind if kind is not Kind.RANGE), spelled=True)
@@ -41,22 +41,20 @@ class Scan(Operation):
     @property
     def title(self) -> str:
         """'scan 1% by range', 'scan 1% by range of a sorted column, 2 columns'."""
-        told = f"scan {self.selectivity * 100:g}% by {self.kind}" + " of a sorted column" * (self.stored == "sorted")
-        return told + (f", {self.columns} columns" if self.columns != ALL else "")
+        words = f"scan {self.selectivity * 100:g}% by {self.kind}" + " of a sorted column" * (self.stored == "sorted")
+        return words + (f", {self.columns} columns" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many columns."""
+        """Return a reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it does not test such a condition."""
+        """Return READ_ALL if the engine cannot evaluate this kind of condition."""
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """The condition, which is that of the whole data whatever `rows` is.
-
-        Raises RefusedData where the data has none such, or the variant changes the column that it is about.
-        """
+        """Return the condition, which is that of the whole data set for any `rows`. Raises RefusedData if the data
+        allow no such condition, or if the variant changes the column it is on."""
         chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
         refuse_changed(stage, chosen.column)
         return chosen
@@ -74,17 +72,17 @@ class Scan(Operation):
         return native
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Those that were asked for."""
+        """Return the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
-        """Those that meet the condition."""
+        """Return the numbers of the rows that meet the condition."""
         met = predicates.mask(stage.table(stage.rows, [held.column]).column(0), held)
         return np.flatnonzero(met.to_numpy())
 
 
 def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
-    """The column that a condition is on. Raises RefusedData where the variant changes its values."""
+    """Return the column that a condition is on. Raises RefusedData if the variant changes its values."""
     column = stage.table(stage.rows, [name]).column(0)
     of = stage.target
     for loss in cast(TabularFormat, stage.adapter).losses:
@@ -95,6 +93,6 @@ def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, digest: str, scan: Scan) -> Predicate:
-    # Asked for twice in a worker: for the primer, and for the copy.
+    # Called twice in a worker: for the primer and for the copy.
     table = read_table(dataset, rows)
     return predicates.choose(table, Kind(scan.kind), scan.selectivity, stored=scan.stored, digest=digest).predicate

@@ -1,6 +1,6 @@
-"""Selecting rows of what a read returned, where an engine has no call of its own for it. Inside the clock.
+"""Selecting rows of a result, where an engine has no call for it. Inside the clock.
 
-Whatever the library of the result, what a condition means is said by predicates alone.
+predicates alone defines the meaning of conditions, whatever library the result is of.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
-    """The rows of these numbers, in that order."""
+    """Return the rows with these numbers, in that order."""
     if native is Native.RECORDS:
         rows = list(result.rows)
         return Records(result.schema, [rows[number] for number in numbers.tolist()])
@@ -33,7 +33,7 @@ def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
 
 
 def matching(result: Any, native: Native, predicate: Predicate, columns: Sequence[str]) -> Any:
-    """The rows that meet a condition, of these columns in this order."""
+    """Return the rows that meet a condition, with these columns in this order."""
     if native is Native.RECORDS:
         rows = list(result.rows)
         kind = None if result.schema is None else result.schema.field(predicate.column).type
@@ -54,7 +54,7 @@ def matching(result: Any, native: Native, predicate: Predicate, columns: Sequenc
 def scanned(
     adapter: TabularFormat, handle: Handle | None, location: Path, predicate: Predicate, columns: list[str]
 ) -> Any:
-    """The rows that meet a condition by the call of what is open; by reading everything where nothing is."""
+    """Return the rows that meet a condition: by the call of the open handle or, without a handle, by reading all."""
     if handle is None:
         return matching(adapter.read(location), adapter.native_read, predicate, columns)
     assert handle.scan is not None
@@ -62,6 +62,6 @@ def scanned(
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """The table with plain text and bytes where it has views, of which pyarrow takes no rows."""
+    """Return the table with plain text and bytes instead of views, from which pyarrow cannot take rows."""
     fields = [field.with_type(_PLAIN.get(field.type, field.type)) for field in table.schema]
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table

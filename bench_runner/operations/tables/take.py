@@ -1,7 +1,7 @@
 """Reading some rows by their numbers.
 
-Which rows is decided by the digest of the data and the number of the repetition, so that all variants, rounds, runs
-and machines take the same ones. How repetitions are clocked is the worker's business (method rule 19).
+The rows depend on the digest of the data and the number of the repetition, so that all variants, rounds, runs and
+machines take the same ones. The worker decides how repetitions are clocked (method rule 19).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from bench_runner.operations.tables import selection
 from bench_runner.operations.tables.project import OnHandle, asked_columns, too_few_columns
 
 RUN_ROWS = 10
-"""In the pattern `clustered` so many neighbours are taken together."""
+"""Neighbouring rows taken together in the pattern `clustered`."""
 ZIPF_EXPONENT = 1.1
-"""In the pattern `zipf` the row of rank r is asked for in proportion to 1 / r to this power."""
+"""In the pattern `zipf` the row of rank r is requested in proportion to 1 / r to this power."""
 
 MOST_STREAMS = 256
-"""More threads at once than a user would start, or a device has places for."""
+"""More threads at once than a user would start, or a device has queue slots for."""
 
 
 @dataclass(frozen=True)
 class Take(OnHandle):
-    """From an open stored copy, or a closed one, to some rows in private memory, in the order asked."""
+    """Read rows of an open or closed stored copy into private memory, in the order requested."""
 
     rows: int = count(100, spelled=True)
     pattern: str = word("uniform", "clustered", "zipf")
@@ -52,64 +52,64 @@ class Take(OnHandle):
     @property
     def title(self) -> str:
         """'take 100 rows', 'take 100 rows, sorted, reopened, 2 columns'."""
-        told = [f"take {self.rows:,} row{'s' * (self.rows != 1)}"]
-        told += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
-        told += ["reopened"] * (self.handle == "reopened")
-        told += [f"{self.columns} columns"] * (self.columns != ALL)
-        told += [f"{self.streams} streams"] * (self.streams != 1)
-        return ", ".join(told)
+        words = [f"take {self.rows:,} row{'s' * (self.rows != 1)}"]
+        words += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
+        words += ["reopened"] * (self.handle == "reopened")
+        words += [f"{self.columns} columns"] * (self.columns != ALL)
+        words += [f"{self.streams} streams"] * (self.streams != 1)
+        return ", ".join(words)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """There must be as many rows and columns."""
+        """Return a reason if the table has too few rows or columns, or if there are too many streams."""
         if self.rows > rows:
-            return f"{self.rows:,} rows are asked for, the table has {rows:,}"
+            return f"it takes {self.rows:,} rows, but the table has {rows:,}"
         if self.streams > MOST_STREAMS:
-            return f"{self.streams} streams are asked for, at most {MOST_STREAMS} are possible"
+            return f"streams={self.streams} is more than the {MOST_STREAMS} allowed"
         if self.streams > 1 and not self.keeps_open:
-            return "streams call on a copy that stays open: say handle=kept"
+            return "streams need a copy that stays open: use handle=kept"
         return too_few_columns(self.columns, schema)
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Streams are threads."""
+        """Return a reason if only one thread is allowed, because streams are threads."""
         reason = super().refused_under(conditions)
         if reason is None and self.streams > 1 and conditions.threads == "1":
-            reason = f"{self.streams} streams are as many threads: measure it with --threads default"
+            reason = f"{self.streams} streams need as many threads: measure it with --threads default"
         return reason
 
     def unfit(self, adapter: Any) -> str | None:
-        """Streams need a library that answers several threads. Rows that are taken again and again ask for its cache:
-        without one they measure the page cache."""
+        """Return why the variant cannot do it. Streams need a library that several threads may call. Repeated rows
+        need its cache: without one they would measure the page cache."""
         if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
-            return "zipf takes the same rows again, and library_cache=off keeps none of them: take uniform ones"
+            return "zipf takes the same rows repeatedly, and library_cache=off caches none: use pattern=uniform"
         if self.streams == 1:
             return None
         if self.fallback(adapter):
-            return "streams call on a copy that stays open, and there is no call for some rows of it"
+            return "streams need a copy that stays open, and it has no call to take rows from one"
         if adapter.offers.sharing is None:
-            return "nothing says that its library answers several threads at once"
+            return "its adapter does not declare that several threads may call the library at once"
         return None
 
     @property
     def threads_at_once(self) -> int:
-        """One for each stream."""
+        """One thread for each stream."""
         return self.streams
 
     @property
     def shorter(self) -> str:
-        """Streams need a copy that stays open."""
-        return super().shorter if self.streams == 1 else "take fewer rows, or by fewer streams"
+        """What to do about long calls. Streams need a copy that stays open, so they cannot reopen it."""
+        return super().shorter if self.streams == 1 else "take fewer rows, or use fewer streams"
 
     def handles(self, adapter: Any) -> int:
-        """One for all streams where the library can share it, else one for each."""
+        """Return one for all streams if the library can share it, else one for each."""
         return super().handles(adapter) * (self.streams if adapter.offers.sharing is Sharing.EACH else 1)
 
     def fallback(self, adapter: Any) -> str:
-        """What stands for the engine's own call where it has none."""
+        """Return READ_ALL if the engine has no call to take rows."""
         return "" if adapter.offers.take is not None else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[np.ndarray]:
-        """The numbers of each repetition: int64 among the first `rows` rows, disjoint while there are enough, but in
-        the pattern `zipf`."""
+        """Return the row numbers of each repetition, int64 below `rows`. They are disjoint while there are enough
+        rows, except in the pattern `zipf`."""
         wanted = min(self.rows, rows)
         chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
             generator(stage.digest, self.spelled), rows, wanted, repetitions
@@ -117,7 +117,7 @@ class Take(OnHandle):
         return [np.sort(numbers) for numbers in chosen] if self.order == "sorted" else chosen
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """The stored copy open for reading in part; None where everything is read."""
+        """Open the stored copy for taking rows; return None where everything is read."""
         adapter = cast(TabularFormat, stage.adapter)
         return None if self.fallback(adapter) else adapter.open_rows(location)
 
@@ -135,27 +135,27 @@ class Take(OnHandle):
         return selection.rows_of(everything, adapter.native_read, numbers)
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Those that were asked for."""
+        """Return the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray:
-        """Those of these numbers."""
+        """Return the row numbers of the repetition."""
         return cast(np.ndarray, held)
 
 
 def generator(digest: str, spelled: str) -> np.random.Generator:
-    """The random numbers of one operation on one data set."""
+    """Return the random generator of one operation on one data set."""
     seed = int.from_bytes(hashlib.sha256(f"{digest}/{spelled}".encode()).digest()[:8], "little")
     return np.random.default_rng(seed)
 
 
 def _uniform(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """From shuffled rows, one after the other; shuffled again when they are used up."""
+    """Return parts of a shuffled order, which is shuffled again when it is used up."""
     return dealt(lambda: random.permutation(rows), wanted, repetitions)
 
 
 def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """From shuffled runs of neighbours."""
+    """Return parts of shuffled runs of neighbours."""
 
     def shuffled() -> np.ndarray:
         starts = random.permutation(-(-rows // RUN_ROWS)) * RUN_ROWS
@@ -166,7 +166,7 @@ def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions:
 
 
 def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Few rows often, wherever they lie."""
+    """Return arrays in which few rows occur often, wherever they are stored."""
     weights = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     of_rank = random.permutation(rows)
     return [
@@ -176,7 +176,7 @@ def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int)
 
 
 def dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Hands of `wanted` numbers, which are all different within one pass through the rows."""
+    """Return `repetitions` arrays of `wanted` numbers, all different within one pass through the rows."""
     hands: list[np.ndarray] = []
     pile = shuffled()
     for _ in range(repetitions):

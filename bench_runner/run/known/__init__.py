@@ -1,1 +1,1 @@
-"""What is known before a run measures anything: kept facts, what things cost, how long it will take."""
+"""Knowledge before a run measures anything: kept facts, costs, expected duration."""

@@ -1,7 +1,7 @@
-"""How long things take, as earlier runs have seen it: for what comes last, and for saying how long a run will take.
+"""Durations seen in earlier runs, which decide what comes last and predict how long a run will take.
 
-The costs of a machine lie in the user's cache folder, and every run adds its own. A cost is no figure: it is scaled by
-rows, over libraries of all versions, and decides nothing but order and words.
+The costs of a machine are in the user's cache folder, and every run adds its own. Costs are not figures: they are
+scaled by rows, mix library versions, and only affect order and predictions.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
 
 MOST_SIZES = 4
-"""Of so many numbers of rows the costs of a cell are kept; the oldest goes."""
+"""Numbers of rows for which the costs of a cell are kept; the oldest is dropped."""
 MOST_BYTES = 16 * 10**6
 """A larger file of costs is not read."""
 FAR = 10
-"""What a machine has shown of so many times fewer or more rows says less than another machine of nearer ones: a call of
-1,000 rows is not a thousandth of one of 1,000,000."""
+"""If a machine has costs only for this factor fewer or more rows, costs of another machine for nearer rows are used: a
+call on 1,000 rows does not take a thousandth of one on 1,000,000."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one sample took, in ns."""
+    """Duration of one sample, in ns."""
 
     rows: int
     timed_ns: int
-    """The call, and the sync behind a save."""
+    """The call, and the sync after a save."""
     verified_ns: int
-    """What grows with the rows besides."""
+    """Other parts that grow with the rows."""
     fixed_ns: int
-    """What the harness takes around any sample."""
+    """The harness's part of any sample."""
 
     def at(self, rows: int) -> Cost:
-        """By a straight line through nothing."""
+        """Return the cost scaled in proportion to the rows, except the fixed part."""
         scale = rows / max(self.rows, 1)
         return Cost(rows, int(self.timed_ns * scale), int(self.verified_ns * scale), self.fixed_ns)
 
@@ -57,12 +57,12 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """By operation, variant, conditions and data set: what a sample of each number of rows took, the latest last."""
+    """By operation, variant, conditions and data set: the cost of a sample for each number of rows, latest last."""
 
     cells: dict[str, list[Cost]] = {}
 
     def learn(self, samples: Iterable[Sample]) -> None:
-        """Take in what a run has measured."""
+        """Add the samples of a run."""
         found: dict[tuple[str, int], list[Cost]] = {}
         for sample in samples:
             if "wall_ns" in sample.figures:
@@ -74,7 +74,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         vars(self).pop("_by_all_but_the_dataset", None)
 
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
-        """What a sample will take, by the nearest number of rows that is known, or on other data sets; None where
+        """Return the expected cost of a sample, from the nearest known number of rows, or from other data sets; None if
         nothing is known of the variant."""
         known = self._known(operation, variant, how, dataset)
         if _name(operation, variant, how, dataset) in self.cells:
@@ -82,7 +82,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         return _middle([_nearest(costs, rows).at(rows) for costs in known]) if known else None
 
     def how_far(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> float:
-        """How many times more or fewer rows what it goes by had; infinite where it goes by nothing."""
+        """Return the factor between `rows` and the nearest known number of rows; infinite if nothing is known."""
         known = self._known(operation, variant, how, dataset)
         return min((_times(_nearest(costs, rows).rows, rows) for costs in known), default=float("inf"))
 
@@ -96,7 +96,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
     def _by_all_but_the_dataset(self) -> dict[str, list[list[Cost]]]:
         found: dict[str, list[list[Cost]]] = {}
         for name, costs in self.cells.items():
-            # The name of a data set has no blank.
+            # The name of a data set contains no blank.
             before, blank, _ = name.rpartition(" ")
             found.setdefault(before + blank, []).append(costs)
         return found
@@ -104,7 +104,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
 @dataclass(frozen=True)
 class Expected:
-    """What a sample will take, and whether this machine has shown it."""
+    """The expected cost of a sample, and whether it was seen on this machine."""
 
     cost: Cost
     here: bool
@@ -112,13 +112,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class KnownCosts:
-    """What this machine has shown, and what others have where it has shown nothing."""
+    """Costs seen on this machine, and on others for what is missing here."""
 
     here: Costs = field(default_factory=Costs)
     elsewhere: Costs = field(default_factory=Costs)
 
     def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
-        """None where nothing is known of the chain's variant."""
+        """Return the expected cost; None if nothing is known of the chain's variant."""
         asked = operation, chain.variant, chain.conditions, chain.dataset, rows
         far = self.here.how_far(*asked)
         cost = self.here.expected(*asked)
@@ -129,12 +129,12 @@ class KnownCosts:
 
 
 def known(machine: MachineInfo) -> KnownCosts:
-    """What is known on a machine."""
+    """Return the costs known on a machine."""
     return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
 def _name(operation: str, variant: str, how: Conditions, dataset: str) -> str:
-    # Records say 'cold (guest)' where a plan says 'cold'.
+    # Records name the cache 'cold (guest)' where a plan has 'cold'.
     cache = how.cache.partition(" ")[0]
     between = f" {how.network} {how.service}" if how.network else ""
     return f"{operation} {variant} {cache} {how.threads} {how.target}{between} {dataset}"
@@ -169,7 +169,7 @@ def _times(some: int, other: int) -> float:
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:
-    """By the line through the two numbers of rows around it, or through the nearest and nothing."""
+    """Interpolate between the numbers of rows on both sides, or scale the nearest in proportion."""
     below = [cost for cost in costs if cost.rows <= rows]
     above = [cost for cost in costs if cost.rows > rows]
     if not below or not above:
@@ -188,7 +188,7 @@ def _between(costs: list[Cost], rows: int) -> Cost:
 
 
 def of_machine(machine: MachineInfo) -> Costs:
-    """What runs on this machine have shown; empty where nothing is kept, or nothing whole."""
+    """Return the costs kept from runs on this machine; empty if there are none, or they cannot be read."""
     return _read(_path(machine))
 
 
@@ -202,7 +202,7 @@ def _read(path: Path) -> Costs:
 
 
 def add(machine: MachineInfo, samples: Iterable[Sample]) -> None:
-    """Add what a run has measured. Raises OSError when the folder cannot take it."""
+    """Add the samples of a run. Raises OSError if the folder cannot take them."""
     costs = of_machine(machine)
     costs.learn(samples)
     path = _path(machine)

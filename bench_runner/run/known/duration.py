@@ -1,7 +1,6 @@
-"""How long a run will take, and what takes it: a range, from what earlier runs have shown here, or others elsewhere.
+"""The expected duration of a run and its parts: a range, from earlier runs here, or others elsewhere.
 
-Nothing is measured for it. It is said before a run and decides nothing. How it is put into words is none of its
-business.
+Nothing is measured for it. It is shown before a run, decides nothing, and is put into words elsewhere.
 """
 
 from __future__ import annotations
@@ -17,43 +16,40 @@ from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS
 
 START_S = 8.0
-"""What a run is expected to take before its data: libraries, a look at the machine, the short check of the probe."""
+"""Expected duration of a run before its data: libraries, facts about the machine, the short check of the probe."""
 HERE_LOW, HERE_HIGH = 0.85, 1.2
-"""Runs took from the one to the other of what earlier ones on the same machine told: with noise, and what made up for
-samples."""
+"""Range of actual over predicted durations on the same machine, because of noise and repeated samples."""
 ELSEWHERE_FACTOR = 2.0
-"""How far runs are taken to be from what other machines told."""
+"""Assumed factor between the duration of a run and what other machines predict."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """Seconds from the beginning to the end, and by format."""
+    """Seconds from begin to end, and by format."""
 
     low_s: float
     high_s: float
     by_format: Mapping[str, float]
-    """What each takes of the middle, in seconds, the dearest first."""
+    """Seconds of each format in the middle estimate, slowest first."""
     here: bool
-    """Whether this machine has shown all that is known."""
+    """Whether all of it is known from this machine."""
     unknown: tuple[str, ...]
-    """Variants of which nothing is known; they are not in the seconds."""
+    """Variants without known costs; they are not included in the seconds."""
 
     @property
     def middle_s(self) -> float:
-        """Of the formats together."""
+        """Middle estimate, over all formats."""
         return sum(self.by_format.values())
 
 
 def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
-    """Of a run as planned. Without a budget: with one it takes at most that, or one round of everything."""
+    """Return the duration of a run as planned, without a budget. With one it takes at most that, or one round."""
     least_s, most_s = START_S, START_S
     by_format: defaultdict[str, float] = defaultdict(float)
     here, unknown = True, []
     for chain in plan.chains:
         rows = plan.datasets[chain.dataset].rows
-        found = {
-            operation: costs.expected(operation, chain, rows) for operation in chain.needed_for(chain.operations)
-        }
+        found = {operation: costs.expected(operation, chain, rows) for operation in chain.needed_for(chain.operations)}
         known = {operation: each.cost for operation, each in found.items() if each is not None}
         if not known:
             unknown.append(chain.variant)
@@ -67,12 +63,12 @@ def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
         most_s += most * round_s + pilot_s
         by_format[chain.variant.partition("[")[0]] += most * round_s + pilot_s
     low, high = (HERE_LOW, HERE_HIGH) if here else (1 / ELSEWHERE_FACTOR, ELSEWHERE_FACTOR)
-    dearest = dict(sorted(by_format.items(), key=lambda each: -each[1]))
-    return Length(low * least_s, high * most_s, dearest, here, tuple(dict.fromkeys(unknown)))
+    slowest = dict(sorted(by_format.items(), key=lambda each: -each[1]))
+    return Length(low * least_s, high * most_s, slowest, here, tuple(dict.fromkeys(unknown)))
 
 
 def _rounds(chain: Chain, costs: Mapping[str, Cost], options: Options) -> tuple[int, int]:
-    """At least and at most: cells whose interval is narrow stop early."""
+    """Return the fewest and the most rounds: cells with a narrow interval stop early."""
     if options.rounds_asked is not None:
         return options.rounds_asked, options.rounds_asked
     prediction = Prediction({operation: cost.timed_ns for operation, cost in costs.items()}, 0, 0)

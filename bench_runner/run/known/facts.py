@@ -1,8 +1,8 @@
-"""What holds from one run to the next: how well the memory probe sees, what imports cost, what libraries lose.
+"""Facts that hold between runs: the accuracy of the memory probe, the cost of imports, the losses of libraries.
 
-A run takes what is kept of it (bench_runner.run.known.facts_store) before its rounds, so that the first figure is there
-within seconds, and measures what is missing when its rounds are done. Only a short check of the memory probe comes
-before. Nothing here is the time of an operation.
+Before its rounds a run takes the kept facts (bench_runner.run.known.facts_store), so that the first figure is there
+within seconds. It measures missing facts after its rounds, except for a short check of the memory probe. No fact is the
+time of an operation.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from bench_runner.worker.fidelity import ERROR
 from bench_runner.worker.messages import FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
-"""Facts take no longer, so that the rounds of a long budget leave no more for them."""
+"""Time limit for facts, so that the rounds of a long budget leave no more for them."""
 ROUNDS_SHARE = 3 / 4
-"""The rounds get this much of a budget where facts are missing, which come after them (rule 15)."""
+"""Share of a budget for the rounds if facts, which come after them, are missing (rule 15)."""
 LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
-"""At most so many processes look for losses at once, because each loads all libraries into a forkserver of its own."""
+"""Most processes that look for losses at once: each loads all libraries into a separate forkserver."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 
 @dataclass
 class MachineFacts:
-    """What a run knows of what holds from one run to the next, and what it still has to measure."""
+    """Facts that a run knows, and those that it still has to measure."""
 
     session: Session
     kept: KeptFacts
     imports: list[Chain]
-    """One chain for each engine whose import is to be timed."""
+    """One chain for each engine whose import is not timed yet."""
     fidelity: list[Chain]
-    """One chain for each variant and target whose losses are to be found."""
+    """One chain for each variant and target whose losses are unknown."""
     probe: bool
 
     @property
@@ -59,7 +59,7 @@ class MachineFacts:
 
 
 def taken(session: Session) -> MachineFacts:
-    """Check the memory probe, take what is kept, and tell what is missing."""
+    """Check the memory probe, take the kept facts, and return what is missing."""
     kept = kept_facts(session.info, fresh=session.options.fresh)
     facts = MachineFacts(session, kept, imports=[], fidelity=[], probe=False)
     session.stage(PROBE)
@@ -70,7 +70,7 @@ def taken(session: Session) -> MachineFacts:
             facts.imports.append(chain)
         else:
             noted(session.info, IMPORTS, cost.measured, kept.digest, new=False)
-            _tell_import(session, chain, cost.value)
+            _record_import(session, chain, cost.value)
     for chain in _losing(session):
         records = kept.get(_fidelity_name(chain), tuple[Fidelity, ...]) if may_be_kept(_engine(chain)) else None
         if records is None:
@@ -83,7 +83,7 @@ def taken(session: Session) -> MachineFacts:
 
 
 def share_of_rounds(facts: MachineFacts) -> float:
-    """How much of the budget the rounds may use."""
+    """Return the share of the budget that the rounds may use."""
     budget_s = facts.session.options.budget_s
     if not facts.missing or budget_s is None:
         return 1.0
@@ -91,7 +91,7 @@ def share_of_rounds(facts: MachineFacts) -> float:
 
 
 def measure_missing(facts: MachineFacts) -> None:
-    """Measure what nothing was kept of, as far as the budget lasts, and keep it for the runs to come."""
+    """Measure missing facts while the budget lasts, and keep them for later runs."""
     _test_probe(facts)
     _time_imports(facts)
     _find_losses(facts)
@@ -102,8 +102,8 @@ def measure_missing(facts: MachineFacts) -> None:
 
 
 def _check_probe(facts: MachineFacts) -> None:
-    """Rule 13: the memory probes against known allocations; their error goes with the run. A short check in every run,
-    once for each: a run is resumed on the machine and with the code that it began with."""
+    """Test the memory probes with known allocations, and store their error with the run (rule 13). Once for each run:
+    a resumed run has the machine and the code with which it began."""
     session = facts.session
     bench = next(iter(session.benches.values()), None)
     if session.options.brief or session.info.probe is not None or bench is None:
@@ -114,24 +114,24 @@ def _check_probe(facts: MachineFacts) -> None:
         noted(session.info, PROBE, known.measured, facts.kept.digest, new=False)
         answers = [*known.value, *answers]
     facts.probe = known is None and session.race is None
-    _tell_probe(session, answers)
+    _record_probe(session, answers)
 
 
 def _test_probe(facts: MachineFacts) -> None:
-    """The long check, of every known allocation."""
+    """Make the long check, with every known allocation."""
     session = facts.session
     if not facts.probe or _is_spent(session):
-        # The short check stands.
+        # The result of the short check remains.
         return
     session.stage(PROBE)
     assert session.info.probe is not None
     bench = next(iter(session.benches.values()))
     answers = tuple(probe_check.known_answers(bench.launcher, bench.folder, session.step, probe_check.LONG))
     _keep(facts, PROBE, _probe_name(session), answers)
-    _tell_probe(session, [*answers, *session.info.probe.known_answers])
+    _record_probe(session, [*answers, *session.info.probe.known_answers])
 
 
-def _tell_probe(session: Session, answers: Sequence[KnownAnswer]) -> None:
+def _record_probe(session: Session, answers: Sequence[KnownAnswer]) -> None:
     session.info.probe = ProbeInfo(error_bytes=probe_check.error_bytes(answers), known_answers=tuple(answers))
     session.save_info()
 
@@ -150,7 +150,7 @@ def _engine(chain: Chain) -> type[Adapter]:
 
 
 def _imported(chain: Chain) -> tuple[str, str, str]:
-    """What chains have in common whose imports cost the same."""
+    """Return a key that is equal for chains whose imports cost the same."""
     engine = _engine(chain)
     return engine.__module__, engine.__qualname__, chain.spelled if engine.engine is None else engine.engine
 
@@ -160,7 +160,7 @@ def _import_name(chain: Chain) -> list[str]:
 
 
 def _importing(session: Session) -> Iterator[Chain]:
-    """One chain for each engine whose import nobody has timed yet. Not in a run for one decision, whose budget is
+    """Yield one chain for each engine whose import has not been timed. None in a run for one decision, whose budget is
     better spent on rounds."""
     if session.options.brief or session.race is not None:
         return
@@ -172,8 +172,8 @@ def _importing(session: Session) -> Iterator[Chain]:
             yield chain
 
 
-def _tell_import(session: Session, timed: Chain, cost: Imported) -> None:
-    """All variants of an engine are loaded alike."""
+def _record_import(session: Session, timed: Chain, cost: Imported) -> None:
+    """Record the cost for all variants of the engine, which load the same libraries."""
     for chain in session.plan.chains:
         if not chain.is_raw_io and _imported(chain) == _imported(timed):
             variant = session.info.variants[chain.variant]
@@ -181,7 +181,7 @@ def _tell_import(session: Session, timed: Chain, cost: Imported) -> None:
 
 
 def _time_imports(facts: MachineFacts) -> None:
-    """What loading each engine costs a new interpreter: once for each, in a spawned process."""
+    """Time the import of each engine in a new interpreter, once for each, in a spawned process."""
     session = facts.session
     _forget_left_out(session, IMPORTS)
     if facts.imports:
@@ -195,20 +195,20 @@ def _time_imports(facts: MachineFacts) -> None:
         with scratch_folder(bench.folder) as scratch:
             outcome = bench.launcher.run(import_task(chain, scratch), bench.limits(), spawn=True)
         if outcome.failure is not None:
-            session.warn(f"{chain.variant}: {outcome.failure.reason}", "see what 'python -c \"import ...\"' says")
+            session.warn(f"{chain.variant}: {outcome.failure.reason}", "import the library in Python to see its error")
             continue
         cost = outcome.answer(Imported)
         _keep(facts, IMPORTS, _import_name(chain), cost, chain)
-        _tell_import(session, chain, cost)
+        _record_import(session, chain, cost)
 
 
 # --- losses ----------------------------------------------------------------------------------------------------
 
 
 def _losing(session: Session) -> list[Chain]:
-    """Rule 12: a chain for each variant and target whose losses nobody has found yet. Variants that differ in their
-    codec alone are asked once: a codec packs bytes and knows no kinds of columns. What each of them gives back is
-    verified with every sample all the same."""
+    """Return a chain for each variant and target whose losses are unknown (rule 12). Variants that differ only in their
+    codec are tested once, because a codec packs bytes whatever the columns are. The data that each returns are verified
+    in every sample anyway."""
     if not session.options.fidelity:
         return []
     by_base: dict[str, Chain] = {}
@@ -228,8 +228,8 @@ def _fidelity_name(chain: Chain) -> list[str]:
 
 
 def _find_losses(facts: MachineFacts) -> None:
-    """What each variant does to each kind of column, for both targets. Nothing of it is timed, so all cores work. With
-    a budget what does not fit is left out, and that is told."""
+    """Find what each variant does to each kind of column, for both targets. Nothing is timed, so all cores work. With a
+    budget, what does not fit is left out, with a warning."""
     session, asked = facts.session, facts.fidelity
     _forget_left_out(session, FIDELITY)
     if not asked:
@@ -254,28 +254,28 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     )
     session.writer.append(*records)
     if outcome.failure is not None:
-        remedy = "its fidelity is known only as far as the matrix shows"
+        remedy = "its fidelity is known only as far as the fidelity table shows"
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )
         return
     if any(record.outcome == ERROR and not record.cause for record in records):
-        # News, which may be mended or an accident by the next run, is not taken for known.
+        # An unexplained error may be fixed, or not recur, in the next run: do not keep it.
         noted(session.info, FIDELITY, today(), facts.kept.digest, new=True)
         return
     _keep(facts, FIDELITY, _fidelity_name(chain), records, chain)
 
 
 def _keep(facts: MachineFacts, part: str, name: Sequence[str], value: Any, chain: Chain | None = None) -> None:
-    """For the runs to come, unless it is of a third party's adapter. A folder that cannot take it costs them time."""
+    """Keep a fact for later runs, unless the adapter is a third party's. If that fails, later runs take longer."""
     session, kept = facts.session, facts.kept
     if chain is None or may_be_kept(_engine(chain)):
         try:
             kept.put(name, value)
         except OSError as error:
             session.warn(
-                f"{part}: cannot be kept for later runs ({error.strerror or error})",
-                "look at the cache folder, which FORMAT_BENCH_CACHE may name",
+                f"{part}: could not be kept for later runs ({error.strerror or error})",
+                "check the cache folder, which FORMAT_BENCH_CACHE sets",
             )
     noted(session.info, part, today(), kept.digest, new=True)
 
@@ -293,24 +293,22 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
         return
     session.warn(
         f"{part} of {len(variants)} variant{'' if len(variants) == 1 else 's'} {LEFT_OUT}: "
-        "the rounds, which come first, have used it up",
-        "the same command without --quick finds it"
+        "the rounds, which come first, used all of it",
+        "run the same command without --quick"
         if session.options.quick
-        else "the same command without --budget finds it; with --out and --resume added it measures what is missing",
+        else "run the same command without --budget, with --out and --resume to measure only what is missing",
     )
 
 
 def _forget_left_out(session: Session, part: str) -> None:
-    """Where a run goes on, what it left out before may be found now."""
+    """Remove such warnings when a run is resumed, because what was left out may be found now."""
     warnings = session.info.warnings
     warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 
 
 class _Lanes:
-    """Threads that look for losses side by side, each with launchers of its own.
-
-    Those are made by the thread that uses them, because a forkserver dies with the thread that started it.
-    """
+    """Threads that look for losses in parallel, each with separate launchers. The thread that uses a launcher makes it,
+    because a forkserver dies with the thread that started it."""
 
     def __init__(self, session: Session, number: int) -> None:
         self._session = session
@@ -322,14 +320,14 @@ class _Lanes:
         return self
 
     def __exit__(self, *stopped_by: object) -> None:
-        # On Ctrl-C what still runs is ended with its forkserver, and waited for.
+        # On Ctrl-C, end running probes with their forkserver, and wait for them.
         self._pool.shutdown(wait=False, cancel_futures=True)
         for launcher in self._launchers:
             launcher.close()
         self._pool.shutdown()
 
     def outcomes(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, Outcome]]:
-        """Each chain with what its probe said, in their order."""
+        """Yield each chain with the result of its probe, in order."""
         running = [self._pool.submit(self._ask, chain) for chain in chains]
         for chain, future in zip(chains, running, strict=True):
             self._session.step(f"{chain.variant}, {chain.target.kind}", None)

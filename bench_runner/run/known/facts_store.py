@@ -1,8 +1,8 @@
-"""What does not change from one run to the next: measured once for a machine, its libraries and our adapters, and kept.
+"""Facts that do not change between runs, measured once for a machine, its libraries and our adapters, and kept.
 
-What libraries lose, what their imports cost and how well the memory probe sees hold for as long as machine, Python,
-versions and the sources that find them out are the same. They lie in the user's cache folder, one small file each, with
-the day on which they were measured.
+The losses of libraries, the cost of imports and the accuracy of the memory probe hold while machine, Python, versions
+and the sources that measure them are the same. Each is a small file in the user's cache folder, with the day on which
+it was measured.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ SOURCES = (
     *("bench_runner/run/forkserver.py", "bench_runner/run/launcher.py", "bench_runner/run/probe_check.py"),
     "data_generator/generated/kinds.py",
 )
-"""What decides a fact beside the libraries: the adapters, and what finds the facts out."""
+"""Sources that affect facts in addition to the libraries: the adapters, and the code that measures facts."""
 SUFFIXES = frozenset({".c", ".h", ".py", ".so", ".wasm"})
 NOT_SOURCES = frozenset({"benchmarks", "tests"})
-"""Folders of the libraries that decide no fact."""
+"""Folders of the libraries that affect no facts."""
 MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
 )
-"""Of the facts about a machine those for which what is kept holds."""
+"""Properties of the machine that must be equal for a kept fact to hold."""
 MOST_BYTES = 4 * 10**6
-"""A larger file of facts is not read: one that was written here has some kilobytes."""
+"""A larger file of facts is not read: those written here have some kilobytes."""
 
 Value = TypeVar("Value")
 
 
 class Kept(msgspec.Struct, Generic[Value], frozen=True, forbid_unknown_fields=True):
-    """One fact as it lies in the cache."""
+    """One fact as stored in the cache."""
 
     key: dict[str, Any]
     measured: str
-    """The day."""
+    """The day of the measurement."""
     value: Value
 
 
@@ -57,18 +57,18 @@ class KeptFacts:
     """The facts of one machine, one set of versions and one state of the sources."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """`folder` is made when something is kept. `key` is what all facts hold for; with `fresh` nothing that lies
-        there is taken, and what is measured takes its place."""
+        """`folder` is created when something is kept. `key` is the scope of all facts. With `fresh`, stored facts are
+        ignored and replaced by those measured now."""
         self._folder, self._key, self._fresh = folder, dict(key), fresh
         self._own: set[Path] = set()
 
     @property
     def digest(self) -> str:
-        """Of the key, as records tell it."""
+        """Digest of the key, as in records."""
         return _digest(self._key)
 
     def get(self, what: Sequence[str], value: type[Value]) -> Kept[Value] | None:
-        """The fact of this name, or None where there is none, or none that is whole and holds here."""
+        """Return the fact of this name; None if there is none, it cannot be read, or it does not hold here."""
         key, path = self._place(what)
         if self._fresh and path not in self._own:
             return None
@@ -81,7 +81,7 @@ class KeptFacts:
         return found if found.key == key else None
 
     def put(self, what: Sequence[str], value: Any) -> None:
-        """Keep a fact that was measured just now. Raises OSError when the folder cannot take it."""
+        """Keep a fact that was measured just now. Raises OSError if the folder cannot take it."""
         key, path = self._place(what)
         self._folder.mkdir(parents=True, exist_ok=True)
         data_cache.remove_abandoned(self._folder)
@@ -95,7 +95,7 @@ class KeptFacts:
 
 
 def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
-    """Those that hold for the machine and the libraries of a run."""
+    """Return the kept facts for the machine and the libraries of a run."""
     machine = msgspec.to_builtins(info.machine)
     key = {
         "machine": {name: machine[name] for name in MACHINE if name in machine},
@@ -107,7 +107,7 @@ def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
 
 @cache
 def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -> str:
-    """Of the files whose content decides what is kept, by their names and bytes."""
+    """Return the digest of the files that affect facts, by their names and content."""
     digest = hashlib.sha256()
     for source in sources:
         place = root / source
@@ -121,17 +121,17 @@ def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -
 
 
 def today() -> str:
-    """The day on which something is measured now."""
+    """Return today's date, the day of a measurement made now."""
     return utc_now().date().isoformat()
 
 
 def may_be_kept(engine: type[Adapter]) -> bool:
-    """Whether the sources of an engine are among ours: a third party's may change without a new version."""
+    """Return whether the engine's source is ours: a third party's may change without a new version."""
     return engine.__module__.partition(".")[0] in SOURCES
 
 
 def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
-    """Tell in the run since when a fact is known."""
+    """Record in the run since when a fact is known."""
     known = info.facts.get(name, FactInfo(measured=day))
     info.facts[name] = FactInfo(
         measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new

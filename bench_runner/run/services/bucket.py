@@ -1,4 +1,4 @@
-"""How much may pass, and when: a token bucket over bytes."""
+"""A token bucket over bytes, which limits the rate of a line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import threading
 from bench_runner.clock import now_ns, pause
 
 BURST_NS = 10 * 10**6
-"""What was not used of the last 10 ms may still be: a sleep that lasts too long is made up for, an idle line is not."""
+"""Capacity unused within the last 10 ms may be used later: this compensates long sleeps, but not idle times."""
 
 
 class Bucket:
-    """Lets `bytes_per_s` pass, of all that ask it together. For several threads."""
+    """Lets `bytes_per_s` pass, over all threads that use it."""
 
     def __init__(self, bytes_per_s: float) -> None:
         self._ns_per_byte = 1e9 / bytes_per_s
@@ -19,7 +19,7 @@ class Bucket:
         self._lock = threading.Lock()
 
     def wait(self, size_bytes: int) -> None:
-        """Return when so many bytes more may have passed."""
+        """Wait until `size_bytes` more bytes may pass."""
         with self._lock:
             self._free_ns = max(self._free_ns, now_ns() - BURST_NS) + size_bytes * self._ns_per_byte
             until_ns = self._free_ns

@@ -1,4 +1,4 @@
-"""What a line really lets through: bytes are sent through a proxy, and timed from the first to the last."""
+"""Measure the actual rate of a line: send bytes through a proxy, and time them from the first to the last."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from bench_runner.run.services import service_start
 from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
 
 LENGTH_S = 1.0
-"""So long a calibration lasts at the rate that is asked for: the burst of a bucket is a hundredth of it."""
+"""Duration of a calibration at the nominal rate; the burst of a bucket is a hundredth of it."""
 MOST_OFF = 0.05
-"""A line whose rate is off by more than this is not used."""
+"""Largest relative error of a line's rate."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was asked for and what was found, in bits a second, in the direction from the service to its caller."""
+    """Nominal and measured rate in bits a second, in the direction from the service to its caller."""
 
     asked_bits_per_s: float
     found_bits_per_s: float
     counted_bytes: int
-    """By the proxy's own count, of what was sent."""
+    """Bytes sent, as counted by the proxy."""
     sent_bytes: int
 
     @property
     def off(self) -> float:
-        """By what share it is off: 0.02 is 2 % too fast."""
+        """Relative error: 0.02 is 2 % too fast."""
         return self.found_bits_per_s / self.asked_bits_per_s - 1
 
 
 def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibration:
-    """Time `length_s` seconds' worth of bytes through a line of this network. `folder` must not exist, and goes."""
+    """Time bytes for `length_s` seconds through a line of this network. `folder` must not exist; it is removed."""
     bits_per_s = rate_mbit(network) * 1e6
     size_bytes = int(bits_per_s / 8 * length_s)
     source = Service("source", ("-m", __name__, str(size_bytes)))
@@ -46,7 +46,7 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
         host, _, port = found.served.addresses["source"].partition(":")
         with socket.create_connection((host, int(port))) as line:
             piece = bytearray(1 << 20)
-            # Until the first byte is here the connection is made, on both sides of the proxy.
+            # Once the first byte has arrived, the connection exists on both sides of the proxy.
             received = line.recv_into(piece)
             began_ns, first_bytes = now_ns(), received
             while got := line.recv_into(piece):
@@ -59,7 +59,7 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
 
 
 def checked(network: str, folder: Path) -> Calibration:
-    """As `calibrate`. Raises RunError where the line is off by more than MOST_OFF, also when it is tried again."""
+    """Calibrate, and again if needed. Raises RunError if the line is off by more than MOST_OFF both times."""
     found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:
         found = calibrate(network, folder)
@@ -72,19 +72,19 @@ def checked(network: str, folder: Path) -> Calibration:
 
 
 def _send(size_bytes: int) -> None:
-    """Give so many bytes to the first who asks, and end."""
+    """Send `size_bytes` bytes to the first caller, and wait to be ended."""
     with socket.create_server((HOST, 0)) as listener:
-        _say(listener.getsockname()[1])
+        _print_port(listener.getsockname()[1])
         caller, _ = listener.accept()
         with caller, suppress(BrokenPipeError):
             piece = bytes(MOST_PIECE_BYTES)
             for start in range(0, size_bytes, MOST_PIECE_BYTES):
                 caller.sendall(piece[: size_bytes - start])
-    # Who started it ends it.
+    # The process that started this one ends it.
     threading.Event().wait()
 
 
-def _say(port: int) -> None:
+def _print_port(port: int) -> None:
     import json
     import sys
 

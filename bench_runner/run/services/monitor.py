@@ -1,7 +1,7 @@
-"""What services do while a sample's clock runs, seen from outside: their CPU time, memory, device reads, the wire.
+"""Observe services from outside while a sample's clock runs: CPU time, memory, device reads, bytes on the wire.
 
-Rule 20 of the method: services that are measured have figures of their own. The worker cannot look at them, because it
-is confined; so it says when its clock begins and has ended, and waits until that was seen.
+By rule 20 of the method, services have separate figures. The worker is confined and cannot observe them, so it signals
+that its clock is about to begin or has ended, and waits until they were read.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
-"""Of all that was done between the two looks: of a block of calls each is divided by them."""
+"""Totals between the two readings; for a block of calls they are divided by their number."""
 
 
 def per_call(figures: Mapping[str, int], calls: int) -> dict[str, int]:
-    """The figures of a block of calls as those of one call: what was done is divided, what was held is not."""
+    """Return the figures of one call of a block: totals are divided by `calls`, memory is not."""
     return {name: value // calls if name in FIGURES else value for name, value in figures.items()}
 
 
 def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
-    """Whether a call of a service had more on the wire than its client holds (rule 19).
+    """Return whether a call of a service had more on the wire than its client holds (rule 19).
 
-    Then it did not answer from that, and what is held are buffers of its connection. `figures` are of one call; where
-    no service was asked nothing is said."""
+    Then it did not answer from what it holds, which must be buffers of its connection. `figures` are of one call.
+    Without services, the answer is False.
+    """
     return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
 
-class Beside:
-    """Looks at some processes, and all that they start, from the begin of a clock to its end."""
+class ServiceMonitor:
+    """Observes processes and their child processes from the beginning of a clock to its end."""
 
     def __init__(self, processes: Sequence[int], counters: Path | None) -> None:
-        """`counters` is the file in which a proxy counts; without one the loopback interface does, headers included."""
+        """`counters` is the file of a proxy's counts; without one the loopback interface counts, including headers."""
         self._trees = [ProcessTree(process) for process in processes]
         self._readers = [linux.MemoryReader(process) for process in processes]
         self._processes, self._counters = tuple(processes), counters
@@ -44,7 +45,7 @@ class Beside:
         self.figures: dict[str, int] = {}
         """Empty until the clock has ended."""
         self.device_bytes = 0
-        """What came from devices while the clock ran, of all calls together: what was read before proves nothing."""
+        """Bytes read from devices while the clock ran, over all calls; earlier reads prove nothing."""
 
     @property
     def running(self) -> bool:
@@ -52,12 +53,12 @@ class Beside:
         return bool(self._before) and not self.figures
 
     def begin(self) -> None:
-        """The clock is about to begin."""
+        """Take the first reading, just before the clock begins."""
         self._level = self._highest = self.private_bytes()
         self._before = self._sums()
 
     def end(self) -> None:
-        """The clock has ended: the figures are known."""
+        """Take the last reading and compute the figures, after the clock has ended."""
         sums = self._sums()
         self._highest = max(self._highest, self.private_bytes())
         passed = {name: max(sums[name] - self._before[name], 0) for name in FIGURES}
@@ -69,7 +70,7 @@ class Beside:
         }
 
     def private_bytes(self) -> int:
-        """What all of them hold now."""
+        """Return the private memory of all processes now."""
         levels: list[MemoryLevel] = [level for reader in self._readers if (level := reader.read()) is not None]
         for tree in self._trees:
             tree.look()
@@ -80,7 +81,7 @@ class Beside:
         return private_bytes
 
     def close(self) -> None:
-        """Close what is kept open."""
+        """Close open files."""
         for tree in self._trees:
             tree.close()
         for reader in self._readers:

@@ -1,11 +1,11 @@
-"""A line between two programs on this machine: TCP connections are passed on, no faster than so many bits a second.
+"""A line between two programs on this machine, which passes on TCP connections at a limited rate.
 
-All connections of a proxy share one line, each direction by itself, as they would share a network card. It adds no
-delay, loses nothing and reorders nothing: what a real network does besides is not here. Bytes that have passed are
-counted in a file that others map, without headers.
+All connections of a proxy share one line, each direction separately, as they would share a network card. It adds no
+delay, loss or reordering, nor any other effect of a real network. Bytes passed on are counted, without headers, in a
+file that other processes map.
 
-`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on so many ports, prints them as a line of
-JSON, and reads lines of JSON from stdin, each with the place of one of them and the port that it leads to.
+`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints them as a line of
+JSON. Then it reads lines of JSON from stdin, each with the index of a port and the port to connect it to.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bench_runner.run.services.bucket import Bucket
 
 HOST = "127.0.0.1"
 PIECE_S = 0.002
-"""At most what passes in so long passes at once,"""
+"""A piece is at most what passes in this time,"""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 14, 1 << 18
-"""but not less nor more than this: each piece costs a turn of Python, and who waits for a small answer waits for it."""
+"""within these limits: each piece costs a step of Python, and delays callers that wait for a small answer."""
 COUNTERS = struct.Struct("<QQ")
 """Bytes to the service and bytes from it, so far."""
 _COUNTER = struct.Struct("<Q")
@@ -34,20 +34,20 @@ LISTEN_BACKLOG = 512
 
 
 def counters_file(path: Path) -> None:
-    """Make the file that a proxy counts in."""
+    """Create the file in which a proxy counts."""
     path.write_bytes(bytes(COUNTERS.size))
 
 
 def passed_bytes(path: Path) -> int:
-    """What has passed in both directions so far."""
+    """Return the bytes passed on so far, in both directions."""
     return sum(COUNTERS.unpack(path.read_bytes()))
 
 
 class Proxy:
-    """Passes on what comes to one of `ports`, once it is told where to, until it is closed."""
+    """Passes on connections to each of `ports`, once it knows where, until it is closed."""
 
     def __init__(self, bytes_per_s: float, counters: Path, number: int) -> None:
-        """`counters` was made by `counters_file`; `number` is how many ports there are to be."""
+        """`counters` was made by `counters_file`; `number` is the number of ports."""
         self._piece_bytes = int(min(max(bytes_per_s * PIECE_S, LEAST_PIECE_BYTES), MOST_PIECE_BYTES))
         self._buckets = (Bucket(bytes_per_s), Bucket(bytes_per_s))
         self._lock = threading.Lock()
@@ -58,13 +58,13 @@ class Proxy:
         self.ports = tuple(listener.getsockname()[1] for listener in self._listeners)
 
     def lead(self, place: int, port: int) -> None:
-        """Pass on what comes to the port at this place, in threads that end with the process."""
+        """Pass on connections to the port at this index, in threads that end with the process."""
         threading.Thread(target=self._accept, args=(self._listeners[place], port), daemon=True).start()
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         for listener in self._listeners:
-            # What waits in accept() is not woken by close() alone.
+            # close() alone does not wake a thread that waits in accept().
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)
             listener.close()
@@ -78,7 +78,7 @@ class Proxy:
             try:
                 service = socket.create_connection((HOST, port))
             except OSError:
-                # The caller sees what it would see without a line: a connection that ends.
+                # The caller sees the same as without a line: a connection that ends.
                 caller.close()
                 continue
             for end in (caller, service):
@@ -93,19 +93,19 @@ class Proxy:
         with suppress(OSError):
             while received := source.recv_into(piece):
                 bucket.wait(received)
-                # Counted before it is handed over: who has the last byte finds it in the count.
+                # Counted before it is sent, so that the count includes every byte that was received.
                 with self._lock:
                     self._passed_bytes[direction] += received
                     _COUNTER.pack_into(self._counters, direction * _COUNTER.size, self._passed_bytes[direction])
                 sink.sendall(view[:received])
-        # One direction may end before the other; an end of both closes the connection.
+        # One direction may end before the other; the connection closes when both have ended.
         for end, how in ((sink, socket.SHUT_WR), (source, socket.SHUT_RD)):
             with suppress(OSError):
                 end.shutdown(how)
 
 
 def main() -> None:
-    """Entry of the process."""
+    """Entry point of the process."""
     proxy = Proxy(float(sys.argv[1]) * 1e6 / 8, Path(sys.argv[2]), int(sys.argv[3]))
     sys.stdout.write(json.dumps({"ports": proxy.ports}) + "\n")
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Entry of every service: `python -m bench_runner.run.services.service_process PARENT WORD...` becomes
+"""Entry point of every service: `python -m bench_runner.run.services.service_process PARENT WORD...` becomes
 `python -P WORD...`.
 
-It dies with the run, however that ends; Ctrl-C goes to the run alone, and when memory runs out it goes before others.
+It dies with the run, however that ends. Ctrl-C goes to the run only, and if memory runs out it is killed first.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bench_runner.machine import linux
 
 
 def main() -> None:
-    """Set what survives the change of program, then change it."""
+    """Set what survives exec, then exec the service."""
     linux.die_with_parent(int(sys.argv[1]))
     os.setsid()
     linux.go_first_when_memory_runs_out()

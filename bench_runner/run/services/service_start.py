@@ -1,6 +1,6 @@
-"""Starts the services of a stored copy, each in a process of its own, with a line between where the network is narrow.
+"""Start the services of a stored copy, each in a separate process, with a rate-limited line between if needed.
 
-They die with the run, also when it is killed.
+They die with the run, even if it is killed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from bench_runner.run.launcher import PROJECT_ROOT
 from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
-"""A service that does not answer after so long is given up."""
+"""A service that has not answered by then is given up."""
 STOP_LIMIT_S = 5.0
-"""A service that was told to end and has not after so long is killed."""
+"""A terminated service that is still running after this time is killed."""
 
 
 class ServiceFailed(BenchError):
-    """A service did not start, or has ended while it was needed: which, how, and its last words."""
+    """A service did not start, or ended while it was needed. The text has its name, exit status and last output."""
 
 
 @dataclass
 class Running:
-    """Services that answer. `counters` is the file in which a proxy counts what has passed, None without one."""
+    """Services that answer. `counters` is the file in which a proxy counts bytes, None without one."""
 
     served: Served
     counters: Path | None
@@ -46,22 +46,20 @@ class Running:
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the services, without the proxy."""
+        """Process ids of the services, without the proxy."""
         return [process.pid for process in self.processes.values()]
 
     def check(self) -> None:
-        """Raises ServiceFailed when one has ended."""
+        """Raise ServiceFailed if a service has ended."""
         for name, process in self.processes.items():
             if process.poll() is not None:
-                raise ServiceFailed(_told(name, process, self.logs[name], "ended while it was needed"))
+                raise ServiceFailed(_description(name, process, self.logs[name], "ended while it was needed"))
 
 
 @contextmanager
 def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
-    """Start services in their order, and end them. `folder`, which must not exist, holds what they print, and goes.
-
-    Raises ServiceFailed when one does not start.
-    """
+    """Start services in order, and end them. `folder` holds their output. It must not exist, and is removed. Raises
+    ServiceFailed if one does not start."""
     folder.mkdir(parents=True)
     mbit = rate_mbit(network)
     started: list[subprocess.Popen[bytes]] = []
@@ -77,7 +75,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
             found.processes[service.name], found.logs[service.name] = process, log
             port = int(_answer(service.name, process, log)["port"])
             ports.append(port)
-            # Services reach each other as their callers do: over the line, where there is one.
+            # Services reach each other as their callers do: over the line, if there is one.
             addresses[service.name] = advertised or f"{HOST}:{port}"
             if line:
                 line.lead(place, port)
@@ -89,7 +87,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
 
 
 class _Line:
-    """The proxy's process. A port leads somewhere once it is told where."""
+    """The proxy's process. It listens on all ports from the start; `lead` connects each of them."""
 
     def __init__(self, mbit: int, folder: Path, number: int, started: list[subprocess.Popen[bytes]]) -> None:
         self.counters = folder / "passed"
@@ -101,13 +99,13 @@ class _Line:
         self.ports: list[int] = _answer("proxy", self._process, self._log)["ports"]
 
     def lead(self, place: int, port: int) -> None:
-        """From now on what comes at this place goes to `port`."""
+        """Connect the port at this index to `port`."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"place": place, "port": port}).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise ServiceFailed(_told("proxy", self._process, self._log, "has ended")) from None
+            raise ServiceFailed(_description("proxy", self._process, self._log, "has ended")) from None
 
 
 def _started(
@@ -132,7 +130,7 @@ def _popen(
 
 
 def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
-    """The line of JSON that tells that a service answers; what it prints before is passed over."""
+    """Return the line of JSON with which a service reports that it is ready; other output before it is ignored."""
     assert process.stdout is not None
     received = b""
     until_ns = now_ns() + START_LIMIT_S * 1e9
@@ -142,7 +140,7 @@ def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str,
         piece = os.read(process.stdout.fileno(), 1 << 16)
         if not piece:
             process.wait()
-            raise ServiceFailed(_told(name, process, log, "did not start"))
+            raise ServiceFailed(_description(name, process, log, "did not start"))
         received += piece
         *lines, received = received.split(b"\n")
         for line in lines:
@@ -150,10 +148,10 @@ def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str,
                 found = json.loads(line)
                 if isinstance(found, dict):
                     return found
-    raise ServiceFailed(_told(name, process, log, f"does not answer after {START_LIMIT_S:g} s"))
+    raise ServiceFailed(_description(name, process, log, f"does not answer after {START_LIMIT_S:g} s"))
 
 
-def _told(name: str, process: subprocess.Popen[bytes], log: Path, what: str) -> str:
+def _description(name: str, process: subprocess.Popen[bytes], log: Path, what: str) -> str:
     code = process.poll()
     how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
     lines = log.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
@@ -162,7 +160,7 @@ def _told(name: str, process: subprocess.Popen[bytes], log: Path, what: str) -> 
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """The last one first: who depends on others ends before them."""
+    """End processes, last one first: a process ends before those that it depends on."""
     for process in reversed(processes):
         process.terminate()
         try:

@@ -1,1 +1,1 @@
-"""The ways to take a sample: one call, a block of calls, calls at the same time, two epochs."""
+"""The ways of taking a sample: one call, a block of calls, concurrent calls, two epochs."""

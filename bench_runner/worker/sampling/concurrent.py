@@ -1,8 +1,8 @@
-"""Calls from several threads at once: each clocked alone, and all of them together.
+"""Calls from several threads at once: each clocked separately, and all of them together.
 
-One request at a time leaves a device, and a library, idle while the other works. What a call takes then says little:
-it waits for the others. So a block of streams has two figures, the time of all its calls over their number, and what
-one of them took (method rule 19).
+With one request at a time, a device or a library is idle while the other works. With several, the duration of a call
+says little, because it waits for the others. So a block of streams has two figures: the time of all calls over their
+number, and the duration of a single call (method rule 19).
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 
 def both_sides(before: Block, after: Block) -> Block:
-    """The calls before a block of streams and those after it, as the halves of one block."""
+    """Return the calls before and after a block of streams as the halves of one block."""
     laps = [*before.laps, *after.laps]
     return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
 
 
 def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any], threads: int) -> Block:
-    """The calls of all inputs by so many threads: first one each, then whoever has done one takes the next, on its own
-    handle where there are several. Results and laps stand in the order of the inputs. Raises what the first call that
-    failed has raised, when all threads have ended."""
+    """Call with all inputs from `threads` threads. Each makes one call and then takes the next input, on its own handle
+    if there are several.
+
+    Results and laps are in the order of the inputs. After all threads have ended, raises the first error of a call.
+    """
     results: list[Any] = [None] * len(inputs)
     laps: list[dict[str, int]] = [{} for _ in inputs]
     spans: list[tuple[int, int]] = [(0, 0)] * len(inputs)
@@ -43,7 +45,7 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
             started = now_ns()
             try:
                 results[place], laps[place] = call(handle, inputs[place])
-            except BaseException as error:  # whatever it is, it belongs to the sample and not to this thread
+            except BaseException as error:  # every error belongs to the sample, not to this thread
                 errors.append(error)
             spans[place] = started, now_ns()
             place = next(places)
@@ -67,8 +69,8 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
 
 
 def empty_call_ns(result: Any, calls: int, threads: int) -> int:
-    """What a call takes of which nothing is asked, where so many threads make them at once: threads and clocks, and
-    touching a result that is there."""
+    """Return the time of a call that does nothing, made by `threads` threads at once: threads, clocks, and touching an
+    existing result."""
     block = call_at_once(empty_call, (None,), [result] * calls, threads)
     assert block.together_ns is not None
     return block.together_ns // calls

@@ -27,11 +27,11 @@ from bench_runner.worker.watch import Watch
 
 _PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
 GAP_PERCENTILE = 99
-"""So many of a hundred gaps between batches are shorter than the figure that is told."""
+"""Percentile of the gaps between batches that is a figure."""
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Two epochs. Their batches are kept until they are verified, so that memory tells nothing of the loader."""
+    """Measure two epochs. Batches are kept until they are verified, so memory does not show the loader's part."""
     stage, operation, location = prepared.stage, cast(Batches, prepared.operation), prepared.location
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
@@ -70,12 +70,14 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
-    """A sample's. Times and bytes that other operations have of a call are those of one batch: what all took, over the
-    rows, times those of a batch. `parts` are the laps of all, `rows` those of the table. Raises Mismatch for an epoch
-    without a batch."""
+    """Return a sample's figures. Times and bytes that other operations have for a call are those of one batch: the
+    total, over the rows, times the rows of a batch.
+
+    `parts` are the laps of all epochs, `rows` the rows of the table. Raises Mismatch for an epoch without a batch.
+    """
     for place, epoch in enumerate(epochs, 1):
         if not epoch.batches:
-            raise Mismatch(f"epoch {place} handed out nothing")
+            raise Mismatch(f"epoch {place} returned no batch")
     handed = sum(epoch.rows for epoch in epochs)
     found = {
         "wall_ns": _of_a_batch(sum(epoch.wall_ns for epoch in epochs), operation, handed),
@@ -94,13 +96,13 @@ def figures(
     if orders.can_tell(rows, operation.rows):
         ordered = [numbers[: epoch.rows] for numbers, epoch in zip(asked, epochs, strict=True)]
         for name, measure in (("locality_permille", orders.locality), ("parts_permille", orders.parts)):
-            # Of the epoch that is shuffled less.
+            # The epoch that is shuffled less.
             found[name] = round(1000 * max(measure(numbers, rows, operation.rows) for numbers in ordered))
     return found
 
 
 def per_batch(value: int, operation: Batches, epochs: Sequence[Epoch]) -> int:
-    """Of what was counted over all of them, the share of one batch."""
+    """Return the share of one batch of a total."""
     return _of_a_batch(value, operation, sum(epoch.rows for epoch in epochs))
 
 
@@ -119,18 +121,18 @@ def _nbytes(batch: Any) -> int:
 
 
 def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
-    """Whether the second epoch found what the first had read in the library's own memory (rule 19). Where the first
-    asked for less than it gave, as through a mapping, nobody can tell."""
+    """Return whether the second epoch found data of the first in the library's own memory (rule 19). If the first
+    requested fewer bytes than it returned, as through a mapping, this is unknown."""
     first, second = asked_bytes
     return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
 
 
-# --- whether each row came once, and in its turn ----------------------------------------------------------------------
+# --- whether each row came once, and in order -------------------------------------------------------------------------
 
 
 def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Pair]:
-    """Which rows each epoch was to hand out, and all that it has, one batch behind the other. Raises Mismatch where
-    there are too few, too many, or batches of other sizes."""
+    """Return the rows that each epoch must return, and all of its batches as one. Raises Mismatch for too few or too
+    many rows, or batches of other sizes."""
     operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
     found: list[Pair] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
@@ -141,12 +143,12 @@ def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch
 
 
 def _whole(batches: Sequence[Any]) -> Any:
-    """All batches of an epoch as one."""
+    """Return all batches of an epoch as one."""
     if not isinstance(batches[0], Images):
         try:
             return pieces.joined(batches)
         except pa.ArrowException as error:
-            raise Mismatch(f"batches have types that no column can have together: {error}") from error
+            raise Mismatch(f"batches have types that one column cannot have: {error}") from error
     images = Images([], [])
     for batch in batches:
         images.arrays.extend(batch.arrays)
@@ -159,9 +161,9 @@ def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> 
     for number, batch in enumerate(epoch.batches, 1):
         size = length(batch)
         most = min(operation.rows, left)
-        # A table's own batches end where its groups of rows do.
+        # In stored order, a table's batches end where its row groups do.
         if not (0 < size <= most if operation.order == STORED else size == most > 0):
-            raise Mismatch(f"epoch {place}, batch {number} has {size:,} rows, {max(most, 0):,} were asked for")
+            raise Mismatch(f"epoch {place}, batch {number} has {size:,} rows, expected {max(most, 0):,}")
         left -= size
     if left and not epoch.cut:
-        raise Mismatch(f"epoch {place} handed out {epoch.rows:,} rows, {len(wanted):,} were asked for")
+        raise Mismatch(f"epoch {place} returned {epoch.rows:,} rows, expected {len(wanted):,}")

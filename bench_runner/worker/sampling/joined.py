@@ -1,6 +1,6 @@
-"""The answers of a block of calls as few tables, so that comparing them takes no longer than comparing one.
+"""Joining the answers of a block of calls to few tables, which are faster to compare.
 
-Rows of several calls are joined below each other, columns of all rows next to each other.
+Rows of several calls are joined vertically, columns of all rows horizontally.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bench_runner.worker.verify import Mismatch
 
 
 def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
-    """All that was asked for of a table of so many rows, and all that was given. Raises Mismatch where a call gave
-    another number of rows than it should, or other columns."""
+    """Return the answers on a table of `rows` rows, joined. Raises Mismatch if a call returned a wrong number of rows,
+    or other columns."""
     for place, part in enumerate(parts, 1):
         if part.rows is None and part.given.column_names != list(part.columns):
             raise Mismatch(f"call {place}: {columns_differ(part.columns, part.given.column_names)}")
         wanted = rows if part.rows is None else len(part.rows)
         if len(part.given) != wanted:
-            raise Mismatch(f"call {place} gave {len(part.given):,} rows, {wanted:,} were asked for")
+            raise Mismatch(f"call {place} returned {len(part.given):,} rows, expected {wanted:,}")
     return [
         *_rows(part for part in parts if part.rows is not None),
         *_columns(part for part in parts if part.rows is None),
@@ -32,7 +32,7 @@ def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
 
 
 def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """What has other types, as few rows of missing text may have, is a table of its own."""
+    """Join rows. Answers with other types, as a few missing texts may have, are a separate table."""
     by_types: dict[str, list[Pair]] = {}
     for part in parts:
         by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
@@ -42,7 +42,7 @@ def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _columns(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """A column that is asked for again begins another table."""
+    """Join columns. A column that occurs again begins another table."""
     together: dict[str, pa.ChunkedArray] = {}
     for part in parts:
         if together.keys() & set(part.columns):

@@ -22,7 +22,7 @@ from bench_runner.worker.watch import Watch
 
 @dataclass(frozen=True)
 class Called:
-    """What a call gave and took."""
+    """Result and readings of a call."""
 
     result: Any
     measured: Measured
@@ -31,12 +31,12 @@ class Called:
 
 
 def call(prepared: Prepared, laps: Laps) -> Any:
-    """What lies inside the clock."""
+    """Run the operation, inside the clock."""
     return prepared.operation.run(prepared.stage, prepared.held, prepared.location, laps)
 
 
 def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
-    """One call under the clock, and the end of the server that it needed."""
+    """Make one call under the clock, then end the server that it needed."""
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
     watch = Watch()
@@ -52,12 +52,13 @@ def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
     measured = watch.measured(prepared.rest, started, thorough=prepared.thorough)
     measured.figures |= {**prepared.first_call} | laps.parts
-    prepared.operation.end(prepared.stage, prepared.location)  # what a server has read is known once it was waited for
+    # The reads of a server are known once it has ended.
+    prepared.operation.end(prepared.stage, prepared.location)
     return Called(result, measured, watch.moved, linux.io_bytes())
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """One call that reads."""
+    """Measure one call that reads."""
     found = called(prepared, task, phase)
     result, figures = found.result, found.measured.figures
     figures["device_read_bytes"] = found.after.device_read - found.before.device_read
@@ -69,6 +70,6 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 
 
 def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Pair]:
-    """What was given, and what is right."""
+    """Return the answer with what is right."""
     operation, stage = prepared.operation, prepared.stage
     return [Pair(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]

@@ -1,4 +1,4 @@
-"""What a sampler hands on: what was measured, and what has to be verified."""
+"""The result of a sampler: the measurement, and the answers to verify."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bench_runner.worker.messages import Measured
 
 @dataclass(frozen=True)
 class Sampled:
-    """A sample whose answers nobody has verified yet."""
+    """A sample whose answers have not been verified."""
 
     measured: Measured
     asked: Any
-    """What was asked for: the input of the operation, or of each call."""
+    """The input of the operation, or of each call."""
     given: Any
-    """What came back; None where another operation verifies what was done."""
+    """The answers; None if another operation verifies the result."""

@@ -1,4 +1,4 @@
-"""A sample of one call that stores data: what it has written, and what lies there (rules 6 and 10)."""
+"""A sample of one call that stores data: bytes written, and the stored copy (rules 6 and 10)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench_runner.worker.verification import read_back
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """One call, which is synced behind its clock."""
+    """Measure one call, and sync its result after the clock."""
     stage, operation = prepared.stage, cast(Writes, prepared.operation)
     found = called(prepared, task, phase)
     place: Path = found.result

@@ -1,4 +1,4 @@
-"""Reads past the page cache: all that was asked for, counted by the kernel too, the same by the loop and by Python."""
+"""Reads past the page cache: all requested bytes, confirmed by the kernel's counters, compiled and in Python."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_read_behind_the_end_is_an_error(stored: Path, compiled: bool) -> None
 
 @pytest.mark.parametrize("depth", [0, -1, 1025])
 def test_a_depth_that_is_not_possible_is_refused(stored: Path, depth: int) -> None:
-    with pytest.raises(ValueError, match="is not possible"):
+    with pytest.raises(ValueError, match="out of range"):
         direct_reads(stored, everywhere(), PAGE, depth, limit_s=1)
 
 
@@ -115,15 +115,15 @@ def test_a_roofline_has_each_size_and_depth(stored: Path) -> None:
     assert all(line.reads.count > 0 for line in lines)
 
 
-def test_a_small_file_tells_nothing_of_a_device(tmp_path: Path) -> None:
+def test_a_small_file_has_no_roofline(tmp_path: Path) -> None:
     (tmp_path / "few").write_bytes(b"x" * 1_000_000)
-    with pytest.raises(NoRoofline, match=r"a stored copy of 1.0 MB is too small to tell a device by \(from 8 MB on\)"):
+    with pytest.raises(NoRoofline, match=r"a stored copy of 1\.0 MB is too small .* 8 MB"):
         roofline(tmp_path / "few", seed=1)
 
 
 @pytest.mark.rule(16)
-def test_reads_that_no_device_answers_are_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on file systems that take such reads, and answer them from memory."""
+def test_reads_that_no_device_answers_give_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems accept such reads and answer them from memory."""
     linux.read_through(stored)
 
     def answered(path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float) -> Reads:
@@ -134,12 +134,12 @@ def test_reads_that_no_device_answers_are_no_roofline(stored: Path, monkeypatch:
         roofline(stored, seed=1, seconds=0.01)
 
 
-def test_where_such_reads_are_refused_it_is_said(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_direct_reads_has_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*asked: object, **limits: object) -> Reads:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     monkeypatch.setattr(device, "direct_reads", refused)
-    with pytest.raises(NoRoofline, match="no reads past the page cache here: Invalid argument"):
+    with pytest.raises(NoRoofline, match="direct reads are not supported here: Invalid argument"):
         roofline(stored, seed=1, seconds=0.01)
 
 
@@ -149,11 +149,11 @@ def test_rates_are_of_reads_and_of_their_bytes() -> None:
 
 
 @pytest.mark.parametrize(("cpu_ns", "at_least"), [(950, True), (850, False)])
-def test_a_probe_bound_by_its_core_says_at_least(cpu_ns: int, at_least: bool) -> None:
+def test_a_probe_bound_by_its_core_is_a_lower_bound(cpu_ns: int, at_least: bool) -> None:
     assert Line(RANDOM, Reads(PAGE, 16, 10, 1_000, cpu_ns, compiled=True)).at_least == at_least
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_of_the_cache_python_alone_is_bound_by_itself(compiled: bool) -> None:
-    """What the cache gives is the core's by its nature."""
+def test_reads_from_the_cache_are_a_lower_bound_only_in_python(compiled: bool) -> None:
+    """Reads from the cache are always bound by the core."""
     assert Line(CACHED, Reads(PAGE, 1, 10, 1_000, 1_000, compiled=compiled)).at_least == (not compiled)

@@ -1,4 +1,4 @@
-"""The doctor's judgements, one limit at a time, and what it leaves behind: nothing."""
+"""The judgements of `doctor`, one limit at a time; it leaves nothing behind."""
 
 import json
 import os
@@ -20,12 +20,12 @@ PLANTED = {
     "load": lambda **_: {"one_minute": 64.0 * (os.cpu_count() or 1)},
     "folder_facts": lambda path, **_: {"free_bytes": GB // 10, "filesystem": "tmpfs"},
     "cpu_limit_cores": lambda **_: 0.5,
-    # A hint alone, so no warning.
+    # Only a hint, so no warning.
     "turbo": lambda **_: True,
 }
 
 
-# --- what looking tells ----------------------------------------------------------------------------------
+# --- checks without measuring --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ PLANTED = {
         (doctor._disk(2 * GB - 1, Path("/x")), "bad", "/x"),
         (doctor._file_system("ext4", Path("/x")), "good", "ext4 under /x"),
         (doctor._journal(False), "hint", "no journal"),
-        (doctor._file_system("tmpfs", Path("/x")), "bad", "lies in memory"),
+        (doctor._file_system("tmpfs", Path("/x")), "bad", "is in memory"),
         (doctor._file_system("nfs4", Path("/x")), "bad", "another machine"),
         (doctor._file_system("zfs", Path("/x")), "hint", "--cache cold is refused"),
         (doctor._file_system("overlay", Path("/x")), "hint", "--cache cold is refused"),
@@ -62,7 +62,7 @@ PLANTED = {
 def test_each_limit(finding, level, words):
     assert finding.level == level
     assert words in finding.measured
-    # Whoever is told of trouble is told what to do.
+    # Every problem has a remedy.
     assert bool(finding.remedy) == (level != "good")
 
 
@@ -100,7 +100,7 @@ def test_quick_warnings_are_the_bad_findings_with_their_remedies(monkeypatch, tm
     assert json.loads(json.dumps(warnings)) == warnings
 
 
-def test_a_run_that_goes_on_does_not_warn_of_its_own_load(monkeypatch, tmp_path):
+def test_a_resumed_run_does_not_warn_of_its_own_load(monkeypatch, tmp_path):
     busy = {"one_minute": 64.0 * (os.cpu_count() or 1), "five_minutes": 1.0, "fifteen_minutes": 1.0, "runnable": 64}
     monkeypatch.setattr(doctor.environment, "load", lambda: busy)
     assert any(warning["text"].startswith("load:") for warning in doctor.quick_warnings(tmp_path))
@@ -123,7 +123,7 @@ def test_quick_warnings_measure_nothing(monkeypatch, tmp_path):
     assert min(taken) < 50e6
 
 
-# --- what has to be measured -------------------------------------------------------------------------------
+# --- checks with measuring -----------------------------------------------------------------------------------
 
 
 def clock_of(monkeypatch, ticks):
@@ -133,7 +133,7 @@ def clock_of(monkeypatch, ticks):
 
 
 def stretches(*lengths_ns):
-    """Clock readings around pieces of work that take so long."""
+    """Return clock readings around pieces of work of these durations."""
     for length in lengths_ns:
         yield 0
         yield length
@@ -163,7 +163,7 @@ def test_time_that_the_host_took_is_named(monkeypatch):
     monkeypatch.setattr(doctor.psutil, "cpu_times", lambda: next(times))
     monkeypatch.setattr(doctor, "_compute", lambda: None)
     clock_of(monkeypatch, stretches(*[2_000_000] * 50))
-    assert "the host took 10 % of a core" in doctor.cpu_speed(50).measured
+    assert "the host used 10 % of a core" in doctor.cpu_speed(50).measured
 
 
 @pytest.mark.parametrize(("first", "level", "times"), [(130, "good", "1.3 times"), (1200, "hint", "12.0 times")])
@@ -199,7 +199,7 @@ def test_busy_processes(monkeypatch):
     assert busy(2, 1, 1, 1, 1, 1).measured == "cores in use now: job0 2.0, job1 1.0, job2 1.0, job3 1.0 and 2 more"
 
 
-def test_the_first_read_in_a_fresh_process_is_dearer(tmp_path):
+def test_the_first_read_in_a_fresh_process_is_slower(tmp_path):
     finding = doctor._first_read(tmp_path)
     assert finding.level == "good"
     assert float(finding.measured.rpartition(": ")[2].partition(" times")[0]) >= 2
@@ -250,7 +250,7 @@ def test_missing_libraries_come_with_the_command_that_installs_them(monkeypatch)
     assert finding.level == "good"
 
 
-# --- the whole -----------------------------------------------------------------------------------------------
+# --- everything ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -276,5 +276,5 @@ def test_a_whole_examination_leaves_nothing_behind(tmp_path):
 
 def test_verdicts():
     findings = [Finding("good", "swap", "not in use"), Finding("hint", "libraries", "not installed: xml", "install it")]
-    assert doctor.verdict(findings) == "Fit to measure; 1 hint above will help to read the figures."
-    assert doctor.verdict(findings[:1]) == "Fit to measure: nothing was found that would spoil a figure."
+    assert doctor.verdict(findings) == "Fit to measure. 1 hint above may help to interpret the figures."
+    assert doctor.verdict(findings[:1]) == "Fit to measure: no problem was found."

@@ -1,4 +1,4 @@
-"""Facts about the machine: against made-up /proc and /sys trees, and against what this machine itself says."""
+"""Facts about the machine, from made-up /proc and /sys trees and from this machine."""
 
 import json
 import os
@@ -27,7 +27,7 @@ MOUNTS = """\
 
 @pytest.fixture
 def system(tmp_path):
-    """An empty root to put /proc and /sys into."""
+    """An empty root for /proc and /sys."""
     root = tmp_path / "root"
     put(root, "proc/self/mountinfo", MOUNTS)
     return root
@@ -278,7 +278,7 @@ def test_new_folders_at_the_top_hold_results_not_code(checkout):
         assert environment.repository_state(checkout) == before
 
 
-def test_a_new_file_beside_the_code_makes_it_dirty(checkout):
+def test_a_new_file_next_to_the_code_makes_it_dirty(checkout):
     (checkout / "room").mkdir()
     (checkout / "room" / "code.py").write_text("")
     identity = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
@@ -313,7 +313,7 @@ def test_file_system_agrees_with_findmnt_where_there_is_one(tmp_path):
         found = subprocess.run(["findmnt", "-no", "FSTYPE,TARGET", "-T", str(tmp_path)], capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("no findmnt here")
-    # A line for each time that something is mounted there; what was mounted last is seen.
+    # A line for each mount at this point; the last one is visible.
     filesystem, target = found.stdout.splitlines()[-1].split()
     assert (facts["filesystem"].partition(" on ")[0], facts["mount_point"]) == (filesystem, target)
 
@@ -339,14 +339,14 @@ def test_addresses_of_network_mounts_are_not_stored(system):
     assert folders._mount_options(mount) == "rw,relatime"
 
 
-def test_an_overlay_is_what_its_upper_folder_lies_on(tmp_path, system):
+def test_an_overlay_has_the_file_system_of_its_upper_folder(tmp_path, system):
     def overlay(point: str, upper: Path | str):
         text = f"40 27 0:40 / {point} rw - overlay overlay rw,lowerdir=/a,upperdir={upper},workdir=/w"
         return folders._filesystem(folders.Mount.of(text), system)
 
     assert overlay("/merged", tmp_path) == "overlay on ext4"
     assert overlay("/merged", tmp_path / "gone") == "overlay"
-    # The root of a container: its upper folder is a path of the host, whatever lies at it here.
+    # The root of a container: its upper folder is a path of the host, even if it exists here too.
     assert overlay("/", tmp_path) == "overlay"
 
 
@@ -363,12 +363,12 @@ def test_a_partition_takes_the_facts_of_its_disk(system):
 
 
 @pytest.mark.parametrize(("task", "journal"), [("<none>", False), ("412", True)])
-def test_ext4_says_whether_it_has_a_journal(system, task, journal):
+def test_the_journal_of_ext4_is_recorded(system, task, journal):
     put(system, "sys/fs/ext4/vda/journal_task", f"{task}\n")
     assert folders._device_facts("/dev/vda", system) == {"journal": journal}
 
 
-def test_a_device_nobody_knows_adds_nothing(system):
+def test_an_unknown_device_adds_nothing(system):
     assert folders._device_facts("/dev/sdz9", system) == {}
     assert folders._device_facts("tmpfs", system) == {}
 
@@ -381,8 +381,8 @@ def test_cold_can_be_had(filesystem):
 @pytest.mark.parametrize(
     ("filesystem", "reason"),
     [
-        ("tmpfs", "lies in memory"),
-        ("ramfs", "lies in memory"),
+        ("tmpfs", "is in memory"),
+        ("ramfs", "is in memory"),
         ("zfs", "ARC"),
         ("nfs", "server's cache"),
         ("nfs4", "server's cache"),
@@ -391,9 +391,9 @@ def test_cold_can_be_had(filesystem):
         ("fuse.sshfs", "a program"),
         ("fuseblk", "a program"),
         ("overlay", "mounted volume"),
-        ("overlay on tmpfs", "lies in memory"),
+        ("overlay on tmpfs", "is in memory"),
         ("newfs", "not among"),
-        (None, "not known"),
+        (None, "unknown"),
     ],
 )
 @pytest.mark.rule(14)
@@ -421,7 +421,7 @@ while time.monotonic() < end:
 
 @pytest.fixture
 def named(tmp_path):
-    """Makes an interpreter whose process has a name of its own."""
+    """Make an interpreter whose process has a separate name."""
 
     def make(name: str) -> str:
         link = tmp_path / name
@@ -431,8 +431,8 @@ def named(tmp_path):
     return make
 
 
-def test_a_busy_stranger_is_seen_by_name_alone(named):
-    """A grandchild whose parent has ended is none of our children."""
+def test_a_busy_process_is_listed_by_name_only(named):
+    """A grandchild whose parent has ended is not one of our children."""
     code = (
         "import subprocess as s, sys;"
         f"print(s.Popen([{named('stranger')!r}, '-c', {SPIN!r}, 'secret'], stdout=s.DEVNULL, stderr=s.DEVNULL).pid)"
@@ -440,7 +440,7 @@ def test_a_busy_stranger_is_seen_by_name_alone(named):
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     stranger = psutil.Process(int(answer.stdout))
     try:
-        # Where others keep all cores busy it may not get enough of one to be told.
+        # If others keep all cores busy, it may not use enough of one to be listed.
         for _ in range(20):
             busy = environment.disturbances(0.6)
             cores = {row["name"]: row["cores"] for row in busy}

@@ -1,4 +1,4 @@
-"""The probes of the kernel, each against something known."""
+"""The probes of the kernel, each tested with something known."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_empty_file_has_nothing_resident(tmp_path: Path) -> None:
 
 @pytest.mark.rule(14)
 def test_eviction_fails_while_the_file_is_mapped(tmp_path: Path) -> None:
-    """Why the read's worker starts only after the save's has ended (rule 14)."""
+    """This is why the read's worker starts only after the save's has ended (rule 14)."""
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MB))
     linux.fsync_all(path)
@@ -110,7 +110,7 @@ def test_memory_of_a_process_that_has_gone() -> None:
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
-    """write_bytes counts pages dirtied in the cache: it is named so, and is not what reached the device."""
+    """write_bytes counts pages dirtied in the cache, not bytes that reached the device."""
     said = in_a_child(
         "from bench_runner.machine import linux\nfrom pathlib import Path\n"
         "before = linux.io_bytes()[1]\n"
@@ -122,7 +122,7 @@ def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.rule(6)
 def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule 6: every file, every folder, also one that holds only folders, and the folder that has the new name."""
+    """Every file, every folder, even one with folders only, and the parent, which has the new name (rule 6)."""
     stored = tmp_path / "stored" / "table.lance"
     for folder in ("data/deep", "empty"):
         (stored / folder).mkdir(parents=True)
@@ -141,11 +141,11 @@ def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.rule(3)
 def test_freed_heap_goes_back_to_the_kernel() -> None:
-    """Rule 3: without it a later allocation finds room in what was freed before, and shows as 0."""
+    """Otherwise a later allocation uses memory freed before, and shows as 0 (rule 3)."""
     said = in_a_child(
         "from bench_runner.machine import linux\n"
         "before = linux.own_memory().private_bytes\n"
-        # Too small for a mapping of its own each, and one that stays: the heap cannot shrink from its end.
+        # Each is too small for a separate mapping, and one stays: the heap cannot shrink from its end.
         "kept = [bytearray(8_000) for _ in range(10_000)]; kept[:-1] = []\n"
         "print(linux.own_memory().private_bytes - before)\n"
         "linux.trim_heap()\n"

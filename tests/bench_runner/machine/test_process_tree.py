@@ -1,4 +1,4 @@
-"""Processes are found whoever started them and however the kernel tells, and cost nothing where there are none."""
+"""Descendants are found whatever started them and however the kernel lists them, at no cost if there are none."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_a_tree_is_followed_as_it_grows_and_ends(grandparent: subprocess.Popen[b
 
 
 @pytest.mark.rule(20)
-def test_nobody_is_looked_for_again_while_no_process_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a poll costs where nothing is started: the kernel's last process id is read, no process is."""
+def test_processes_are_not_listed_again_while_none_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost of a poll if nothing starts: the kernel's last process id is read, but no process."""
     walks: list[int] = []
     monkeypatch.setattr(process_tree, "descendants", lambda root: walks.append(root) or [])
     monkeypatch.setattr(process_tree, "LOOK_MS", 10**6)
@@ -120,7 +120,7 @@ finally:
 
 @pytest.mark.rule(20)
 def test_a_forked_process_has_only_what_is_its_own() -> None:
-    """In a process of its own: what threads of the tests' process rewrite after the fork, the child has alone."""
+    """Runs in a separate process: pages that the tests' threads rewrite after the fork would belong to the child."""
     said = subprocess.run([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     assert int(said[0]) == pytest.approx(30 * MB, abs=4 * MB)
     assert said[1:] == ["False", "True"]

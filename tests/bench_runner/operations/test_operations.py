@@ -40,7 +40,7 @@ def test_the_same_digest_chooses_the_same_columns_in_every_call() -> None:
 
 
 def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
-    """Python hashes texts differently in each process: nothing may depend on that."""
+    """Python's hashes of texts differ between processes: nothing may depend on them."""
     code = (
         "import pyarrow as pa; from bench_runner.operations.tables.project import chosen_columns\n"
         "schema = pa.schema([(f'c{n}', pa.int64() if n % 2 else pa.string()) for n in range(9)])\n"
@@ -192,11 +192,11 @@ def test_every_operation_is_found_under_its_name(name: str) -> None:
 
 def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
     assert Project(columns=len(SCHEMA)).refusal(SCHEMA, 10) is None
-    assert Project(columns=50).refusal(SCHEMA, 10) == "50 columns are asked for, the table has 11"
+    assert Project(columns=50).refusal(SCHEMA, 10) == "it reads 50 columns, but the table has 11"
 
 
 def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> None:
-    """The first is the one of `project[columns=3]`, so that what is read once and again is the same."""
+    """The first is that of `project[columns=3]`, so that a single read and repeated reads begin with the same."""
     schema = pa.schema([(f"c{number}", pa.float64() if number % 2 else pa.string()) for number in range(10)])
     stage = cast(OperationContext, SimpleNamespace(schema=schema, digest="9f2c"))
     operation = cast(Project, operation_of("project[columns=3,handle=kept]"))
@@ -218,7 +218,7 @@ def test_a_projection_is_repeated_where_its_handle_is_named() -> None:
     assert named[2].title == "project 3 columns, handle kept"
 
 
-# --- rows behind what is stored ------------------------------------------------------------------------------------
+# --- appending rows --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wanted", [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str)

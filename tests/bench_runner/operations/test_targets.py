@@ -1,4 +1,4 @@
-"""docs/target.md holds: dtypes demanded, conversions there and back, and every page of a result is touched."""
+"""docs/target.md is true: dtypes demanded, conversions there and back, and every page of a result is touched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL = [Target("pandas", strings, nulls) for strings in ("str", "object") for nul
 
 
 def documented() -> list[tuple[str, str, str]]:
-    """(kind, dtype without nulls, dtype with nulls) of the table in docs/target.md."""
+    """Return (kind, dtype without nulls, dtype with nulls) of the table in docs/target.md."""
     rows = [
         [cell.strip().strip("`") for cell in line.strip("|").split("|")]
         for line in PAGE.read_text().splitlines()
@@ -45,7 +45,7 @@ def test_the_page_names_the_kinds() -> None:
 
 @pytest.mark.parametrize(("kind", "plain", "with_nulls"), documented())
 @pytest.mark.rule(8)
-def test_the_page_says_what_is_demanded(kind: str, plain: str, with_nulls: str) -> None:
+def test_the_page_lists_the_demanded_dtypes(kind: str, plain: str, with_nulls: str) -> None:
     assert value_dtype(kind, False, Target()) == plain
     assert value_dtype(kind, True, Target()) == with_nulls
 
@@ -74,7 +74,7 @@ def test_frames_are_as_users_have_them() -> None:
 
 
 def test_metadata_of_pandas_is_not_followed() -> None:
-    """An int64 column whose schema says that pandas had Int64 stays int64."""
+    """An int64 column stays int64 although its schema says that pandas had Int64."""
     targets.apply_strings(Target())
     table = pa.Table.from_pandas(pd.DataFrame({"a": pd.array([1, 2], "Int64")}))
     assert b"Int64" in table.schema.metadata[b"pandas"]
@@ -115,7 +115,7 @@ def test_records_come_back_in_order_over_batches() -> None:
 
 
 def test_records_without_a_schema_have_the_types_that_their_values_suggest() -> None:
-    # The last row is in no batch with the first one.
+    # No batch has both the first and the last row.
     rows = [{"a": 1, "b": None}] * targets.RECORDS_PER_BATCH + [{"a": 0.5, "b": "x"}]
     for result in (Records(None, iter(rows)), targets.select(Records(None, rows), Native.RECORDS, ["b", "a"])):
         table = targets.from_native(result, Target("arrow"), Native.RECORDS)

@@ -1,4 +1,4 @@
-"""Every page that a table's rows lie on is read, and none beside them, of all types; a wrong layout is refused."""
+"""Every page that a table's rows occupy is read, and no others, for all types; a wrong layout is refused."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ NESTINGS: dict[str, tuple[int, Callable[[pa.Array], pa.Array]]] = {
     ),
     "lists of vectors": (8, lambda items: _lists(pa.FixedSizeListArray.from_arrays(items, 2))),
 }
-"""How many numbers each row has, and how they become a column."""
+"""Numbers in each row, and how they become a column."""
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
 def test_all_pages_of_the_rows_are_read_and_no_others(nesting: str) -> None:
-    """By a mapping of nothing, whose pages the system gives when they are read. Slices of nested columns have their
-    items whole: touching all of them took longer than many a batch."""
+    """In an anonymous mapping, whose pages the system supplies when they are read. Slices of nested columns have whole
+    items: touching all of these took longer than many a batch."""
     pages = 64
     mapping = mmap.mmap(-1, pages * PAGE_BYTES)
     values = np.frombuffer(mapping, np.int64)
@@ -75,7 +75,7 @@ def test_all_pages_of_the_rows_are_read_and_no_others(nesting: str) -> None:
 
 
 def resident(mapping: mmap.mmap, pages: int) -> list[bool]:
-    """Which pages somebody has asked for, as /proc/self/pagemap tells it."""
+    """Return which pages were touched, from /proc/self/pagemap."""
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
     with open("/proc/self/pagemap", "rb") as told:
         told.seek(address // PAGE_BYTES * 8)
@@ -94,7 +94,7 @@ def test_the_sum_is_of_the_first_byte_and_of_each_pages() -> None:
 def test_chunks_and_dictionaries_are_touched() -> None:
     words = pa.array(["a", "b"]).dictionary_encode()
     table = pa.table({"w": pa.chunked_array([words, words]), "i": pa.chunked_array([[1], [2, 3, 4]])})
-    # 'a' of the dictionary and offsets of 0, in three batches; codes 0, 1 and 0; 1, 2 and 3: of each first byte.
+    # 'a' of the dictionary and offsets of 0, in three batches; codes 0, 1 and 0; 1, 2 and 3: the first byte of each.
     assert touch_table(table) == 3 * ord("a") + (0 + 1 + 0) + (1 + 2 + 3)
 
 
@@ -113,9 +113,9 @@ def test_types_that_are_not_known_are_left_to_python(kind: pa.DataType) -> None:
     "other", [pa.schema({"a": pa.string()}), pa.schema({}), pa.schema({"a": pa.int8(), "b": pa.int8()})]
 )
 def test_a_layout_of_another_table_is_refused(other: pa.Schema, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not a crash: a wrong one would read memory that is not the table's."""
+    """It must not crash: a wrong layout would read memory outside of the table."""
     monkeypatch.setattr(touching, "_layout", lambda schema: layout_of(other))
-    with pytest.raises(AssertionError, match="not as its types say"):
+    with pytest.raises(AssertionError, match="does not match its types"):
         touch_table(pa.table({"a": pa.array([1, 2], pa.int8())}))
 
 

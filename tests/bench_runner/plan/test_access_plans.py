@@ -1,4 +1,4 @@
-"""What the suites about access plan: points, refusals with their reasons, and what streams and kept handles ask for."""
+"""Plans of the access suites: points, refusals with their reasons, and what streams and kept handles need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_wide_tables_are_of_all_widths_and_no_copy_is_over_2_gb() -> None:
         *((columns, 65_536) for columns in (10, 100, 1_000)),
     }
     assert all(8 * columns * rows <= MOST_BYTES for columns, rows in points)
-    # The next point is what would be over it.
+    # The next point would exceed it.
     assert MOST_BYTES < 8 * 5_000 * 65_536
     assert any("wide[columns=5000,rows=65536]" in reason for reason in SUITES["wide"].reasons.values())
     assert {chain.conditions.target for chain in made.chains} == {"arrow"}
@@ -70,7 +70,7 @@ def test_both_encodings_all_versions_and_no_cache_take_part() -> None:
 
 @pytest.mark.parametrize("suite", ["wide", "encodings"])
 def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
-    """A data set whose parameters have defaults would stand under another name in records."""
+    """A data set whose parameters have defaults would have another name in records."""
     for name in SUITES[suite].datasets:
         base, _, parameters = name.rstrip("]").partition("[")
         given = dict(pair.split("=") for pair in parameters.split(","))
@@ -78,28 +78,28 @@ def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
 
 
 def test_services_are_refused_under_one_thread() -> None:
-    """They have all cores: what they do would be set beside what a client does with one."""
+    """Services use all cores: they would be compared with a client that uses one."""
     request = {"datasets": ("snowset",), "rows": 1_000_000, "formats": ("parquet",), "operations": ("query",)}
     for threads in ("default", "1"):
         made = plan("near-storage", **request, threads=threads, networks=("", "loopback"))
         served = {chain.conditions.network for chain in made.chains if "reader=ranges" in chain.variant}
         assert served == ({"", "loopback"} if threads == "default" else {""})
     reasons = {each.failure.reason for each in made.excluded if "reader=ranges" in each.chain.variant}
-    assert reasons == {"its services have all cores, whatever the client has: measure it with --threads default"}
+    assert reasons == {"its services use all cores, however many the client uses: measure it with --threads default"}
 
 
 def test_streams_are_refused_under_one_thread_and_for_data_frames() -> None:
     streams = "take[rows=10,handle=kept,streams=16]"
     request = {"datasets": ("values[bytes=64]",), "rows": 1_000, "formats": ("lance",), "operations": (streams,)}
     alone = plan("encodings", **request, threads="1")
-    assert {"16 streams are as many threads: measure it with --threads default"} == set(
+    assert {"16 streams need as many threads: measure it with --threads default"} == set(
         refusals(alone, streams).values()
     )
     frames = plan("encodings", **request, target="pandas")
-    assert any(f"{streams} gives Arrow tables alone" in reason for reason in refusals(frames, streams).values())
+    assert any(f"{streams} returns Arrow tables only" in reason for reason in refusals(frames, streams).values())
     kept = "project[columns=1,handle=kept]"
     frames = plan("encodings", **{**request, "operations": (kept,)}, target="pandas")
-    assert any(reason.startswith(f"{kept} gives Arrow tables") for reason in refusals(frames, kept).values())
+    assert any(reason.startswith(f"{kept} returns Arrow tables") for reason in refusals(frames, kept).values())
     once = plan("encodings", **{**request, "operations": ("project[columns=1]",)}, target="pandas")
     assert refusals(once, "project[columns=1]") == {}
 

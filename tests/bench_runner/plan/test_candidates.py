@@ -1,4 +1,4 @@
-"""Which variants take part: what a suite lists, what a user spells, and what third parties bring."""
+"""The variants that take part: those of a suite, those that a user spells, and those of third parties."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def plan(suite: str, **request: object) -> Plan:
 
 
 def tracks(made: Plan) -> dict[str, str]:
-    """Variant -> track, without raw I/O."""
+    """Return variant -> track, without raw I/O."""
     return {chain.variant: chain.conditions.track for chain in made.chains if not chain.is_raw_io}
 
 
-# --- what the user has now -----------------------------------------------------------------------------------------
+# --- the baseline --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wishes", [{"formats": ("pickle",)}, {"formats_not": ("csv", "excel", "xml")}])
@@ -48,12 +48,12 @@ def test_the_baseline_takes_part_whatever_the_patterns_say(wishes: dict[str, tup
         assert tracks(plan("choice", baseline=plain, **wishes)) == {**without, plain: "choice"}
 
 
-def test_the_baseline_alone_is_nothing_to_measure() -> None:
+def test_a_baseline_without_other_variants_is_refused() -> None:
     with pytest.raises(PlanError, match="nothing matches"):
         plan("choice", formats=("pickle",), formats_not=("pickle",), baseline="csv[engine=pandas]")
 
 
-# --- what a user spells --------------------------------------------------------------------------------------------
+# --- spelled variants ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_spelling_that_the_suite_lists_is_on_the_suites_track(suite: str, list
     assert tracks(plan(suite, formats=(listed,))) == {listed: track}
 
 
-def test_a_spelling_stands_beside_what_else_is_asked_for() -> None:
+def test_a_spelling_is_added_to_other_patterns() -> None:
     assert tracks(plan("tabular", formats=(f"{SPELLED}|pickle", "xml"), tracks=("plain",))) == {
         SPELLED: "spelled",
         "pickle[engine=pandas]": "plain",
@@ -106,7 +106,7 @@ def test_of_a_spelling_that_is_dropped_nothing_is_left() -> None:
         ("parquet[codec=none,level=3]", "parquet.*level"),
     ],
 )
-def test_a_wrong_setting_of_a_spelling_says_which(suite: str, spelled: str, words: str) -> None:
+def test_a_wrong_setting_of_a_spelling_is_named(suite: str, spelled: str, words: str) -> None:
     with pytest.raises(RefusedSetting, match=words):
         plan(suite, formats=(spelled,))
 
@@ -116,7 +116,7 @@ def test_a_spelling_of_a_name_that_nothing_has_names_the_nearest() -> None:
         plan("tabular", formats=("parquett[codec=zstd]",))
 
 
-# --- what a suite leaves out ---------------------------------------------------------------------------------------
+# --- formats left out ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("suite", OF_TABLES)
@@ -125,7 +125,7 @@ def test_every_format_takes_part_or_is_left_out_with_a_reason(suite: str) -> Non
     reasons = candidates.names_left_out(SUITES[suite])
     assert present & set(reasons) == set()
     without = set(FORMATS) - present - set(reasons)
-    # A format joins a suite of codecs by having one of them.
+    # A format takes part in a suite of codecs if it has one of them.
     rule = SUITES[suite].variants
     wanted = set(rule.codecs) if isinstance(rule, WithCodecs) else set()
     assert all(
@@ -143,7 +143,7 @@ def test_what_is_left_out_exists(suite: str) -> None:
 
 
 @pytest.mark.parametrize("asked", ["lance", "csv|lance"])
-def test_a_format_that_a_suite_leaves_out_says_why_and_how_to_have_it(asked: str) -> None:
+def test_a_format_that_a_suite_leaves_out_is_refused_with_reason_and_remedy(asked: str) -> None:
     with pytest.raises(PlanError) as raised:
         plan("engines", formats=(asked,))
     assert "'lance': the suite engines leaves it out: have fewer than 2 calls" in str(raised.value)
@@ -160,7 +160,7 @@ def test_the_codecs_that_are_asked_for_take_in_what_the_suite_leaves_out() -> No
     assert "csv[engine=pandas,codec=zstd,level=1]" in tracks(plan("compression", codecs=("zstd",)))
 
 
-def test_a_format_that_has_none_of_the_codecs_is_not_told_as_being_there() -> None:
+def test_a_format_without_any_of_the_codecs_is_not_offered() -> None:
     with pytest.raises(PlanError, match="'excel' matches nothing") as raised:
         plan("compression", formats=("excel",))
     assert "excel" not in str(raised.value).partition("there are: ")[2]
@@ -177,7 +177,7 @@ def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
 
 
 def test_the_list_of_cells_holds_every_suite_although_they_differ_in_rows() -> None:
-    """They do: `eq` has a million rows in the suite compression, whatever it has elsewhere."""
+    """`eq` has a million rows in the suite compression, and other numbers elsewhere."""
     cells = list(LISTINGS["cells"]())
     assert {cell.partition("/")[0] for cell in cells} == set(SUITES)
     assert "compression/save/webface/parquet[engine=pyarrow,codec=none]" in cells
@@ -194,7 +194,7 @@ def test_the_list_of_cells_needs_no_suite_to_agree_with_another(monkeypatch: pyt
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """As if a package had been installed: its folder is where Python looks for modules and entry points."""
+    """Act as if a package had been installed: Python looks in its folder for modules and entry points."""
 
     def install(folder: Path) -> None:
         monkeypatch.syspath_prepend(str(folder))
@@ -236,7 +236,7 @@ def test_a_third_partys_format_takes_part(installed: Callable[[Path], None], sui
     assert tracks(plan(suite))["arrow-stream[engine=pyarrow]"] == track
 
 
-def test_a_third_partys_format_with_one_call_says_nothing_about_calls(installed: Callable[[Path], None]) -> None:
+def test_a_third_partys_format_with_one_call_is_not_in_the_suite_of_engines(installed: Callable[[Path], None]) -> None:
     installed(EXAMPLE)
     assert not any(variant.startswith("arrow-stream") for variant in tracks(plan("engines")))
     with pytest.raises(PlanError, match="'arrow-stream': the suite engines leaves it out: have fewer than 2 calls"):
@@ -245,7 +245,7 @@ def test_a_third_partys_format_with_one_call_says_nothing_about_calls(installed:
     assert tracks(plan("engines", formats=(spelled,))) == {spelled: "spelled"}
 
 
-def test_a_third_partys_calls_stand_beside_each_other(two_calls: None) -> None:
+def test_a_third_partys_calls_are_compared(two_calls: None) -> None:
     both = {f"two-calls[engine={engine}]" for engine in ("pyarrow", "other")}
     assert {variant for variant in tracks(plan("engines")) if variant.startswith("two-calls")} == both
     assert {variant for variant in tracks(plan("choice")) if variant.startswith("two-calls")} == {

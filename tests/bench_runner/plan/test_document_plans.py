@@ -1,4 +1,4 @@
-"""What a request for documents plans: stores and operations that fit, data that are documents, and plain refusals."""
+"""Plans for documents: stores and operations that apply, data that are documents, and clear refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_question_is_asked_of_the_documents_that_it_is_about() -> None:
     )
 
 
-def test_a_store_that_cannot_change_documents_says_so() -> None:
+def test_a_store_that_cannot_change_documents_refuses_updates() -> None:
     made = plan(formats=("messagepack",), datasets=("cell",))
     reasons = {
         name: each.failure.reason
@@ -45,7 +45,7 @@ def test_a_store_that_cannot_change_documents_says_so() -> None:
     }
     assert "replace and remove" in reasons["ingest[updates=0.5,indexes=2]"]
     assert "no index" in reasons["range[selectivity=0.001,paths=1,by=index]"]
-    # What it has no call for is read from all, once for each name of an operation.
+    # Fallbacks read everything, so only one of each operation name is planned.
     found = operations(made, "cell", "messagepack")
     assert {"save", "read", "get[documents=100]", "fields[paths=2]", "ask[query=q1]"} <= found
     assert "ask[query=q2]" not in found
@@ -53,7 +53,7 @@ def test_a_store_that_cannot_change_documents_says_so() -> None:
 
 @pytest.mark.parametrize("few", [{"quick": True}, {"rows": 11_999}])
 def test_late_merges_are_left_out_where_nothing_may_wait(few: dict[str, int | bool]) -> None:
-    """So few documents are written once: with and without the setting the same is measured."""
+    """A few documents are written in one component: the setting would have no effect."""
     asked = {"datasets": ("wos",), "formats": ("document-store",), "operations": ("save",)}
     made = make_plan([SUITES["documents"]], Request(**asked, **few))  # type: ignore[arg-type]
     late = [each for each in made.excluded if "merges=late" in each.chain.variant]
@@ -82,8 +82,8 @@ def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(ask
     ],
 )
 @pytest.mark.rule(19)
-def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: tuple[str, ...]) -> None:
-    """All of a chain read one stored copy: what an index was made for stands behind all that is called a scan."""
+def test_no_index_is_in_the_copy_while_operations_run_without_one(asked: tuple[str, ...]) -> None:
+    """All operations of a chain read one stored copy: an index would be used by operations that are called a scan."""
     made = plan(formats=("document-store",), datasets=("cell",), operations=asked)
     chains = [chain for chain in made.chains if not chain.is_raw_io]
     assert chains
@@ -94,8 +94,8 @@ def test_no_index_lies_in_the_copy_while_something_is_asked_without_one(asked: t
         assert chain.needed_for(chain.operations)[0] == "save"
 
 
-def test_ways_of_execution_take_part_in_questions_alone() -> None:
-    """They change no other operation: the same would be measured, and ranked, twice."""
+def test_ways_of_execution_take_part_only_in_questions() -> None:
+    """They affect no other operation, which would be measured and ranked twice."""
     made = plan(datasets=("cell",), formats=("document-store",))
     by_variant = {chain.variant: {name.partition("[")[0] for name in chain.operations} for chain in made.chains}
     assert by_variant["document-store[layout=amax,way=columns]"] == {"ask", "range"}

@@ -70,7 +70,7 @@ def test_a_text_means_a_variant(text: str, variant: str) -> None:
         (PARQUET, "parquet[engine=pyarrow,codec=none,level=1]"),
         ("csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"),
         ("parquet[codec=zstd]", PARQUET),
-        # A setting that cannot be: it means nothing, and the plan says why.
+        # An invalid setting matches nothing, and the plan reports why.
         ("parquet[codec=nosuch]", PARQUET),
         ("^arquet", PARQUET),
         ("^csv$", "mycsv[engine=x]"),
@@ -152,7 +152,7 @@ def test_what_is_not_wanted_must_exist_too() -> None:
     ],
 )
 def test_the_formats_that_a_text_can_mean(texts: list[str], names: set[str] | None) -> None:
-    """Whatever a pattern finds is among them: what is not need not be loaded."""
+    """They include everything that a pattern finds: the modules of others need not be loaded."""
     found = names_in(texts)
     assert found == names
     for registry in REGISTRIES.values():

@@ -36,8 +36,8 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
         assert sorted(set(formats)) == [name for name in FORMATS if name not in left_out]
 
 
-def test_beside_a_call_that_loses_stands_its_lossless_sibling() -> None:
-    """Rule 12: a loss by the call is not the format's."""
+def test_a_call_that_loses_values_comes_with_its_lossless_sibling() -> None:
+    """A loss by the call is not the format's (rule 12)."""
     variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
     assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants
     assert {"json[engine=pandas]", "json[engine=pandas,double_precision=15]"} <= variants
@@ -64,7 +64,7 @@ def test_a_variant_spelled_in_part_names_the_one_that_its_settings_make() -> Non
     ]
 
 
-def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
+def test_a_plain_call_comes_with_the_settings_that_its_engine_adds() -> None:
     made = plan(datasets=("eq",), formats=("^f3",))
     assert [(chain.variant, chain.conditions.track) for chain in made.chains if not chain.is_raw_io] == [
         ("f3[codec=none]", "plain"),
@@ -73,14 +73,14 @@ def test_beside_a_plain_call_stands_what_its_engine_names_for_that() -> None:
 
 
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
-    """Its brackets are no set of characters, and some would make no regular expression at all."""
+    """Its brackets are not a set of characters, and some would be an invalid regular expression."""
     odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
     assert {chain.variant for chain in odd.chains if not chain.is_raw_io} == {"vortex[engine=vortex-data]"}
     images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))
     assert {chain.variant for chain in images.chains if not chain.is_raw_io} == {"sqlite[engine=sqlite3]"}
 
 
-def test_webface_comes_beside_what_was_asked_for(tmp_path: Path) -> None:
+def test_webface_is_added_to_the_requested_data_sets(tmp_path: Path) -> None:
     path = tmp_path / "faces.h5"
     with h5py.File(path, "w") as file:
         file["table"] = np.zeros(10, dtype=[("age", "i8")])
@@ -133,7 +133,7 @@ def test_on_request_means_by_name() -> None:
         ({"operations": ("fly",)}, "matches no operation"),
     ],
 )
-def test_a_wrong_request_says_what_exists(request_: dict[str, object], words: str) -> None:
+def test_a_wrong_request_lists_what_exists(request_: dict[str, object], words: str) -> None:
     with pytest.raises(PlanError, match=words) as raised:
         plan(**request_)
     assert "\n  " in str(raised.value)
@@ -186,7 +186,7 @@ def test_text_with_nulls_is_no_reason_to_refuse() -> None:
     assert again == made
 
 
-def test_save_alone_is_planned_alone_and_verified_by_a_read_that_is_executed_besides() -> None:
+def test_a_save_without_a_read_is_verified_by_one_in_service() -> None:
     chains = plan(operations=("save",)).chains
     assert {chain.operations for chain in chains} == {("save",)}
     assert chains[0].needed_for(("save",)) == ("save", "read")
@@ -239,7 +239,7 @@ def test_operations_are_named_spelled_or_searched_for(asked: tuple[str, ...], op
         ("project[columns=none]", "columns=none is not a number from 1 on"),
     ],
 )
-def test_a_wrong_operation_says_what_exists(asked: str, words: str) -> None:
+def test_a_wrong_operation_lists_what_exists(asked: str, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         plan(operations=(asked,))
 
@@ -249,12 +249,12 @@ def test_an_operation_of_tables_is_refused_for_images() -> None:
         images(operations=("project",))
 
 
-def test_an_operation_that_the_data_refuse_costs_its_own_cell_alone() -> None:
+def test_an_operation_that_the_data_refuse_costs_only_its_own_cell() -> None:
     made = plan(datasets=("^eq$",), formats=("csv",), tracks=("plain",), operations=("read", "project[columns=50]"))
     assert {chain.operations for chain in made.chains} == {("save", "read")}
     assert {each.chain.operations for each in made.excluded} == {("project[columns=50]",)}
     assert {(each.failure.kind, each.failure.reason) for each in made.excluded} == {
-        ("refused", "50 columns are asked for, the table has 8")
+        ("refused", "it reads 50 columns, but the table has 8")
     }
     assert {each.chain.variant for each in made.excluded} == {chain.variant for chain in made.chains}
 
@@ -384,7 +384,7 @@ def test_calls_are_measured_under_both_conditions_of_threads() -> None:
 
 
 @pytest.mark.parametrize("threads", ["default", "1"])
-def test_what_the_user_says_of_threads_stands_in_place_of_the_suites(threads: str) -> None:
+def test_threads_of_the_request_replace_those_of_the_suite(threads: str) -> None:
     assert {chain.conditions.threads for chain in calls(threads=threads).chains} == {threads}
     assert {chain.conditions.threads for chain in plan(threads=threads).chains} == {threads}
 
@@ -408,10 +408,10 @@ def test_the_image_suite_holds_the_thesiss_storages() -> None:
     names = {chain.variant.partition("[")[0] for chain in made.chains}
     assert names == {"png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb", "image-raw-io"}
     assert {chain.target.kind for chain in made.chains} == {"images"}
-    assert len([chain for chain in made.chains if chain.is_raw_io]) == 2, "one for arrays of their own, one for views"
+    assert len([chain for chain in made.chains if chain.is_raw_io]) == 2, "one for owned arrays, one for views"
 
 
-def test_views_stand_beside_arrays_of_their_own() -> None:
+def test_views_are_planned_in_addition_to_owned_arrays() -> None:
     variants = [chain.variant for chain in images(formats=("lmdb",)).chains if not chain.is_raw_io]
     assert len(variants) == 2
     assert ["arrays=views" in variant for variant in variants] == [False, True]
@@ -434,7 +434,7 @@ def test_one_data_set_has_one_number_of_rows_in_a_run() -> None:
     assert list(make_plan(both, Request(datasets=("webface",), rows=1000)).datasets) == ["webface"]
 
 
-# --- a table of the user's -----------------------------------------------------------------------------------------
+# --- the user's own table ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -452,9 +452,9 @@ def test_a_table_of_ones_own_is_measured_in_place_of_ours(suite: str, own: Path)
     assert made.datasets["table"].rows == 5000
 
 
-def test_two_sizes_of_ones_own_table_are_measured_beside_ours(own: Path) -> None:
+def test_two_sizes_of_the_users_own_table_are_measured_with_ours(own: Path) -> None:
     made = plan(data=own, datasets=("^eq$", "table", "table[share=0.25]"))
-    # Of 16 blocks of 62 or 63 rows the first 16 each.
+    # The first 16 rows of each of 16 blocks of 62 or 63 rows.
     assert {name: dataset.rows for name, dataset in made.datasets.items()} == {
         **{"eq": 1000, "table": 1000},
         "table[share=0.25]": 256,
@@ -466,7 +466,7 @@ def test_data_that_nothing_reads_are_not_left_aside(own: Path) -> None:
         plan(data=own, datasets=("^eq$",))
 
 
-def test_a_table_without_a_path_says_what_to_name() -> None:
+def test_a_table_without_a_path_names_the_missing_option() -> None:
     with pytest.raises(DataError, match="table: needs --data PATH\n  a table is taken as CSV"):
         plan(datasets=("table",))
 

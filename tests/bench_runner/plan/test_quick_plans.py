@@ -1,5 +1,4 @@
-"""One quick round measures a part of each suite, which is said by name; what the user names is measured whatever that
-part is."""
+"""One quick round measures a part of each suite, listed by name. What the user names is measured anyway."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ def cells(*suites: str, **request: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_one_quick_round_has_few_cells_and_says_what_is_missing(name: str) -> None:
+def test_one_quick_round_has_few_cells_and_a_reason_for_what_is_missing(name: str) -> None:
     suite = SUITES[name]
     assert suite.quick.reason
     quick, whole = (set(cells(name, quick=quick)) for quick in (True, False))
     assert 0 < sum(len(cells(each)) for each in (name, *suite.together)) <= MOST_CELLS
-    # The same cells but for the rows, or operations on request.
+    # The same cells except for the number of rows, or operations on request.
     known = {*suite.operations, *suite.operations_on_request, *suite.quick.operations}
     assert {each.split("/")[1] for each in quick} <= known
     assert {each.split("/", 2)[2] for each in quick} <= {each.split("/", 2)[2] for each in whole}
@@ -86,6 +85,6 @@ def test_a_condition_that_the_user_names_is_measured(option: str, given: object)
         ("documents", {}, 5_000),
     ],
 )
-def test_rows_are_few_unless_the_user_says_how_many(suite: str, asked: dict[str, object], rows: int) -> None:
+def test_rows_are_few_unless_the_user_sets_their_number(suite: str, asked: dict[str, object], rows: int) -> None:
     made = make_plan([SUITES[suite]], Request(**{"quick": True, **asked}))  # type: ignore[arg-type]
     assert {dataset.rows for dataset in made.datasets.values()} == {rows}

@@ -1,4 +1,4 @@
-"""What is varied becomes data sets or operations, all else equal."""
+"""A varied trait becomes data sets or operations, with everything else equal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_usual_values_for_which_a_table_has_too_few_rows_are_left_out() -> None:
 
 @pytest.mark.parametrize("trait", TRAITS)
 def test_every_trait_can_be_had_at_each_of_its_usual_values(trait: str) -> None:
-    """Resolving a data set checks it, and makes nothing."""
+    """Resolving a data set checks it without making it."""
     made = asked(trait)
     for name in made.datasets:
         base, _, inside = name.partition("[")
@@ -83,12 +83,12 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
         ({"over": Over("rows_taken", ("1", "x"))}, "rows=x is not a number"),
     ],
 )
-def test_what_cannot_be_varied_is_said_with_what_to_do(request_: dict[str, object], words: str) -> None:
+def test_a_trait_that_cannot_be_varied_is_refused_with_what_to_do(request_: dict[str, object], words: str) -> None:
     with pytest.raises(PlanError, match=words):
         swept([SUITES["sweep"]], Request(**request_))  # type: ignore[arg-type]
 
 
-def test_one_suite_of_tables_alone_can_vary_something() -> None:
+def test_only_a_single_suite_of_tables_can_vary_a_trait() -> None:
     for names in (["tabular", "sweep"], ["image"]):
         with pytest.raises(PlanError, match="goes with one suite of tables"):
             swept([SUITES[name] for name in names], Request(over=Over("nulls")))

@@ -1,4 +1,4 @@
-"""The suites of training loops: which operations each variant has, and what cannot be asked for."""
+"""The suites of training loops: the operations of each variant, and what is refused."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def test_arrays_own_their_memory_in_every_storage() -> None:
     assert not any("views" in chain.variant for chain in made.chains)
 
 
-def test_who_runs_training_runs_it_for_images_too() -> None:
+def test_running_training_runs_it_for_images_too() -> None:
     suites = [suite.name for suite in planned(["training"], Request(rows=100)).suites]
     assert suites == ["training", "training-images"]
     assert [suite.name for suite in planned(["training-images"], Request(rows=100)).suites] == ["training-images"]
 
 
-def test_a_request_about_tables_alone_leaves_images_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_only_about_tables_leaves_images_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [suite.name for suite in planned(["training"], Request(rows=100, target="arrow")).suites] == ["training"]
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     own = tmp_path / "mine.csv"
@@ -57,18 +57,18 @@ def test_a_request_about_tables_alone_leaves_images_out(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("operation", "dataset", "words"),
+    ("operation", "dataset", "fact"),
     [
-        ("batches[rows=100,order=shuffled]", "vectors", "batches of 100 are asked for, there are 100 rows"),
-        (BUFFER, "vectors", "order=buffer draws images one by one; of a table take order=blocks"),
-        ("batches[order=stored,workers=2]", "vectors", "workers=2 ask for rows by their numbers"),
-        ("batches[order=buffer,workers=2]", "cifar-like", "workers=2 ask for rows by their numbers"),
+        ("batches[rows=100,order=shuffled]", "vectors", "100 rows"),
+        (BUFFER, "vectors", "use order=blocks"),
+        ("batches[order=stored,workers=2]", "vectors", "use order=shuffled or order=blocks"),
+        ("batches[order=buffer,workers=2]", "cifar-like", "use order=shuffled or order=blocks"),
     ],
 )
-def test_what_cannot_be_handed_out_is_refused(operation: str, dataset: str, words: str) -> None:
+def test_what_cannot_be_handed_out_is_refused(operation: str, dataset: str, fact: str) -> None:
     refusal = operation_of(operation).refusal(resolve(dataset, {}, rows=100).schema, 100)
     assert refusal is not None
-    assert words in refusal
+    assert fact in refusal
 
 
 @pytest.mark.parametrize(("operation", "dataset"), [(SHUFFLED, "vectors"), (BLOCKS, "eq"), (BUFFER, "cifar-like")])

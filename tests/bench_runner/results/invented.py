@@ -1,4 +1,4 @@
-"""Invented samples for the tests of results: no report is needed to make them."""
+"""Invented samples for the tests of results, independent of reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUNDS = 7
 
 
 def make_sample(**fields: Any) -> Sample:
-    """One plausible read of `eq` with Parquet; any field can be changed."""
+    """Return one plausible read of `eq` with Parquet; any field can be changed."""
     usual: dict[str, Any] = {
         "suite": "tabular",
         "operation": "read",
@@ -34,15 +34,15 @@ def make_sample(**fields: Any) -> Sample:
 
 
 def make_save(**fields: Any) -> Sample:
-    """The save of the same chain, which nothing has verified yet."""
+    """Return the save of the same chain, not verified yet."""
     return make_sample(**{"operation": "save", "fidelity": None, "saw_all": False, **fields})
 
 
 def make_rounds(
     variants: Sequence[str], datasets: Sequence[str] = ("eq",), *, drift: float = 0.0, late: float = 0.0
 ) -> list[Sample]:
-    """Seven rounds of saves and reads, shuffled and with seeded noise: `drift` is by how much the machine slows down
-    from the first to the last round, `late` by how much from the beginning to the end of each round."""
+    """Return seven rounds of saves and reads, shuffled and with seeded noise. The machine slows down by `drift` from
+    the first to the last round, and by `late` from the beginning to the end of each round."""
     source = random.Random(1)
     samples: list[Sample] = []
     for number in range(1, ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""run.json as types: what is there has its type, and what has not is named with its place."""
+"""run.json as types: fields have their type, and a wrong one is reported with its place."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCALARS = (
 
 
 def wrong_shapes(kind: msgspec.inspect.Type, place: str) -> Iterator[tuple[str, Any]]:
-    """(place, something of another type there) for this type and for every part of it."""
+    """Yield (place, value of another type) for this type and for every part of it."""
     if isinstance(kind, msgspec.inspect.UnionType):
         for part in kind.types:
             if not isinstance(part, msgspec.inspect.NoneType):
@@ -56,7 +56,7 @@ def wrong_shapes(kind: msgspec.inspect.Type, place: str) -> Iterator[tuple[str, 
     else:
         assert isinstance(kind, SCALARS), kind
         yield place, ["a list"]
-        # A number is no text, and 1 is not true: nothing is converted on reading.
+        # A number is not text, and 1 is not true: nothing is converted on reading.
         yield place, 1 if isinstance(kind, (msgspec.inspect.StrType, msgspec.inspect.BoolType)) else "1"
 
 
@@ -80,7 +80,7 @@ def test_a_wrong_type_is_named_with_its_place(subtests: pytest.Subtests) -> None
 
 def test_a_reader_names_the_file_too(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"schema": 2, "machine": {"cores": "two"}}))
-    with pytest.raises(RecordError, match=r"run\.json: .*got `str` - at `\$\.machine\.cores`; mend the field"):
+    with pytest.raises(RecordError, match=r"run\.json: .*got `str` - at `\$\.machine\.cores`; fix the field"):
         read_run(tmp_path)
 
 
@@ -90,7 +90,7 @@ def test_what_another_version_adds_is_passed_over() -> None:
     )
 
 
-def test_what_is_not_known_is_not_written_but_that_a_run_is_whole_is_said() -> None:
+def test_unknown_facts_are_not_written_but_completeness_always_is() -> None:
     whatever = {"partial": False, "request": {"target": None}}
     assert RunInfo().shape() == whatever
     assert RunInfo(id="x", machine=MachineInfo(cores=2), probe=ProbeInfo()).shape() == {
@@ -125,7 +125,7 @@ def test_an_operation_that_a_run_does_not_tell_of_is_known_by_its_name() -> None
 
 
 @pytest.mark.parametrize(("told", "virtual"), [(None, False), ("none", False), ("kvm", True)])
-def test_a_guest_says_so(told: str | None, virtual: bool) -> None:
+def test_a_guest_is_virtual(told: str | None, virtual: bool) -> None:
     assert MachineInfo(virtualisation=told).is_virtual is virtual
 
 

@@ -1,4 +1,4 @@
-"""The result files: their pinned shape, and what a reader says of a damaged one."""
+"""The result files: their pinned shape, and errors about damaged ones."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ INFO = RunInfo(
     load_after={"1 min": 1.0},
     warnings=[RunWarning(text="swap is in use", remedy="close other programs")],
     suites={"tabular": "Which format?"},
-    operations={"save": OperationInfo(title="save", writes=True, meaning="store all of the data in a fresh place")},
+    operations={"save": OperationInfo(title="save", writes=True, meaning="store all of the data in a new place")},
     variants={
         "csv[engine=pandas]": VariantInfo(
             title="CSV",
@@ -214,7 +214,7 @@ def test_records_have_the_pinned_shape(tmp_path: Path) -> None:
 
 
 def test_a_line_that_the_disk_takes_in_part_leaves_nothing_behind(tmp_path: Path) -> None:
-    """The next line would stand behind half a one."""
+    """Otherwise the next line would follow half a line."""
     writer = SampleWriter(tmp_path)
     writer.append(SAMPLES[0])
     before = (tmp_path / "samples.jsonl").read_bytes()
@@ -236,7 +236,7 @@ def test_what_is_pinned_reads_back_as_it_was() -> None:
 
 
 def test_what_the_first_schema_pinned_is_read_as_records_of_today() -> None:
-    """There was one operation that reads, and what it returned was all of the data."""
+    """The only operation that read returned all of the data."""
     run = read_run(SCHEMA_1)
     assert run.samples == SAMPLES[:3]
     assert run.fidelity == (FIDELITY,)
@@ -270,8 +270,8 @@ def test_of_the_first_schema_only_a_read_that_was_verified_saw_all(tmp_path: Pat
     assert [sample.saw_all for sample in read_run(_folder(tmp_path, *lines)).samples] == [True, False, False]
 
 
-def test_both_schemas_may_lie_in_one_folder(tmp_path: Path) -> None:
-    """A run of the first schema that is resumed today goes on in the second."""
+def test_both_schemas_may_be_in_one_folder(tmp_path: Path) -> None:
+    """A run of the first schema that is resumed today continues in the second."""
     folder = _folder(tmp_path, _line(schema=1, saw_all=...))
     SampleWriter(folder).append(SAMPLES[0])
     assert [sample.schema for sample in read_run(folder).samples] == [2, 2]
@@ -298,8 +298,8 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
     ("line", "message"),
     [
         ("{\n", "line 2: .*remove the line"),
-        ("[]\n", "line 2: schema is 'list', this version reads 1, 2"),
-        (_line(schema=3), "schema is 3, this version reads 1, 2"),
+        ("[]\n", "line 2: schema is 'list', but this version reads 1, 2"),
+        (_line(schema=3), "schema is 3, but this version reads 1, 2"),
         (_line(schema=True), "schema is True"),
         (_line(schema=...), "schema is None"),
         (_line(suite=...), "missing required field `suite`"),
@@ -348,7 +348,7 @@ def test_a_round_measured_again_is_no_repetition(tmp_path: Path) -> None:
         ("{}", "schema is None"),
     ],
 )
-def test_a_folder_that_is_no_result_says_so(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_folder_that_is_not_a_result_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:
         (tmp_path / "run.json").write_text(content)
     with pytest.raises(RecordError, match=message):

@@ -1,4 +1,4 @@
-"""The reference run: packed small, read as any run, and shown where it is asked for."""
+"""The reference run: packed small, read like any run, and shown on request."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_a_packed_run_is_the_run(tmp_path: Path) -> None:
     found = read_run(tmp_path)
     assert replace(found, folder=run.folder) == replace(run, folder=run.folder)
     (tmp_path / "samples.jsonl").touch()
-    with pytest.raises(RecordError, match="remove the one that you do not mean"):
+    with pytest.raises(RecordError, match="remove one of the two"):
         read_run(tmp_path)
 
 
-def test_packed_lines_that_are_broken_or_too_many_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_lines_that_are_broken_or_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pack_run(make_run(datasets=("eq",), tracks=("plain",)), tmp_path)
     with monkeypatch.context() as less:
         less.setattr(records, "MOST_UNPACKED_BYTES", 1_000)
@@ -54,14 +54,14 @@ def test_packed_lines_that_are_broken_or_too_many_are_told(tmp_path: Path, monke
         read_run(tmp_path)
 
 
-def test_it_stands_for_all_its_runs(place: Path) -> None:
+def test_it_includes_all_its_runs(place: Path) -> None:
     found = stored_runs("reference")
     assert [run.folder.name for run in found] == ["tabular", "engines", "other"]
     assert all(run.samples for run in found)
     assert stored_runs(found[0]) == [found[0]]
 
 
-def test_the_name_means_the_package_whatever_lies_here(place: Path) -> None:
+def test_the_name_means_the_package_even_if_a_folder_has_it(place: Path) -> None:
     shutil.copytree(place / "tabular", "reference")
     assert [run.folder.name for run in stored_runs("reference")] == ["tabular", "engines", "other"]
     assert [run.folder.name for run in stored_runs("./reference")] == ["reference"]
@@ -80,14 +80,14 @@ def test_its_files_go_among_the_results_here(place: Path, tmp_path: Path, named:
         stored_runs("results/reference")
 
 
-def test_a_package_without_one_says_so(place: Path) -> None:
+def test_a_package_without_a_reference_run_is_refused(place: Path) -> None:
     shutil.rmtree(place)
-    with pytest.raises(RecordError, match="measure one of your own"):
+    with pytest.raises(RecordError, match="no reference run"):
         stored_runs("reference")
 
 
 @pytest.mark.skipif(not PACKED.exists(), reason="not measured yet")
-def test_ours_is_whole_small_and_says_nothing_of_the_machine_s_names() -> None:
+def test_ours_is_complete_and_small_and_does_not_name_its_machine() -> None:
     runs = reference.reference_runs()
     assert sum(path.stat().st_size for path in PACKED.rglob("*") if path.is_file()) <= 3 * 10**6
     for place in PACKED.glob("*/run.json"):

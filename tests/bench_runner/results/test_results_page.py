@@ -1,4 +1,4 @@
-"""docs/results.md names everything that the files hold, and its example runs."""
+"""docs/results.md names everything in the files, and its example runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.bench_runner.results.invented import make_sample, make_save
 PAGE = (Path(__file__).parents[3] / "docs/results.md").read_text()
 
 PARTS = [kind for kind in StoredInfo.__subclasses__() if kind is not RunInfo]
-"""The objects that run.json holds."""
+"""The objects in run.json."""
 
 
 def fields(record: type[msgspec.Struct]) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def test_every_figure_is_described() -> None:
 
 
 def row_of(name: str) -> str:
-    """What the page says of a field of samples."""
+    """Return the page's description of a field of samples."""
     return next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
 
 
@@ -67,7 +67,7 @@ def test_every_track_target_and_fallback_is_named() -> None:
 
 
 def loaded(folder: Path, *samples: Sample) -> dict[str, Any]:
-    """The names that the example has made of a run of these samples."""
+    """Return the names that the example makes from a run of these samples."""
     write_run_info(folder, RunInfo(id="x"))
     SampleWriter(folder).append(*samples)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -101,7 +101,7 @@ def test_the_example_mixes_no_two_cells(tmp_path: Path) -> None:
         for place, told in enumerate([{}, *others])
         for number in (1, 2, 3)
         for made in (make_save, make_sample)
-        # Of the first chain one save has no read that counts, and one was measured twice.
+        # In the first chain one save has no counted read, and one was measured twice.
         if (made, place, number) != (make_sample, 0, 2)
     ]
     samples.append(make_sample(round=2, position=2, unsettled=True, saw_all=False))

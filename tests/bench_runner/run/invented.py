@@ -53,7 +53,7 @@ def sample(of: Chain, operation: str = "read", **changes: Any) -> Sample:
 
 
 def session(**changes: Any) -> Session:
-    """Of a run without a plan, which stores nothing."""
+    """Return the session of a run without a plan, which stores nothing."""
     given: dict[str, Any] = {
         "plan": None,
         "options": Options(),

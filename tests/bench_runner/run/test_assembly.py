@@ -1,4 +1,4 @@
-"""What becomes a sample of a worker's answer and of what was seen from outside. Nothing is executed here."""
+"""From a worker's answer and observations from outside to a sample. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench_runner.results.records import Conditions, Sample
 from bench_runner.run.assembly import assembled, refuse_more_than_one_core
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.page_cache import Residency
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Control, Readiness, Rest
 from tests.bench_runner.run.invented import chain, sample
@@ -23,7 +23,7 @@ WHOLE = Residency(100 * MB, 100 * MB)
 
 
 def answer(**changes: Any) -> Measured:
-    """Of a worker whose call took 1,000 ns and read nothing from the device."""
+    """Return the answer of a worker whose call took 1,000 ns and read nothing from the device."""
     figures = {"wall_ns": 1_000, "cpu_ns": 900, "peak_rss_bytes": 50, "device_read_bytes": 0}
     given: dict[str, Any] = {
         "started_ns": 100,
@@ -67,7 +67,7 @@ def test_what_the_worker_and_the_runner_saw_are_one_sample() -> None:
     assert (found.codec, found.encodings, found.warnings, found.unsettled) == ("zstd", ("plain",), (), False)
 
 
-def test_memory_of_what_a_worker_started_counts_and_memory_that_tells_nothing_is_left_out() -> None:
+def test_memory_of_child_processes_counts_and_incomparable_memory_is_left_out() -> None:
     outcome = Outcome(peak_tree_resident_bytes=500, peak_private_bytes=80)
     figures = sample_of(answer(), outcome, cached=WHOLE).figures
     assert (figures["peak_rss_bytes"], figures["peak_private_bytes"]) == (470, 70)
@@ -82,24 +82,24 @@ def test_a_save_has_the_sizes_of_its_copy_and_no_page_cache() -> None:
 
 
 def not_counted(**given: Any) -> str:
-    """Why a sample is not counted; empty if it is."""
+    """Return why a sample is not counted; '' if it is."""
     found = sample_of(given.pop("measured"), cached=WHOLE, **given)
     assert found.unsettled == bool(found.warnings)
     return " ".join(found.warnings).removeprefix("not counted, ")
 
 
 @pytest.mark.rule(14)
-def test_what_is_not_counted_says_the_first_reason() -> None:
+def test_a_sample_that_is_not_counted_has_the_first_reason() -> None:
     restless = Rest(Control(3, 4), settled=False, settle_ns=20, why_not="a write took long")
     fetched: dict[str, Any] = {"figures": {"device_read_bytes": 10 * MB}, "collected": True}
     assert not_counted(measured=answer()) == ""
     assert not_counted(measured=answer(rest=restless, **fetched)).startswith("the machine was not")
     assert not_counted(measured=answer(**fetched)).startswith("a warm read fetched 10,000,000 of")
-    assert not_counted(measured=answer(collected=True)).startswith("a full collection of garbage")
+    assert not_counted(measured=answer(collected=True)).startswith("garbage was fully collected")
 
 
 def test_all_calls_of_a_block_fetch_and_take_their_time() -> None:
-    """5 MB are more than 1 % of the copy, and less than 1 MB for each of ten seconds."""
+    """5 MB are more than 1 % of the copy, but less than 1 MB for each of ten seconds."""
     block = answer(figures={"calls_ns": 10 * 10**9, "repetitions": 10}, device_bytes_of_all=5 * MB)
     assert not_counted(measured=block) == ""
     block.device_bytes_of_all = 10 * MB + 1
@@ -116,7 +116,7 @@ def test_a_cold_read_fetches_all_and_a_part_what_became_resident() -> None:
 
 
 def test_what_services_did_is_theirs_by_call_and_what_they_read_fetched_the_copy() -> None:
-    services = Beside([], None)
+    services = ServiceMonitor([], None)
     services.figures = {
         "node_cpu_ns": 40,
         "node_device_bytes": 90 * MB,
@@ -156,7 +156,7 @@ def test_under_one_thread_a_sample_of_more_cores_is_refused() -> None:
 
 
 def test_calls_are_held_to_one_core_by_their_mean() -> None:
-    """One call of three took as long as 2.5 others, with as much CPU time."""
+    """One call of three took as long as 2.5 others, with the same CPU time."""
     calls = {"wall_ns": 100, "repetitions": 3, "calls_ns": 450}
     refuse_more_than_one_core({**calls, "cpu_ns": 150})
     with pytest.raises(OperationFailed, match=r"1\.06 cores"):
@@ -164,7 +164,7 @@ def test_calls_are_held_to_one_core_by_their_mean() -> None:
 
 
 def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
-    """A short call ends between two looks from outside."""
+    """A short call ends between two readings from outside."""
     measured = answer(private_before_bytes=10, private_end_bytes=50)
     assert Outcome(peak_private_bytes=0).added_bytes(measured) == 40
     assert Outcome(peak_private_bytes=70).added_bytes(measured) == 60

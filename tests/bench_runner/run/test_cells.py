@@ -1,5 +1,4 @@
-"""Several operations share one stored copy: what goes wrong in one costs its own cell, or, where nobody knows what lies
-there, all of them."""
+"""Several operations share one stored copy: a failure of one costs its own cell or, if the copy may be wrong, all."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ ALL = ("save", "read", PROJECT)
 
 
 def reasons(samples: list[Sample]) -> list[str | None]:
-    """Of each sample the kind of its failure, None where it has figures."""
+    """Return for each sample the kind of its failure, None if it has figures."""
     for sample in samples:
         assert (sample.failure is None) == bool(sample.figures)
     return [sample.failure and sample.failure.kind for sample in samples]
@@ -44,7 +43,7 @@ PROJECTIONS = {
 
 
 @pytest.mark.parametrize("fault", PROJECTIONS)
-def test_a_projection_that_goes_wrong_costs_its_own_cell_alone(run_faulty: Executor, fault: str) -> None:
+def test_a_projection_that_fails_costs_only_its_own_cell(run_faulty: Executor, fault: str) -> None:
     kind, words = PROJECTIONS[fault]
     samples = run_faulty(fault, operations=ALL)
     assert reasons(samples) == [None, None, kind]
@@ -58,7 +57,7 @@ def test_a_projection_that_goes_wrong_costs_its_own_cell_alone(run_faulty: Execu
 def test_a_read_that_finds_something_else_voids_the_whole_chain(
     run_faulty: Executor, operations: tuple[str, ...]
 ) -> None:
-    """Then nobody knows what was stored, whatever else gave the right answer."""
+    """What was stored is unknown then, even if other operations returned the right answer."""
     samples = run_faulty("project_beside_a_read_that_drops", operations=operations)
     found = dict(zip(operations, reasons(samples), strict=True))
     assert found == {"save": "skipped", "read": "mismatch", PROJECT: "skipped"}
@@ -69,7 +68,7 @@ def test_a_read_that_finds_something_else_voids_the_whole_chain(
 def test_a_read_that_crashes_takes_the_figures_of_the_save_and_leaves_those_of_others(
     run_faulty: Executor, operations: tuple[str, ...]
 ) -> None:
-    """Nothing vouches for the save; the columns were compared."""
+    """The save is not verified; the columns were compared."""
     samples = run_faulty("project_beside_a_read_that_exits", operations=operations)
     found = dict(zip(operations, reasons(samples), strict=True))
     assert found == {"save": "skipped", "read": "crash", PROJECT: None}
@@ -84,7 +83,7 @@ def test_a_save_that_fails_leaves_nothing_to_read(run_faulty: Executor, fault: s
     assert reasons(run_faulty(fault, operations=ALL)) == [kind, other, other]
 
 
-def test_a_projection_alone_has_its_save_verified_by_a_read_that_no_cell_shows(run_faulty: Executor) -> None:
+def test_the_save_of_a_projection_is_verified_by_a_read_in_service(run_faulty: Executor) -> None:
     samples = run_faulty("projects", operations=("save", PROJECT))
     assert [sample.operation for sample in samples] == ["save", PROJECT, "read"]
     assert [sample.in_service for sample in samples] == [False, False, True]
@@ -106,7 +105,7 @@ def test_a_save_whose_read_in_service_fails_has_no_figures(run_faulty: Executor)
 
 
 def test_only_what_is_wanted_is_executed_with_what_that_needs(run_faulty: Executor) -> None:
-    """A save that nothing verifies serves; a read that verifies a wanted save counts, because the chain has it."""
+    """A save that nothing verifies is in service; a read that verifies a wanted save counts if the chain has it."""
     projected = run_faulty("projects", operations=ALL, wanted=(PROJECT,))
     assert [(sample.operation, sample.in_service) for sample in projected] == [("save", True), (PROJECT, False)]
     assert reasons(projected) == [None, None]
@@ -117,9 +116,7 @@ def test_only_what_is_wanted_is_executed_with_what_that_needs(run_faulty: Execut
 
 
 @pytest.mark.parametrize("target", ["arrow", "pandas"])
-def test_where_an_engine_has_no_call_of_its_own_the_sample_says_what_stood_for_it(
-    run_faulty: Executor, target: str
-) -> None:
+def test_a_sample_records_the_fallback_of_an_engine_without_a_call(run_faulty: Executor, target: str) -> None:
     save, read, project = run_faulty("none", operations=ALL, target=target)
     assert reasons([save, read, project]) == [None, None, None]
     assert (save.fallback, read.fallback, project.fallback) == ("", "", READ_ALL)
@@ -135,7 +132,7 @@ def test_where_an_engine_has_no_call_of_its_own_the_sample_says_what_stood_for_i
 @pytest.mark.parametrize("fault", ["none", "projects"])
 @pytest.mark.rule(14)
 def test_a_projection_on_a_cold_cache_is_proven_cold(run_faulty: Executor, bench: Bench, fault: str) -> None:
-    """Rule 14, after a read that has brought the whole copy into the page cache; on a file system with a device."""
+    """After a read that put the whole copy into the page cache, on a file system with a device (rule 14)."""
     samples = run_faulty(fault, operations=ALL, cache="cold")
     assert reasons(samples) == [None, None, None]
     for sample in samples[1:]:

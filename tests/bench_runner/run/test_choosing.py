@@ -1,4 +1,4 @@
-"""A recommendation from the command line and from programs: measured in two parts, or from a stored run."""
+"""Recommendations from the command line and from programs: measured in two parts, or from a stored run."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def asked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]
 
 
 @pytest.mark.slow
-def test_it_measures_in_two_parts_and_tells_of_every_candidate(
+def test_it_measures_in_two_parts_and_reports_every_candidate(
     runs_at_rest: None,
     tmp_path: Path,
     cache_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A machine that runs tests is seldom at rest, so that no figure is asked for here."""
+    """A machine that runs tests is seldom at rest, so no figures are required here."""
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
     monkeypatch.chdir(tmp_path)
-    # Its rounds last as long as the budget, and a few do.
+    # Its rounds last as long as the budget, and some fit.
     monkeypatch.setattr(choosing, "LEAST_BUDGET_S", 2.0)
     monkeypatch.setattr(choosing, "PREPARATION_S", 2.0)
     code, told = asked(capsys, *FEW, "--rows", "21000", "--json", "--out", "out")
@@ -60,7 +60,7 @@ def test_it_measures_in_two_parts_and_tells_of_every_candidate(
     assert code == (shape["recommended"] is None)
     screening, second = read_run(tmp_path / "out" / choosing.SCREENING), read_run(tmp_path / "out")
     assert {(sample.rows, sample.round > 0) for sample in screening.samples} == {(20_000, True)}
-    assert not [sample for sample in second.samples if sample.round == 0], "what screened has a pilot round"
+    assert not [sample for sample in second.samples if sample.round == 0], "the screening replaces the pilot round"
     assert screening.info.probe is None
     assert second.info.probe is not None
     assert second.info.probe.error_bytes > 0
@@ -95,7 +95,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
     (first, brief, place), (second, counted, folder) = seen
     assert len(first) > 20
     assert {variant for variant in first if variant.startswith("csv")} == {"csv[engine=pandas]"}
-    assert second == {*winners, "csv[engine=pandas]"}, "what the user has now is compared to the end"
+    assert second == {*winners, "csv[engine=pandas]"}, "the baseline takes part to the end"
     assert races[0] is None
     assert (races[1].screening, races[1].contending(run)) == (run, ())
     assert (brief.brief, brief.quick, place) == (True, True, tmp_path / choosing.SCREENING)
@@ -105,7 +105,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_of_a_table_are_measured_of_what_decides_their_cost() -> None:
-    """Variants with small groups take part then, and nothing that would be read whole for minutes."""
+    """Variants with small groups take part then, and none that would be read whole for minutes."""
     whole = choosing.choosing_plan(Request(datasets=("eq",), rows=2_000), TABLES)
     take = "take[rows=100,handle=kept]"
     asked = Request(datasets=("eq",), rows=2_000, operations=("save", "read", take), target="arrow")
@@ -156,10 +156,10 @@ def test_what_a_question_is_about_is_measured(
         ({"wall_ns": 10**8, "calls_ns": 3 * 10**9}, False),
     ],
 )
-def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
+def test_the_baseline_is_dropped_when_a_round_of_it_is_too_slow(
     figures: dict[str, int], stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Ten times the rows, and a quarter of the two minutes. A block of calls takes all of them."""
+    """Ten times the rows take over a quarter of the two minutes. For a block of calls, all of them count."""
     sample = make_sample(variant="csv[engine=pandas]", figures=figures)
     screened = replace(make_run(datasets=("eq",)), samples=(sample,))
     seen: list[Any] = []
@@ -190,7 +190,7 @@ def test_what_the_user_has_now_leaves_when_a_round_of_it_is_too_dear(
     ("dataset", "kind", "few", "all_of_them"),
     [("eq", TABLES, 20_000, 200_000), ("cifar-like", IMAGES, 1_000, 10_000), ("imagenet-like", IMAGES, 497, 1_990)],
 )
-def test_unless_the_user_says_more_so_much_is_measured_as_two_minutes_allow(
+def test_by_default_as_much_is_measured_as_two_minutes_allow(
     dataset: str, kind: DataKind, few: int, all_of_them: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[int] = []
@@ -224,14 +224,14 @@ def test_few_rows_need_no_screening(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         SimpleNamespace(stage=lambda text: None, step=lambda text, left: None),
         kind=TABLES,
         budget_s=1,
-        may_win=lambda run: pytest.fail("nobody has to be screened"),
+        may_win=lambda run: pytest.fail("nothing has to be screened"),
         contending=lambda run: (),
     )
     assert not (tmp_path / choosing.SCREENING).exists()
 
 
 def test_what_the_recommended_format_cannot_do_comes_with_it(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of the invented run nothing can do without a pickle, or speaks with other languages."""
+    """In the invented run nothing works without a pickle, or supports other languages."""
     _, told = asked(capsys, "--from", stored)
     assert "runs code that is in the file" in told
     assert "ask with --need other-languages" in " ".join(told.split())
@@ -276,7 +276,7 @@ def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixtur
     assert "all samples: " in whole
 
 
-def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_machine_is_reported_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     unsettled = tuple(changed(sample, unsettled=sample.failure is None) for sample in run.samples)
     code, out = asked(capsys, "--from", write_run(replace(run, samples=unsettled), tmp_path / "run"))
@@ -318,7 +318,7 @@ def test_programs_measure_and_ask_what_they_measured(
     found = measured.frame()
     assert set(found["operation"]) == {"save", "read"}
     assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "raw-io"}
-    # A machine that is not at rest leaves cells without a counted round, and says nothing of them.
+    # A machine that is not at rest leaves cells without a counted round, which are not in the result.
     assert (found["wall_ns"].dropna() > 0).all()
     assert found["wall_ns"].isna().equals(found["rounds"] == 0)
     assert found.attrs["folder"] == str(tmp_path / "run")
@@ -346,7 +346,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "said"), WRONG)
-def test_a_wrong_question_is_told_in_two_lines(
+def test_a_wrong_question_is_reported_in_two_lines(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The device is probed on raw I/O's copy around the rounds, for who asks; where it cannot be, it is said why."""
+"""The device is probed with raw I/O's copy around the rounds, if a suite asks for it; otherwise the reason is kept."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def shared(bench: Bench, dataset: StoredDataset, tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each copy that was probed: by a device that gives ten reads of each kind."""
+    """The bytes of each probed copy, with a device that gives ten reads of each kind."""
     seen: list[int] = []
 
     def roofline(path: Path, *, seed: int) -> list[Line]:
@@ -89,7 +89,7 @@ def test_before_and_after_on_raw_io_s_copy_which_is_gone_then(
         assert [line.kind for line in found.lines] == list(KINDS)
         assert found.lines[0].per_second == 10_000
         assert found.lines[0].bytes_per_second == 40_960_000
-        # Bound by its core: of the device, not of the cache.
+        # The device's probe was bound by its core, the cache's was not.
         assert [line.at_least for line in found.lines] == [True, True, False, False]
     assert probed == [each.copy_bytes for each in shared.info.rooflines]
     assert list((tmp_path / "work").iterdir()) == []
@@ -106,7 +106,7 @@ def test_a_run_that_goes_on_keeps_the_first_look_and_has_a_new_last_one(shared: 
     assert len(probed) == 3
 
 
-def test_a_quick_run_looks_once_and_who_does_not_ask_never(shared: Session, probed: list[int]) -> None:
+def test_a_quick_run_probes_once_and_suites_without_roofline_never(shared: Session, probed: list[int]) -> None:
     shared.options = Options(quick=True)
     device_probe.look(shared, BEFORE)
     device_probe.look(shared, AFTER)
@@ -118,7 +118,7 @@ def test_a_quick_run_looks_once_and_who_does_not_ask_never(shared: Session, prob
     assert len(probed) == 1
 
 
-def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_roofline_the_reason_is_kept(shared: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> str:
         shared.info.rooflines = []
         device_probe.look(shared, BEFORE)
@@ -127,15 +127,15 @@ def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.
         return found.why_none
 
     monkeypatch.setattr(device_probe.folders, "folder_facts", lambda folder: {"filesystem": "zfs"})
-    assert look() == "zfs keeps a cache of its own (ARC), which cannot be emptied for one file"
+    assert look() == "zfs has a separate cache (ARC), which cannot be emptied for one file"
     monkeypatch.setattr(device_probe.folders, "folder_facts", lambda folder: {"filesystem": "ext4"})
-    assert "is too small to tell a device by" in look()
+    assert "is too small to probe the device" in look()
 
     def refused(path: Path, *, seed: int) -> list[Line]:
-        raise NoRoofline("no reads past the page cache here: Invalid argument")
+        raise NoRoofline("direct reads are not supported here: Invalid argument")
 
     monkeypatch.setattr(device_probe, "roofline", refused)
-    assert look() == "no reads past the page cache here: Invalid argument"
+    assert look() == "direct reads are not supported here: Invalid argument"
 
     def broken(path: Path, *, seed: int) -> list[Line]:
         raise OSError(5, "Input/output error")
@@ -146,7 +146,7 @@ def test_where_it_cannot_be_it_is_said_why(shared: Session, monkeypatch: pytest.
     assert "nowhere" in look()
 
 
-def test_reports_and_probe_name_lines_alike() -> None:
+def test_reports_and_probe_use_the_same_names_of_lines() -> None:
     """Neither may import the other."""
     assert (
         information.RANDOM,

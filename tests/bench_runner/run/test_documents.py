@@ -1,5 +1,5 @@
-"""Document stores in a chain: what a right one gives, and that each planted fault is found by an operation that meets
-it, leaves no figures, and costs nothing else."""
+"""Document stores in a chain: results of a correct store, and planted faults, which are found by an operation that they
+affect, leave no figures, and cost nothing else."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
 
 
 def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
-    """All plans of a range and the one of a question: a store looks up what users know of their data."""
+    """All plans of a range and the one of a question: users translate their queries in advance."""
     spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
     samples = run(spelled, *RANGES, "ask[query=q1]", dataset="bluesky-events")
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -83,11 +83,11 @@ def test_all_operations_of_a_right_store_are_verified(run: Runner, data: dict[st
 
 
 def test_what_is_answered_from_memory_is_marked(run: Runner) -> None:
-    """All calls of `ask` are one question: who remembers the answer, or has read all in opening, asks for nothing."""
+    """All calls of `ask` are the same question: a store that caches the answer, or read everything, reads nothing."""
     of_events = {"dataset": "bluesky-events"}
     reads = run("faulty-documents[fault=reads_the_file_to_answer]", "ask[query=q1]", **of_events)[1]
     remembers = run("faulty-documents[fault=remembers_its_answers]", "ask[query=q1]", "get[documents=20]", **of_events)
-    # How many documents there are, metadata may tell.
+    # Metadata may contain the number of documents.
     counts = run("faulty-documents[fault=none]", "ask[query=q1]")[1]
     samples = [reads, *remembers[1:3], counts]
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -100,7 +100,7 @@ def test_what_raw_io_gives_is_the_text(run: Runner, data: dict[str, StoredDatase
     assert save.figures["size_bytes"] == save.figures["input_bytes"]
 
 
-def test_a_store_without_calls_answers_by_reading_all_and_says_so(run: Runner) -> None:
+def test_a_store_without_calls_reads_everything_and_is_marked(run: Runner) -> None:
     asked = ("get[documents=20]", "ask[query=q2]")
     samples = run("json-lines", *asked, dataset="bluesky-events")
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -135,18 +135,18 @@ def test_a_store_whose_open_copy_holds_everything_cannot_be_asked_cold(run: Runn
     ("fault", "operation", "words"),
     [
         ("lost_upsert", INGEST, "the document of id"),
-        ("previous_version", "get[documents=20]", "row 0: right is"),
-        ("range_without_its_end", RANGES[1], "row 0: right is"),
-        ("index_does_nothing", INGEST, "was given an index, and what is stored has none"),
+        ("previous_version", "get[documents=20]", "row 0: expected"),
+        ("range_without_its_end", RANGES[1], "row 0: expected"),
+        ("index_does_nothing", INGEST, "but the store has none"),
         ("index_not_kept_up", INGEST, "its index of"),
         *(
             pytest.param(*row, marks=pytest.mark.slow)
             for row in (
                 ("lost_delete", INGEST, "a document came back that was not stored"),
-                ("get_in_other_order", "get[documents=20]", "row 0: right is"),
-                ("get_finds_what_is_not_there", "get[documents=20]", "row 9: right is None"),
+                ("get_in_other_order", "get[documents=20]", "row 0: expected"),
+                ("get_finds_what_is_not_there", "get[documents=20]", "row 9: expected None"),
                 ("fields_of_another_document", "fields[paths=2]", "the document of id"),
-                ("counts_one_less", "ask[query=q1]", "row 0: right is"),
+                ("counts_one_less", "ask[query=q1]", "row 0: expected"),
             )
         ),
     ],
@@ -165,13 +165,13 @@ def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> 
     save, scan, by_index, read = run(f"faulty-documents[fault={fault}]", *RANGES, "read")
     assert by_index.failure is not None
     assert by_index.failure.kind == "refused"
-    assert f"1% of {TWEETS} documents are found without it; measure it with by=scan" in by_index.failure.reason
+    assert f"1% of {TWEETS} documents; measure it with by=scan" in by_index.failure.reason
     assert not by_index.figures
     assert (save.failure, scan.failure, read.failure) == (None, None, None)
 
 
 def test_a_setting_that_shows_nothing_has_no_figures(run: Runner) -> None:
-    """But in a pilot round, which is of few documents and predicts what many take."""
+    """Except in a pilot round, which has few documents and predicts the time for many."""
     spelled = "document-store[layout=vector,merges=late]"
     samples = run(spelled, "read", "ingest[updates=0.5,indexes=none]")
     assert {sample.failure and sample.failure.kind for sample in samples} == {"refused"}
@@ -220,19 +220,19 @@ def test_a_wrong_answer_to_a_question_is_found(run: Runner, fault: str) -> None:
 def test_a_store_behind_a_server_is_measured_like_any_other(run: Runner, cache: str) -> None:
     if postgresql_server.version() is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no PostgreSQL here")
-    # Ingesting makes a copy of its own, whatever is cached of the other.
+    # Ingesting makes a separate copy, whatever is cached of the other.
     asked = ("read", "get[documents=20]", *(["ask[query=q1]", RANGES[1], INGEST] if cache == "warm" else []))
     samples = run("postgresql-jsonb", *asked, dataset="bluesky-events", cache=cache)
     assert [sample.failure for sample in samples] == [None] * len(samples)
     assert {sample.fidelity for sample in samples[1:]} == {"exact"}
     save, read = (sample.figures for sample in samples[:2])
     assert 0 < save["accepted_ns"] < save["engine_ns"] <= save["wall_ns"]
-    # An empty server's files are 40 MB, and its processes are the worker's own.
+    # An empty server's files are 40 MB, and its processes belong to the worker.
     assert 100_000 < save["size_bytes"] < 4_000_000
     if cache == "warm":
         assert 0 < samples[-1].figures["growth_bytes"] < 8_000_000
     assert read["cpu_ns"] > 0
-    # No counter of the worker sees what the server reads, and its buffers hold all of this but for the first call.
+    # The worker's counters do not include the server's reads, and its buffers hold all but the first call's.
     cached = {sample.cached for sample in samples if sample.operation in (READING[1], RANGES[1])}
     assert cached == {cache == "warm"}
     assert (read["device_read_bytes"] > 0.9 * save["size_bytes"]) == (cache == "cold")

@@ -1,4 +1,4 @@
-"""Workers come, are watched and go, whatever befalls them or their forkserver."""
+"""Workers start, are watched and end, whatever happens to them or their forkserver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LIMITS = Limits(timeout_s=WORKER_TIMEOUT_S, memory_bytes=10**10)
 
 @pytest.fixture
 def own_launcher(faulty: None) -> Iterator[Launcher]:
-    """A launcher that a test may ill-treat."""
+    """A launcher that a test may damage."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
@@ -95,14 +95,14 @@ def test_a_forkserver_that_dies_under_its_job_costs_that_job_only(
 def test_an_interrupted_job_leaves_nothing_to_the_next(
     faulty: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str
 ) -> None:
-    """Ctrl-C while the worker runs: it ends with the call, and the next job has its own answers."""
+    """Ctrl-C while the worker runs: it ends with the call, and the next job gets its own answers."""
     launcher = Launcher(isolate=isolate, threads=None, preload=["faulty"])
     workers: list[psutil.Process] = []
 
     def interrupted(reader: linux.MemoryReader) -> None:
         workers.extend(process for process in children() if process not in before)
         for worker in workers:
-            # So that it cannot come to its end by itself.
+            # Stopped, so that it cannot end by itself.
             worker.suspend()
         raise KeyboardInterrupt
 
@@ -121,7 +121,7 @@ def test_an_interrupted_job_leaves_nothing_to_the_next(
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Within a minute; who is to wait for it may not have done so yet."""
+    """Return whether it ends within a minute; its parent may not have waited for it yet."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
@@ -152,7 +152,7 @@ def test_no_zombie_and_no_descriptor_stays(faulty: None, tmp_path: Path, isolate
 
 @pytest.mark.parametrize("hangs", [PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER])
 def test_each_phase_has_the_limit_for_itself(monkeypatch: pytest.MonkeyPatch, hangs: int) -> None:
-    """By a clock that goes on by 0.6 s at each look: the phases before take more than the limit together."""
+    """With a clock that moves 0.6 s at each reading, the phases before take more than the limit together."""
     phase, looks, ended_in = mmap.mmap(-1, mmap.PAGESIZE), itertools.count(1), []
     phases = iter((PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER)[: hangs + 1])
     phase[0] = next(phases)
@@ -161,7 +161,7 @@ def test_each_phase_has_the_limit_for_itself(monkeypatch: pytest.MonkeyPatch, ha
     def now_ns() -> int:
         look = next(looks)
         if look % 2 == 0:
-            # The first look at a phase tells when it began, the second one is within the limit.
+            # The first reading in a phase shows when it began, the second one is within the limit.
             phase[0] = next(phases, hangs)
         return look * 6 * 10**8
 

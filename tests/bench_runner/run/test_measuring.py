@@ -40,7 +40,7 @@ def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> 
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Whatever still runs in, or was told of, this result folder."""
+    """Return processes that run in this result folder, or have its path in their command line."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -55,7 +55,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 def finished(
     tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """A whole run: its folder, and what it said."""
+    """A whole run: its folder and its output."""
     out = tmp_path_factory.mktemp("finished") / "run"
     done = format_bench(*MEASURED, "--out", str(out), environment=environment)
     assert done.returncode == 0, done.stderr
@@ -125,10 +125,10 @@ def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_says_how_to_go_on_and_does(
+def test_an_interrupted_run_shows_how_to_resume_and_resumes(
     faulty: None, runs_at_rest: None, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By SIGTERM; that SIGINT does the same is seen on a terminal (tests/format_bench/test_live_table.py)."""
+    """With SIGTERM; tests/format_bench/test_live_table.py tests SIGINT on a terminal."""
     out = tmp_path / "run"
     process = started(LONG, environment, out)
     process.send_signal(signal.SIGTERM)
@@ -154,7 +154,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(
 
 
 def refused(*words: str) -> str:
-    """What is said of a request that is refused, in this process."""
+    """Return the error of a request that is refused, in this process."""
     said, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
         main(list(words))
@@ -216,7 +216,7 @@ def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
     with stopped_by_signals() as stop:
         stop.check()
         with contextlib.suppress(KeyboardInterrupt):
-            # SIGINT is ignored in what a script has begun in the background, and stays so.
+            # A background process of a script ignores SIGINT, and continues to.
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Stopped, match="SIGTERM"):
             stop.check()

@@ -17,7 +17,7 @@ from tests.bench_runner.run.test_chains import Spying
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
-    """Rule 14, on a file system that has a device below; elsewhere the run refuses beforehand."""
+    """On a file system with a device below; elsewhere the run refuses beforehand (rule 14)."""
     _, read = run_faulty("none", cache="cold")
     assert read.failure is None
     assert read.figures["resident_before_bytes"] == 0
@@ -64,7 +64,7 @@ def test_what_the_device_gave_proves_the_cache(
 def test_of_a_part_what_became_resident_came_from_the_device(
     distinct_bytes: int, fetched_bytes: int, proven: bool
 ) -> None:
-    """Rule 14: how much a part needs is for the format to know."""
+    """Only the format knows how much a partial read needs (rule 14)."""
     asked = {"needed_bytes": distinct_bytes, "size_bytes": 100_000_000, "wall_ns": 1_000}
     if proven:
         assert device_doubt("cold", fetched_bytes=fetched_bytes, **asked) == ""
@@ -93,7 +93,7 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
-    """Rule 14: warm is made and proven before the read, not hoped for."""
+    """Warm is made and proven before the read, not assumed (rule 14)."""
     left: list[int] = []
 
     def evict(task: MeasureTask, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""What the forkserver loads is loaded as a worker would load it."""
+"""The forkserver loads libraries as a worker would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resumed run is one run: what may be gone on with, what of it counts, and what is never touched."""
+"""A resumed run is one run: when it may continue, which samples count, and which are never touched."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def written(folder: Path, *samples: Sample, info: Mapping[str, Any] = INFO) -> P
 
 
 def info_with(place: str, value: Any) -> RunInfo:
-    """INFO with one value changed, or taken away where `value` is None; 'machine/cpu' names an inner one."""
+    """Return INFO with one value changed, or removed if `value` is None; 'machine/cpu' names an inner one."""
     shape = copy.deepcopy(INFO)
     *outer, key = place.split("/")
     within = shape[outer[0]] if outer else shape
@@ -85,24 +85,24 @@ def info_with(place: str, value: Any) -> RunInfo:
 
 
 CHANGES = [
-    ("commit", "def", "commit was abc, is def"),
-    ("dirty", True, "dirty was False, is True"),
-    ("changes", "another digest", "the uncommitted changes are others now"),
-    ("isolate", "spawn", "isolate was forkserver, is spawn"),
-    ("machine/name", "office", "name was lab, is office"),
-    ("machine/cpu", "another CPU", "cpu was a CPU, is another CPU"),
-    ("machine/cores", 4, "cores was 2, is 4"),
-    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, is 16000000000"),
-    ("machine/kernel", "6.2", "kernel was 6.1, is 6.2"),
-    ("machine/virtualisation", "kvm", "virtualisation was none, is kvm"),
-    ("machine/python", "3.12.0", "python was 3.11.7, is 3.12.0"),
-    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, is 3.2.0"),
-    ("libraries/pandas", None, "pandas was 3.1.0, is absent"),
-    ("libraries/lxml", "6.0", "lxml was absent, is 6.0"),
+    ("commit", "def", "commit was abc, now def"),
+    ("dirty", True, "dirty was False, now True"),
+    ("changes", "another digest", "the uncommitted changes differ"),
+    ("isolate", "spawn", "isolate was forkserver, now spawn"),
+    ("machine/name", "office", "name was lab, now office"),
+    ("machine/cpu", "another CPU", "cpu was a CPU, now another CPU"),
+    ("machine/cores", 4, "cores was 2, now 4"),
+    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, now 16000000000"),
+    ("machine/kernel", "6.2", "kernel was 6.1, now 6.2"),
+    ("machine/virtualisation", "kvm", "virtualisation was none, now kvm"),
+    ("machine/python", "3.12.0", "python was 3.11.7, now 3.12.0"),
+    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, now 3.2.0"),
+    ("libraries/pandas", None, "pandas was 3.1.0, now absent"),
+    ("libraries/lxml", "6.0", "lxml was absent, now 6.0"),
 ]
 
 
-def test_packed_samples_are_not_gone_on_with(tmp_path: Path) -> None:
+def test_packed_samples_are_not_resumed(tmp_path: Path) -> None:
     """New lines would be in another file than the old ones."""
     written(tmp_path, sample("save", 1))
     lines = tmp_path / "samples.jsonl"
@@ -121,15 +121,15 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
     assert "start a new run, without --resume" in str(refused.value)
 
 
-def test_the_same_setting_goes_on(tmp_path: Path) -> None:
+def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1), sample("read", 1))
-    # What may differ: when it was started, and what was asked of it.
+    # When it was started, and what was requested, may differ.
     earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0))
     assert earlier.run is not None
     assert earlier.next_position == 2
 
 
-def test_other_data_refuse(tmp_path: Path) -> None:
+def test_other_data_are_refused(tmp_path: Path) -> None:
     earlier = earlier_part(written(tmp_path), NOW)
     refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
     with pytest.raises(RunError, match="data set eq has another digest"):
@@ -175,8 +175,8 @@ def test_a_run_that_begins_has_nothing() -> None:
     refuse_other_data(earlier, {"eq": "d" * 64})
 
 
-def test_a_reason_is_no_execution(tmp_path: Path) -> None:
-    """Why a chain is not run stands in round 0 without figures: its pilot round is still to be done, after a change."""
+def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
+    """Its record in round 0 has no figures: the pilot round is still missing if the reason no longer holds."""
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
     earlier = earlier_part(written(tmp_path, *reasons), NOW)
@@ -190,7 +190,7 @@ def test_a_reason_is_no_execution(tmp_path: Path) -> None:
 
 
 def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
-    """A save whose read is missing counts for nothing: another round is due."""
+    """A save whose read is missing does not count: another round is due."""
     prediction = Prediction({"save": 10**6, "read": 10**6}, peak_bytes=0, size_bytes=0)
     for samples, due in (([sample("save", 1)], [CHAIN]), ([sample("save", 1), sample("read", 1)], [])):
         folder = tmp_path / str(len(samples))
@@ -206,7 +206,7 @@ PROJECT = "project[columns=2]"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The operations that were asked for in each execution; nothing is executed."""
+    """The requested operations of each execution; nothing is executed."""
     asked: list[tuple[str, ...]] = []
 
     def execute(bench: object, chain: Chain, dataset: object, *, wanted: Sequence[str], **given: Any) -> list[Sample]:
@@ -222,7 +222,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
-    """One execution, in round 1, of a run that goes on in this folder; what is measured is kept there."""
+    """Make one execution, in round 1, of a resumed run; new samples are stored in this folder."""
     earlier = earlier_part(folder, NOW)
     going_on = invented.session(
         options=Options(),
@@ -246,7 +246,7 @@ def test_what_is_whole_is_not_measured_again(tmp_path: Path, asked: list[tuple[s
 def test_a_resumed_run_measures_only_the_operations_that_are_missing(
     tmp_path: Path, asked: list[tuple[str, ...]]
 ) -> None:
-    """The save that they need is executed again, but neither counted again nor asked for."""
+    """The save that they need is executed again, but neither counted again nor requested."""
     more = replace(CHAIN, operations=("save", "read", PROJECT))
     written(tmp_path, sample("save", 1), sample("read", 1))
     found = gone_on(tmp_path, more)
@@ -282,7 +282,7 @@ def test_a_save_that_was_cut_off_from_its_read_is_measured_again(tmp_path: Path,
 
 
 def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
-    """Also of the pilot round, where something else passed: it is no reason for the whole chain."""
+    """Also in the pilot round if another operation passed: it is not a reason for the whole chain."""
     failure = Failure(kind="crash", reason="x")
     more = replace(CHAIN, operations=("save", "read", PROJECT))
     failing = sample(PROJECT, 1, figures={}, failure=failure)
@@ -297,7 +297,7 @@ def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...
 
 
 def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
-    failure = Failure(kind="refused", reason="60 columns are asked for, the table has 4")
+    failure = Failure(kind="refused", reason="it reads 60 columns, but the table has 4")
     earlier = earlier_part(written(tmp_path, sample("project[columns=60]", 0, figures={}, failure=failure)), NOW)
     refused = replace(CHAIN, operations=("project[columns=60]",))
     assert earlier.has_reason(refused, CHAIN.conditions, 100_000, failure)
@@ -306,7 +306,7 @@ def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
 
 
 def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunInfo:
-    """What a run in `folder` knows of itself when it starts."""
+    """Return the information of a run in `folder` when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
     plan = SimpleNamespace(suites=(), chains=(), excluded=())

@@ -1,4 +1,4 @@
-"""Rule 15 put together: pilot round, races, budgets, and when rounds end. Nothing is executed here."""
+"""Rule 15 as a whole: pilot round, races, budgets, and when rounds end. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("raw-io")]
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """(variant, round, rows) of each execution that was asked for; each takes a second, without noise."""
+    """(variant, round, rows) of each requested execution; each takes a second, without noise."""
     asked: list[tuple[str, int, int]] = []
 
     def execution(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
@@ -44,7 +44,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
-    """Of a run of CHAINS whose budget begins at 0 of the clock."""
+    """Return the session of a run of CHAINS whose budget begins at 0 of the clock."""
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
     return invented.session(
         plan=Plan((), {}, tuple(CHAINS)),
@@ -64,7 +64,7 @@ def ran(executed: Sequence[tuple[str, int, int]], variant: str) -> list[int]:
     return [number for name, number, _ in executed if name == variant]
 
 
-def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: list[tuple[str, int, int]]) -> None:
+def test_a_race_drops_variants_that_cannot_win_and_ends_with_one(executed: list[tuple[str, int, int]]) -> None:
     everybody = ["feather", "orc", "csv"]
     looks = iter([*[everybody] * 4, ["feather", "orc"], ["feather", "orc"], ["feather"]])
     asked: list[object] = []
@@ -83,7 +83,7 @@ def test_a_race_drops_who_contends_no_more_and_ends_when_one_is_left(executed: l
 def test_a_race_whose_budget_is_short_halves_the_field(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight variants and raw I/O take 2 s each: in 50 s less than three rounds of all, but five of those in front."""
+    """Eight variants and raw I/O take 2 s each: in 50 s fewer than three rounds of all fit, but five of the leaders."""
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     ranked = [f"v{number}" for number in range(8)]
     chains = [chain("raw-io"), *map(chain, ranked)]
@@ -106,11 +106,10 @@ def test_rounds_that_the_user_fixed_are_a_races_too(executed: list[tuple[str, in
 
 
 @pytest.mark.parametrize("ranked", [[f"v{number}" for number in range(8)], [f"v{number}" for number in range(7)]])
-def test_who_was_never_counted_is_not_dropped_for_it(
+def test_a_variant_without_a_counted_round_is_not_dropped_for_it(
     ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine was not at rest when v7 had its first round, or it failed and is not ranked: nobody knows that it is
-    the last."""
+    """The machine was not at rest when v7 had its first round, or it failed: without a rank, it is not the last."""
     told = Session.execution
 
     def execution(self: Session, of: Chain, **asked: Any) -> list[Sample]:
@@ -131,17 +130,17 @@ def test_who_was_never_counted_is_not_dropped_for_it(
 def test_what_came_before_the_rounds_is_spent_of_the_budget(
     before_s: int, counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of all takes 8 s of 50; the first is taken in full, however late it is."""
+    """A round of all takes 8 s of 50; the first one is complete, however late it begins."""
     clock_says(monkeypatch, lambda: (before_s + 2 * len(executed)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == counted
 
 
 @pytest.mark.rule(15)
-def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
+def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Round 1 takes 2 + 2 + 5 + 2 s. Of 50 s are 39 left: four more rounds of all would take 44 s, without csv 24 s."""
+    """Round 1 takes 2 + 2 + 5 + 2 s. 39 of 50 s are left: four more rounds of all take 44 s, without csv 24 s."""
     seconds = {"csv": 5}
     clock_says(monkeypatch, lambda: sum(seconds.get(name, 2) for name, _, _ in executed) * SECOND)
     rounds.count_rounds(session(None, rounds=5, budget_s=50.0), {each: prediction(1) for each in CHAINS})
@@ -153,30 +152,30 @@ def test_the_quickest_half_has_the_rounds_of_a_verdict_where_all_cannot(
 def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second round takes 38 s too long: what comes behind the rounds keeps its share of the time."""
+    """A second round takes 38 s too long; facts measured after the rounds keep their share of the time."""
     clock_says(monkeypatch, lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert [number for _, number, _ in executed] == [1, 1, 1, 1, 2, 2]
 
 
-def test_without_a_race_nobody_is_asked(executed: list[tuple[str, int, int]]) -> None:
+def test_without_a_race_contention_is_not_checked(executed: list[tuple[str, int, int]]) -> None:
     rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_was_sifted_has_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
-    """But what the screening has not whole is."""
+def test_screened_chains_have_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
+    """Except for chains that are not complete in the screening."""
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
     screening: Any = SimpleNamespace(samples=[*whole, *half])
     predictions = pilot_round(session(Race(lambda run: (), screening), rows=60_000))
     assert executed == [("csv", 0, 12_000), ("raw-io", 0, 12_000)]
-    # By a straight line from the screening's 100 rows.
+    # Linear from the screening's 100 rows.
     assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
 
 
-def test_what_was_sifted_with_a_read_in_service_is_whole(executed: list[tuple[str, int, int]]) -> None:
-    """Of a chain that has no read its save was verified by one all the same."""
+def test_a_screened_chain_with_a_read_in_service_is_complete(executed: list[tuple[str, int, int]]) -> None:
+    """If a chain has no read, its save was verified by one anyway."""
     one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
     found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
     screening: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
@@ -202,7 +201,7 @@ def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(execute
 
 
 def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tuple[str, int, int]]) -> None:
-    """It would be half of what there is to do."""
+    """It would be half of the work."""
     for quick in (True, False):
         run = session(None, quick=quick)
         run.datasets["eq"].size_bytes = 40_000_000
@@ -211,7 +210,7 @@ def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tupl
 
 
 def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
-    """Of a save and a read that take as long."""
+    """Return the prediction of a save and a read that take equally long."""
     return Prediction({"save": wall_ns, "read": wall_ns}, peak_bytes, size_bytes)
 
 
@@ -226,10 +225,10 @@ TOO_MUCH = [
 
 @pytest.mark.parametrize(("prediction", "kind"), TOO_MUCH)
 @pytest.mark.rule(5)
-def test_what_the_machine_cannot_bear_is_not_run(
+def test_what_exceeds_the_machine_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
-    """Rule 5: 80 % of 1 GB less a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s."""
+    """80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s (rule 5)."""
     monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
     run: Any = SimpleNamespace(
@@ -242,9 +241,9 @@ def test_what_the_machine_cannot_bear_is_not_run(
 
 
 @pytest.mark.rule(5)
-def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_exceeds_the_machine_gets_a_reason_and_no_round(monkeypatch: pytest.MonkeyPatch) -> None:
     small, huge = chain("csv"), chain("xml")
-    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
+    failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, but only 4.0 GB are free")
     prediction = predicted(10**9, 0, 0)
     kept: list[tuple[Chain, Failure]] = []
     monkeypatch.setattr(pilot, "_predicted", lambda session, chain: prediction)
@@ -265,7 +264,7 @@ def test_what_is_too_much_gets_its_reason_and_no_round(monkeypatch: pytest.Monke
 def test_a_quick_run_on_a_restless_machine_keeps_its_budget(
     budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One round of everything, slow or not; what was not counted has two more where they fit."""
+    """One round of everything, slow or not; cells that were not counted get two more if these fit."""
 
     def unsettled(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
         executed.append((of.variant, round_number, rows))
@@ -289,8 +288,8 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
     executed: list[tuple[str, int, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The others have all their rounds, or as many as leave time for it, but five at least if all of the budget has
-    room for them: fewer give no verdict. In between it is told."""
+    """The others have all their rounds, or as many as leave time for it, but at least five, which a verdict needs, if
+    the whole budget allows. In between the watcher is notified."""
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     told: list[int] = []
     run = session(None, rounds=asked, budget_s=budget_s)
@@ -319,8 +318,8 @@ def test_slow_variants_leave_the_others_half_of_the_budget(
 def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
     budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They waited for round 4 then, and for round 6 now. Five rounds were asked for; where there is no time for them,
-    the one that is there will do."""
+    """They waited until round 4 then, and until round 6 now. Five rounds were requested; without time for them,
+    the existing one is enough."""
     clock_says(monkeypatch, lambda: SECOND * len(executed))
     run, slow = session(None, rounds=5, budget_s=budget_s), CHAINS[2]
     before = samples(slow, (SECOND, SECOND), 4)
@@ -334,7 +333,7 @@ def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
 def test_what_a_resumed_run_has_is_not_charged_to_its_budget(
     known: tuple[int, ...], counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of all takes 8 s, so 25 s are enough for three; what is there takes none of it."""
+    """A round of all takes 8 s, so 25 s are enough for three; existing rounds take no time."""
     run = session(None, rounds=5, budget_s=25.0)
 
     def execution(of: Chain, how: object, number: int, rows: int) -> list[Sample]:

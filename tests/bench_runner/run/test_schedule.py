@@ -1,4 +1,4 @@
-"""Rule 15: number and order of rounds."""
+"""Number and order of rounds (rule 15)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bench_runner.run.invented import SECOND, chain, sample
 
 
 def prediction(seconds: float) -> Prediction:
-    """Of a save that takes so long, and a read that takes half of it."""
+    """Return the prediction of a save with this duration, and a read that takes half of it."""
     walls_ns = {"save": int(seconds * SECOND), "read": int(0.5 * seconds * SECOND)}
     return Prediction(walls_ns, peak_bytes=0, size_bytes=0)
 
@@ -32,7 +32,7 @@ def samples(of: Chain, walls: tuple[int, int], round_number: int, **changes: obj
 
 
 def rounds_run(schedule: Schedule, noise: float = 0.2, limit: int = 50) -> dict[str, list[int]]:
-    """Play rounds with walls that alternate by `noise`; in which rounds did each variant run?"""
+    """Play rounds with walls that alternate by `noise`. Return the rounds in which each variant ran."""
     ran: dict[str, list[int]] = {}
     for number in range(1, limit):
         due = schedule.due(number)
@@ -91,7 +91,7 @@ def test_the_order_is_shuffled_by_the_seed_and_differs_between_rounds() -> None:
 
 
 @pytest.mark.rule(15)
-def test_dear_chains_are_the_last_block() -> None:
+def test_slow_chains_are_the_last_block() -> None:
     chains = {chain(f"cheap{n}"): prediction(1) for n in range(5)} | {
         chain(f"dear{n}"): prediction(20) for n in range(5)
     }
@@ -111,7 +111,7 @@ def test_unsettled_samples_are_made_up_for() -> None:
 
 
 def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """The rounds in which each variant ran, where samples of some are not counted; walls are never narrow."""
+    """Return the rounds in which each variant ran if samples of some are not counted; walls are never narrow."""
     ran: dict[str, list[int]] = {}
     for number in range(1, 30):
         due = schedule.due(number)
@@ -126,8 +126,8 @@ def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, l
 
 
 @pytest.mark.rule(15)
-def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() -> None:
-    """Else a round that was lost leaves a run of five rounds without a verdict."""
+def test_variants_compared_with_a_lost_sample_get_five_common_rounds() -> None:
+    """Otherwise a lost round leaves a run of five rounds without a verdict."""
     five = list(range(1, 6))
     chains = {chain("csv"): prediction(1), chain("orc"): prediction(1), chain("csv", "int"): prediction(1)}
     assert played(Schedule(dict(list(chains.items())[:2]), seed=1, rounds=5), {}) == {"csv": five, "orc": five}
@@ -141,9 +141,9 @@ def test_who_is_compared_with_a_lost_sample_has_five_rounds_in_common_with_it() 
 
 
 @pytest.mark.rule(15)
-def test_nobody_goes_on_for_a_verdict_that_cannot_be_had() -> None:
+def test_no_rounds_are_added_for_an_impossible_verdict() -> None:
     two = {chain("csv"): prediction(1), chain("orc"): prediction(1)}
-    # Three rounds lost of seven: none of both may run often enough.
+    # With three rounds of seven lost, neither may run often enough.
     assert played(Schedule(two, seed=1, rounds=5), {"csv": [1, 2, 3]})["orc"] == [1, 2, 3, 4, 5]
     # Three rounds have no verdict anyway.
     assert played(Schedule(two, seed=1, rounds=3), {"csv": [1]}) == {"csv": [1, 2, 3, 4], "orc": [1, 2, 3]}
@@ -152,7 +152,7 @@ def test_nobody_goes_on_for_a_verdict_that_cannot_be_had() -> None:
 
 
 def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
-    """One execution in which these operations failed, and the others did not."""
+    """Return one execution in which these operations failed, and the others did not."""
     failure = Failure(kind="crash", reason="x")
     return [
         changed(sample, figures={}, failure=failure) if sample.operation in operations else sample
@@ -161,7 +161,7 @@ def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
 
 
 def test_two_failures_end_a_chain() -> None:
-    """Of the save: what needs it is skipped each time."""
+    """Failures of the save: operations that need it are skipped each time."""
     one = chain("csv")
     schedule = Schedule({one: prediction(1)}, seed=1, rounds=None)
     schedule.progress[one].add(failed(one, 1, "save", "read"))
@@ -179,16 +179,16 @@ def with_projection(variant: str) -> Chain:
 
 
 def executed(of: Chain, wanted: Sequence[str], walls: Mapping[str, int], round_number: int) -> list[Sample]:
-    """What an execution gives of which nothing fails: a save that no read verifies, and a read of a chain that has
-    none, are in service."""
+    """Return an execution without failures: a save that no read verifies, and a read that the chain does not have, are
+    in service."""
     operations = of.needed_for(wanted)
     found = samples(replace(of, operations=operations), tuple(walls[name] for name in operations), round_number)
     serving = {"read"} - {*of.operations} | ({"save"} if "read" not in operations else set())
     return [changed(sample, in_service=sample.operation in serving) for sample in found]
 
 
-def test_rounds_go_on_for_the_cells_that_are_not_narrow_alone() -> None:
-    """The save that these need is executed, in service: it is not counted."""
+def test_rounds_continue_only_for_cells_that_are_not_narrow() -> None:
+    """The save that these need is executed in service: it is not counted."""
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
     asked: dict[int, tuple[str, ...]] = {}
@@ -205,7 +205,7 @@ def test_rounds_go_on_for_the_cells_that_are_not_narrow_alone() -> None:
 
 
 def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None:
-    """A save that is not narrow takes a read to be verified."""
+    """A save that is not narrow needs a read to be verified."""
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
     for number in range(1, 8):
@@ -220,7 +220,7 @@ def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None
 
 
 def test_rounds_are_planned_by_what_a_sample_of_the_cell_takes() -> None:
-    """A slow read takes its rounds from the save, which it verifies, and not from the columns."""
+    """A slow read reduces the rounds of the save, which it verifies, but not those of the columns."""
     one = with_projection("csv")
     walls_ns = {"save": SECOND, "read": 61 * SECOND, PROJECT: SECOND}
     schedule = Schedule({one: Prediction(walls_ns, 0, 0)}, seed=1, rounds=None)
@@ -228,7 +228,7 @@ def test_rounds_are_planned_by_what_a_sample_of_the_cell_takes() -> None:
     assert schedule.remaining_rounds(one) == 7
 
 
-def test_failing_twice_gives_up_the_cell_alone() -> None:
+def test_failing_twice_gives_up_only_the_cell() -> None:
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=4)
     schedule.progress[one].add(failed(one, 1, PROJECT))
@@ -319,8 +319,8 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 
 
 @pytest.mark.rule(15)
-def test_a_race_goes_on_for_whoever_is_let_run() -> None:
-    """Neither a number of rounds nor a narrow interval ends it; who pauses may come back; raw I/O is with them."""
+def test_a_race_continues_for_the_variants_that_may_run() -> None:
+    """Neither a number of rounds nor a narrow interval ends it. Paused variants may return. Raw I/O takes part."""
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
     schedule = Schedule(chains, seed=1, rounds=MOST_RACE_ROUNDS)
     let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
@@ -341,7 +341,7 @@ def test_a_race_looks_at_growing_intervals() -> None:
 
 @pytest.mark.rule(15)
 def test_a_short_budget_goes_to_those_in_front() -> None:
-    """Of six that take 2 s a round each, and raw I/O that takes 1 s."""
+    """Six variants take 2 s a round each, and raw I/O takes 1 s."""
     ranked = [*"abcdef"]
     costs_s = dict.fromkeys(ranked, 2.0)
 
@@ -356,13 +356,13 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
     assert kept(20) == 3, "half of them, although four rounds fit of two only"
     assert kept(20, least=2) == 2
     assert kept(6) == 2, "one round of three does not fit"
-    assert kept(0) == 2, "one alone is no race"
+    assert kept(0) == 2, "a race needs two"
     assert kept(13, rounds=1) == 6
 
 
 @pytest.mark.rule(15)
-def test_nobody_races_alone() -> None:
-    """What is due without anybody beside it, or only on one of two sizes, tells nothing of who is the best."""
+def test_no_variant_races_alone() -> None:
+    """A chain without a competitor, or on only one of two sizes, does not show which is best."""
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
     everything = [one, other, small_one, small_other, yardstick]
@@ -396,7 +396,7 @@ def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
 
 @pytest.mark.rule(15)
 def test_what_a_first_round_has_shown_decides_the_rounds_and_the_order_to_come() -> None:
-    """Where nothing had a pilot round, nothing is known of what takes long."""
+    """Without a pilot round, it is unknown which chains are slow."""
     unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
     schedule = Schedule({chain("csv"): unknown, chain("xml"): unknown}, seed=1, rounds=None)
     assert schedule.planned_rounds(chain("xml"), "read") == 7
@@ -427,7 +427,7 @@ def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
 
 
 @pytest.mark.rule(15)
-def test_nobody_goes_on_for_what_waited() -> None:
+def test_no_rounds_are_added_for_variants_that_waited() -> None:
     """They have no round in common, whatever is measured again."""
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(20)}
     schedule = Schedule(chains, seed=1, rounds=5)
@@ -443,5 +443,5 @@ def test_slow_is_what_a_budget_cannot_wait_for() -> None:
     costs_s |= {chain("xml"): 3.0, chain("xml", "int"): 3.0}
     assert late(costs_s, budget_s=200) == ["xml"]
     assert late(costs_s, budget_s=300) == []
-    assert late(costs_s, budget_s=1) == ["xml"], "all are too dear for such a budget, and one of them is slow"
+    assert late(costs_s, budget_s=1) == ["xml"], "all are too slow for such a budget, but only one is slow"
     assert late({}, budget_s=1) == []

@@ -1,4 +1,4 @@
-"""Takes, scans and appends in a chain: what a right one gives, and that a wrong one is found (rules 11 and 19)."""
+"""Takes, scans and appends in a chain: correct results, and wrong ones, which are found (rules 11 and 19)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 
 
 def fitting(sample: Sample, threads: int = 1) -> int:
-    """All calls of a block, unless the first one was so slow on a busy machine that fewer fit."""
+    """Return the calls of a block: all, unless the first one was so slow on a busy machine that fewer fit."""
     figures = sample.figures
-    shorter = "by fewer streams" if threads > 1 else ""
+    shorter = "fewer streams" if threads > 1 else ""
     return calls_that_fit(figures["first_ns"], figures["result_bytes"], shorter=shorter, threads=threads)
 
 
@@ -43,14 +43,14 @@ def test_a_take_is_a_block_of_calls(run_faulty: Executor) -> None:
     assert figures["first_ns"] > 0
     assert figures["open_ns"] >= 0
     assert 0 < figures["empty_ns"] < figures["wall_ns"]
-    # 20 rows of the columns of the table, and not the whole of it.
+    # 20 rows of the columns, not the whole table.
     assert 20 * 8 <= figures["result_bytes"] < 20 * 200
     assert figures["asked_bytes"] > figures["result_bytes"]
     assert not sample.cached
     assert sample.fallback == ""
 
 
-def test_without_a_call_of_its_own_everything_is_read_for_each_call(run_faulty: Executor) -> None:
+def test_without_a_call_for_it_everything_is_read_for_each_call(run_faulty: Executor) -> None:
     sample = only(run_faulty, "none", TAKE)
     assert sample.failure is None
     assert sample.fallback == READ_ALL
@@ -69,7 +69,7 @@ def test_other_takes_are_verified_too(run_faulty: Executor, spelled: str) -> Non
     ("fault", "words"),
     [
         ("take_sorted", "row "),
-        ("take_drops_one", "call 1 gave 19 rows, 20 were asked for"),
+        ("take_drops_one", "call 1 returned 19 rows, expected 20"),
         # One of thirty-one: the others were right.
         ("take_of_the_call_before", "row "),
     ],
@@ -83,8 +83,8 @@ def test_one_wrong_call_voids_the_sample(run_faulty: Executor, fault: str, words
     assert not sample.figures
 
 
-def test_a_copy_that_is_replaced_meanwhile_is_no_copy_to_measure(run_faulty: Executor) -> None:
-    """Even by the same bytes: nobody knows which of the two was read."""
+def test_a_copy_that_is_replaced_meanwhile_is_refused(run_faulty: Executor) -> None:
+    """Even with the same bytes: it is unknown which of the two was read."""
     sample = only(run_faulty, "take_replaces_the_copy", TAKE)
     assert sample.failure is not None
     assert sample.failure.kind == "mismatch"
@@ -100,7 +100,7 @@ def test_a_handle_that_keeps_what_it_has_read_is_marked(run_faulty: Executor, fa
 
 
 def test_a_handle_that_holds_memory_and_reads_all_again_is_no_cache(run_faulty: Executor) -> None:
-    """As pyarrow's Parquet does: a footer, and what the last call has read."""
+    """As pyarrow's Parquet does: a footer, and what the last call read."""
     sample = only(run_faulty, "take_holds", TAKE)
     assert sample.failure is None
     assert not sample.cached
@@ -114,7 +114,7 @@ def test_a_handle_that_maps_the_copy_asks_for_nothing_and_is_no_cache(run_faulty
 
 
 def test_sorted_numbers_hide_a_take_that_sorts(run_faulty: Executor) -> None:
-    """So unsorted ones are the default."""
+    """So unsorted numbers are the default."""
     assert only(run_faulty, "take_sorted", "take[rows=20,order=sorted,handle=kept]").failure is None
 
 
@@ -138,7 +138,7 @@ def test_a_condition_that_the_data_cannot_give_is_refused(run_faulty: Executor) 
     sample = only(run_faulty, "scans", "scan[selectivity=0.9,kind=null]")
     assert sample.failure is not None
     assert sample.failure.kind == "refused"
-    assert "no shuffled column gives 0.9 of the rows by null" in sample.failure.reason
+    assert "null condition that 0.9 of the rows" in sample.failure.reason
 
 
 def test_an_append_is_verified_whole_and_leaves_the_copy_as_it_was(run_faulty: Executor) -> None:

@@ -1,4 +1,4 @@
-"""What the parts of a run share: whoever watches is told the plan in the words of records, and each execution."""
+"""The shared state of a run: the watcher receives the plan in the words of records, and each execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.bench_runner.run import invented
 
 
 class Told:
-    """A watcher that keeps what it was told."""
+    """A watcher that keeps what it receives."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
@@ -65,10 +65,10 @@ def session(folder: Path, watcher: Told, earlier: Earlier | None = None) -> Sess
     )
 
 
-def test_what_is_planned_is_told_as_its_samples_will_name_it(tmp_path: Path) -> None:
+def test_the_watcher_receives_the_plan_in_the_names_of_samples(tmp_path: Path) -> None:
     watcher = Told()
     shared = session(tmp_path, watcher)
-    shared.tell_plan()
+    shared.show_plan()
     assert watcher.events == ["planned one"]
     assert {label: [cell.operation for cell in cells] for label, cells in watcher.cells.items()} == {
         "tabular/eq/csv[engine=pandas]": ["save", "read", "project[columns=4]"],
@@ -82,7 +82,7 @@ def test_what_is_planned_is_told_as_its_samples_will_name_it(tmp_path: Path) -> 
     assert cell in watcher.cells["tabular/eq/csv[engine=pandas]"]
 
 
-def test_who_watches_hears_what_is_stored_as_it_is_stored(tmp_path: Path) -> None:
+def test_the_watcher_receives_samples_as_stored(tmp_path: Path) -> None:
     watcher = Told()
     shared = session(tmp_path, watcher)
     shared.keep_reason(chain("excel", "save", "read"), Failure(kind="memory", reason="too much"))
@@ -101,7 +101,7 @@ def test_a_run_that_is_to_stop_takes_no_other_step(tmp_path: Path) -> None:
     assert watcher.events == ["step first"]
 
 
-def test_what_cannot_be_stored_is_not_told(tmp_path: Path) -> None:
+def test_samples_that_cannot_be_stored_are_not_shown(tmp_path: Path) -> None:
     watcher = Told()
     shared = session(tmp_path, watcher)
     full: Any = SimpleNamespace(append=lambda *samples: (_ for _ in ()).throw(OSError(28, "No space left on device")))
@@ -111,12 +111,12 @@ def test_what_cannot_be_stored_is_not_told(tmp_path: Path) -> None:
     assert watcher.events == []
 
 
-def test_a_resumed_run_tells_what_is_there_already(tmp_path: Path) -> None:
+def test_a_resumed_run_shows_earlier_samples(tmp_path: Path) -> None:
     first = session(tmp_path, Told())
     first.keep_reason(chain("excel", "save"), Failure(kind="memory", reason="too much"))
     write_run_info(tmp_path, first.info)
     stored: Run = read_run(tmp_path)
     watcher = Told()
-    session(tmp_path, watcher, Earlier(stored)).tell_plan()
+    session(tmp_path, watcher, Earlier(stored)).show_plan()
     assert watcher.events == ["planned one", "measured 1"]
     assert tuple(watcher.samples) == stored.samples

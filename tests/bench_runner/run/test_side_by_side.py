@@ -1,4 +1,4 @@
-"""Two environments are measured in turn: who comes when, what is kept, and what a turn that fails says."""
+"""Two environments measured in turn: the order, the rounds that are kept, and errors of a turn that fails."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rou
 
 
 class Fakes:
-    """Two interpreters that write down how they were called, and leave a run of as many rounds as they were asked."""
+    """Two interpreters that record how they were called, and leave a run with the requested rounds."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.journal = folder / "journal"
 
     def make(self, *, then: str = "", round_ns: int = 10**12) -> list[Environment]:
-        """`then` is what they do at last, as Python."""
+        """`then` is what they do last, as Python code."""
         from bench_runner.results.records import SCHEMA
 
         made = []
@@ -65,11 +65,11 @@ class Fakes:
         return made
 
     def calls(self) -> list[list[str]]:
-        """The words of each call, in order."""
+        """Return the words of each call, in order."""
         return [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
 
     def turns(self) -> list[tuple[str, int]]:
-        """(side, rounds) of each turn."""
+        """Return (side, rounds) of each turn."""
         return [
             (Path(words[words.index("--out") + 1]).name, int(words[words.index("--rounds") + 1]))
             for words in self.calls()
@@ -121,7 +121,7 @@ def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"partial": True}))
     first = len(fakes.calls())
     taken(environments, 3)
-    # Its earlier turns are there: only the one that was stopped is taken again.
+    # Its earlier turns exist: only the stopped one is repeated.
     assert fakes.turns()[first:] == [("before", 2), ("before", 3), ("after", 3)]
 
 
@@ -150,9 +150,7 @@ def test_how_many_rounds_are_there(tmp_path: Path, info: dict[str, Any], there: 
         ({"stages_ns": {"round 1": "long", "round 2": None}}, "$.stages_ns"),
     ],
 )
-def test_rounds_that_cannot_be_told_are_refused_with_their_place(
-    tmp_path: Path, info: dict[str, Any], place: str
-) -> None:
+def test_unreadable_rounds_are_refused_with_their_place(tmp_path: Path, info: dict[str, Any], place: str) -> None:
     write_run_info(tmp_path, info)
     with pytest.raises(RecordError) as refused:
         rounds_there(tmp_path, 20)
@@ -160,7 +158,7 @@ def test_rounds_that_cannot_be_told_are_refused_with_their_place(
 
 
 @pytest.mark.parametrize("stages", [{}, {"data": 5}, {"round 1": 0}])
-def test_a_run_that_says_nothing_of_its_rounds_gets_a_few_a_turn(fakes: Fakes, stages: Any) -> None:
+def test_a_run_without_known_round_times_gets_a_few_rounds_a_turn(fakes: Fakes, stages: Any) -> None:
     environments = fakes.make()
     taken(environments, 2)
     for environment in environments:
@@ -187,7 +185,7 @@ def test_failed_cells_are_no_reason_to_stop(fakes: Fakes) -> None:
     assert len(fakes.turns()) == 4
 
 
-def test_a_turn_that_cannot_be_taken_says_whose_and_why(fakes: Fakes) -> None:
+def test_a_turn_that_fails_is_reported_with_its_side_and_reason(fakes: Fakes) -> None:
     said = "print('error: no suite is called tabluar\\n  there are: tabular', file=sys.stderr); sys.exit(2)"
     with pytest.raises(RunError) as refused:
         taken(fakes.make(then=said), 2)
@@ -240,7 +238,7 @@ def test_an_environment_sees_no_module_of_another(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_turn_and_says_how_to_go_on(fakes: Fakes, number: signal.Signals) -> None:
+def test_a_signal_ends_the_turn_with_how_to_resume(fakes: Fakes, number: signal.Signals) -> None:
     ended = fakes.folder / "ended"
     then = (
         f"import signal\ndef end(*_):\n    Path({str(ended)!r}).touch()\n    sys.exit(130)\n"
@@ -369,7 +367,7 @@ def test_two_real_environments_end_in_a_comparison(
         "--no-fidelity",
     )
     pythons = {}
-    # Of its two turns each environment measures one, and is given what the other has measured for the other one.
+    # Each environment measures one of its two turns, and gets the other from the other environment.
     at_rest = os.environ["PYTHONPATH"]
     for name, other, given in (("before", "after", "*' --resume'*"), ("after", "before", "*' run '*")):
         pythons[name] = tmp_path / f"python-{name}"
@@ -385,7 +383,7 @@ def test_two_real_environments_end_in_a_comparison(
     for name in ("before", "after"):
         run = read_run(out / name)
         assert run.info.partial is False
-        # On a busy machine some are not counted, and made up for.
+        # On a busy machine some are not counted, and replaced.
         assert {sample.round for sample in run.samples if sample.failure is None} >= {1, 2, 3, 4, 5}
         assert run.info.resumed
         assert run.info.probe is not None

@@ -1,5 +1,5 @@
-"""Streams in a chain: what a right one gives, and that a batch that is wrong, missing, doubled or moved is found, also
-where it is so inside the clock alone (rule 11)."""
+"""Streams in a chain: correct results, and batches that are wrong, missing, doubled or moved, which are found even if
+only inside the clock (rule 11)."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_a_stream_is_read_and_compared_whole(run_faulty: Executor, fault: str, f
 
 
 @pytest.mark.parametrize(("fault", "fallback"), [("streams", ""), ("none", SAVE_ALL)])
-def test_a_stream_is_saved_beside_the_copy_and_compared_whole(run_faulty: Executor, fault: str, fallback: str) -> None:
+def test_a_stream_is_saved_next_to_the_copy_and_compared_whole(run_faulty: Executor, fault: str, fallback: str) -> None:
     samples = run_faulty(fault, operations=("save", SAVE, "read"))
     assert [sample.failure for sample in samples] == [None, None, None]
     sample = samples[1]
     assert (sample.fidelity, sample.fallback) == ("exact", fallback)
-    # Where a batch of the cached data ends, so does one of the stream.
+    # A batch of the stream ends where one of the cached data ends.
     assert BATCHES <= sample.figures["batches_count"] <= BATCHES + 1
     assert sample.figures["growth_bytes"] > ROWS * 3 * 8
     assert sample.figures["sync_ns"] > 0
@@ -59,8 +59,8 @@ def test_a_stream_is_saved_beside_the_copy_and_compared_whole(run_faulty: Execut
         ("stream_read_changes_a_value", "row 4500: "),
         ("stream_read_gives_larger_batches", "a batch has 20,000 rows, not 1 to 3,000"),
         ("stream_read_gives_empty_batches", "a batch has 0 rows, not 1 to 3,000"),
-        ("stream_read_changes_a_value_once", "is not what comes when it is read again"),
-        ("stream_read_stops_once", "is not what comes when it is read again"),
+        ("stream_read_changes_a_value_once", "second reading"),
+        ("stream_read_stops_once", "second reading"),
     ],
 )
 def test_a_stream_that_gives_something_else_is_found(run_faulty: Executor, fault: str, words: str) -> None:

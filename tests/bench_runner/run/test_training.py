@@ -1,4 +1,4 @@
-"""Mini-batches in a chain: what a right loader gives, and that a wrong one is found (rule 11)."""
+"""Mini-batches in a chain: a correct loader, and wrong ones, which are found (rule 11)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
     return samples[1]
 
 
-def test_of_two_epochs_the_one_that_is_shuffled_less_is_told() -> None:
+def test_the_epoch_that_is_shuffled_less_is_reported() -> None:
     batches = [pa.table({"number": np.arange(100)})] * 10
     in_order, shuffled = np.arange(1_000), orders.permuted(np.random.default_rng(1), 1_000)
     parts = dict.fromkeys(("engine_ns", "convert_ns", "touch_ns", "cpu_ns"), 1)
@@ -53,10 +53,10 @@ def test_of_two_epochs_the_one_that_is_shuffled_less_is_told() -> None:
 HANDED_OUT = {
     SHUFFLED: ("takes", (900, 1_150), (900, 1_150)),
     BLOCKS: ("takes", (1_100, 1_500), (6_000, 10_000)),
-    # Batches have no rows but neighbours, from one part of the table.
+    # Batches contain only neighbours, from one part of the table.
     STORED: ("batches", (15_000, 25_000), (300_000, 512_000)),
 }
-"""Who hands out, and between what its locality and its parts must lie, in thousandths."""
+"""Variant, and the range of its locality and its parts, in thousandths."""
 
 
 @pytest.mark.parametrize("operation", HANDED_OUT)
@@ -74,15 +74,15 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> 
     assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
     assert 0 < figures["gap_p99_ns"] < figures["calls_ns"]
     assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
-    # Batches are kept until they are verified: memory would be theirs.
+    # Batches are kept until they are verified, so memory would be theirs.
     assert "peak_private_bytes" not in figures
-    # How shuffled it was stands beside the speed.
+    # How shuffled it was is reported with the speed.
     assert locality[0] < figures["locality_permille"] < locality[1]
     assert parts[0] < figures["parts_permille"] <= parts[1]
 
 
 @pytest.mark.parametrize("operation", [SHUFFLED, STORED])
-def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
+def test_without_a_call_for_it_everything_is_read_once(run_faulty: Executor, operation: str) -> None:
     sample = only(run_faulty, "none", operation)
     assert sample.failure is None
     assert sample.fallback == READ_ALL
@@ -92,15 +92,15 @@ def test_without_a_call_of_its_own_everything_is_read_once(run_faulty: Executor,
 FAULTS = {
     "takes_in_stored_order": (SHUFFLED, "row "),
     "take_sorted": (SHUFFLED, "row "),
-    "take_drops_one": (BLOCKS, "epoch 1, batch 2 has 511 rows, 512 were asked for"),
+    "take_drops_one": (BLOCKS, "epoch 1, batch 2 has 511 rows, expected 512"),
     "take_of_the_call_before": (SHUFFLED, "row "),
-    "batches_drop_the_last": (STORED, "epoch 1 handed out 19,968 rows, 20,000 were asked for"),
+    "batches_drop_the_last": (STORED, "epoch 1 returned 19,968 rows, expected 20,000"),
     "batches_repeat_a_row": (STORED, "row 700"),
-    "batches_go_on": (STORED, "epoch 1, batch 40 has 33 rows, 32 were asked for"),
-    "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, 512 were asked for"),
+    "batches_go_on": (STORED, "epoch 1, batch 40 has 33 rows, expected 32"),
+    "batches_too_large": (STORED, "epoch 1, batch 1 has 1,024 rows, expected 512"),
     "batches_use_memory_again": (STORED, "row 0"),
     "batches_change_a_value": (STORED, "row 5"),
-    "batches_of_nothing": (STORED, "epoch 1 handed out nothing"),
+    "batches_of_nothing": (STORED, "epoch 1 returned no batch"),
 }
 
 
@@ -174,7 +174,7 @@ def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
 
 @pytest.fixture
 def with_torch(bench: Bench, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Workers for whom something stands in for torch."""
+    """Workers with a substitute for torch."""
     launcher.load()
     places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))

@@ -1,4 +1,4 @@
-"""Choosing codecs and levels: which settings a choice stands for."""
+"""Choosing codecs and levels: the settings that a choice means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def chosen(name: str, names: tuple[str, ...], levels: tuple[int, ...] | None = N
     return [dict(settings) for settings in codecs.choices(FORMATS.engines(name)[0], names, levels)]
 
 
-def test_each_codec_stands_behind_the_same_format_without_one() -> None:
+def test_each_codec_follows_the_same_format_without_one() -> None:
     assert chosen("parquet", ("zstd", "snappy")) == [
         {"codec": "none"},
         {"codec": "snappy"},
@@ -32,7 +32,7 @@ def test_a_format_without_the_codec_or_without_any_takes_no_part() -> None:
 
 
 def test_levels_that_are_asked_for_reach_every_codec() -> None:
-    """Those that are not taken are among them, so that the plan can refuse them aloud."""
+    """Those that are not supported too, so that the plan can show the refusal."""
     assert chosen("csv", ("gzip",), (1, 12)) == [
         {"codec": "none"},
         {"codec": "gzip", "level": "1"},

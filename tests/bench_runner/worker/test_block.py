@@ -1,4 +1,4 @@
-"""A block of calls: how many, what their figures are, and when a library answers from its own memory."""
+"""A block of calls: their number, their figures, and when a library answers from its own memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
     assert calls_that_fit(MOST_NS * 2, 1) == 1
 
 
-def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
+def test_memory_with_fewer_answers_is_not_compared_with_that_of_thirty() -> None:
     """Answers are kept until they are verified: a slow variant with three of them would seem to need a tenth."""
     assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, 1, once=False)
@@ -56,7 +56,7 @@ def test_memory_of_fewer_answers_is_not_told_beside_that_of_thirty() -> None:
     assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False, threads=2)
 
 
-def test_memory_is_told_of_answers_so_large_that_all_have_one() -> None:
+def test_memory_is_compared_for_answers_so_large_that_all_have_one() -> None:
     most = MOST_RESULT_BYTES // 2
     assert calls_that_fit(1, most + 1) == 1
     assert tells_memory(1, PRIVATE_FROM_NS, most + 1, once=False)
@@ -71,8 +71,8 @@ def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
         calls_that_fit(1, MOST_RESULT_BYTES // 40, shorter="fewer", threads=16)
 
 
-def test_of_calls_at_the_same_time_the_block_is_clocked_and_each_latency() -> None:
-    """A call of 10 that ran beside nine others did not take a tenth of the throughput."""
+def test_for_concurrent_calls_the_block_and_each_latency_are_clocked() -> None:
+    """A call among ten concurrent ones did not take a tenth of their time."""
     block = Block(
         results=[None] * 10,
         laps=[{"wall_ns": wall, "engine_ns": wall} for wall in [10] * 9 + [90]],
@@ -131,17 +131,17 @@ def test_each_input_is_asked_for_once_and_in_order() -> None:
         ([100_000, 51_000], 30, 0, False),
         ([100_000, 49_000], 30, 0, True),
         ([100_000, 0], 30, 0, True),
-        # Two calls against one: as much for each.
+        # Two calls against one, with the same bytes for each.
         ([100_000, 50_000], 3, 0, False),
-        # Whatever opening or the first call has read, these calls read nothing of it again.
+        # Whatever opening or the first call read, these calls read nothing again.
         ([0, 0], 30, 0, True),
         ([0], 1, 0, True),
-        # SQLite looks whether its file has changed, at 16 bytes of it.
+        # SQLite reads 16 bytes of its file to check whether it has changed.
         ([32 * 15, 32 * 15], 30, 0, True),
         ([LOOK_BYTES * 15, LOOK_BYTES * 15], 30, 0, False),
         ([LOOK_BYTES * 2, LOOK_BYTES], 3, 0, False),
         ([100_000], 1, 0, False),
-        # What is held alone, be it metadata or the last call's buffers, is no cache of values: all is read again.
+        # Memory held alone, such as metadata or buffers of the last call, is not a cache: everything is read again.
         ([100_000, 100_000], 30, HELD_BYTES + 1, False),
     ],
 )
@@ -173,14 +173,14 @@ def test_what_is_held_is_a_cache_where_that_much_was_read_before(
 
 @pytest.mark.parametrize("asked_bytes", [[0, 0], [116, 0], [0], [5_000, 8]])
 def test_what_reads_by_a_mapping_asks_for_nothing_and_is_no_cache(asked_bytes: list[int]) -> None:
-    """Nor is what a service reads: what is held tells alone."""
+    """Nor are reads of a service seen: only the memory held shows a cache."""
     block = Block(laps=[{"wall_ns": 1}] * (30 if len(asked_bytes) > 1 else 1), asked_bytes=asked_bytes)
     assert not is_cached(block, HELD_BYTES, HELD_BYTES, 0, sees_reads=False, needs_values=True)
     assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, 0, sees_reads=False, needs_values=True)
 
 
-def test_an_answer_of_metadata_alone_needs_no_reads() -> None:
-    """Which the first call may have taken in, as pyarrow's data sets do."""
+def test_an_answer_from_metadata_needs_no_reads() -> None:
+    """The first call may have read these, as pyarrow's data sets do."""
     block = Block(laps=[{"wall_ns": 1}] * 30, asked_bytes=[0, 0])
     assert not is_cached(block, 0, 1, 0, sees_reads=True, needs_values=False)
     block.asked_bytes = [9_000, 0]

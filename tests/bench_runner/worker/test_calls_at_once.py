@@ -1,4 +1,4 @@
-"""Calls at once: every input once, in its place, on its stream's own handle, clocked together."""
+"""Concurrent calls: every input once, in order, on its stream's own handle, clocked together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def test_each_stream_keeps_to_its_handle() -> None:
         users.setdefault(id(handle), set()).add(threading.get_ident())
         return sleeping(handle, held)
 
-    # One call each, as in a cold sample: a stream that is quick does not take another's.
+        # One call each, as in a cold sample: a fast stream does not make another one's call.
+
     call_at_once(call, handles, list(range(THREADS)), THREADS)
     assert len(users) == THREADS
     call_at_once(call, handles, list(range(CALLS)), THREADS)
@@ -67,7 +68,7 @@ def test_fewer_calls_than_streams_are_made_once_each() -> None:
     assert block.results == [14, 16]
 
 
-def test_calls_before_and_after_are_the_halves_by_which_a_cache_is_told() -> None:
+def test_calls_before_and_after_are_the_halves_that_show_a_cache() -> None:
     before, after = (Block(laps=[{"wall_ns": 1}] * 3, asked_bytes=[each, each]) for each in (100_000, 40_000))
     assert is_cached(both_sides(before, after), 0, 1, 0, sees_reads=True, needs_values=True)
     assert not is_cached(both_sides(before, before), 0, 1, 0, sees_reads=True, needs_values=True)

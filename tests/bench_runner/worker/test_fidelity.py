@@ -1,4 +1,4 @@
-"""Fidelity tells exact, lossy, refused and error apart, on an adapter that does what it is told."""
+"""Fidelity distinguishes exact, lossy, refused and error, with an adapter that can be controlled."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DICTIONARY = Loss(
 
 
 class Memory(TabularFormat):
-    """Keeps tables in a dictionary; `change` is applied to the column of one kind on the way back."""
+    """Keeps tables in a dictionary; `change` is applied to the column of one kind when it is read."""
 
     format = "memory"
     engine = "dict"
@@ -50,7 +50,7 @@ class Memory(TabularFormat):
         return self.declared
 
     def load_library(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def save(self, table: Any, location: Path) -> None:
         self.kept[location] = table
@@ -131,7 +131,7 @@ def test_a_full_disk_is_no_refusal(tmp_path: Path) -> None:
         found(Full(), ARROW, tmp_path)
 
 
-def test_what_numpy_would_do_is_told_where_masked_is_refused(tmp_path: Path) -> None:
+def test_the_result_with_numpy_is_reported_where_masked_is_refused(tmp_path: Path) -> None:
     class Numpy(Memory):
         takes_masked = False
         native = Native.PANDAS
@@ -152,4 +152,4 @@ def test_what_the_target_loses_by_itself() -> None:
     assert fidelity.target_alone("float64-nan", True, ARROW) == ""
     numpy = Target("pandas", nulls="numpy")
     assert "(int64), came back" in fidelity.target_alone("int64", True, numpy)
-    assert fidelity.target_alone("map", False, PANDAS).startswith("cannot be told from its Python")
+    assert fidelity.target_alone("map", False, PANDAS).startswith("its Python values do not determine the type")

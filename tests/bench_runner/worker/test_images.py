@@ -1,4 +1,4 @@
-"""Images as a target, and what the verification finds: every kind of fault, in exact and in lossy storages."""
+"""Images as a target, and every kind of fault that verification finds, in exact and in lossy storages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_nothing_is_converted_inside_the_clock() -> None:
 
 @pytest.mark.rule(7)
 def test_touching_reads_a_byte_of_each_page() -> None:
-    """Counted by ones at every place that must be looked at."""
+    """Counted by ones at every place that must be read."""
     large = np.zeros((3, PAGE_BYTES), np.uint8)
     large.reshape(-1)[::PAGE_BYTES] = 1
     small = np.zeros((5, 5, 3), np.uint8)
@@ -173,7 +173,7 @@ def test_two_images_of_one_shape_that_changed_places_are_found_in_a_lossy_storag
     (loss,) = image_verify.compare(path, 20, noisy, owned=True, least_psnr_db=38.0)
     assert "38 dB" in loss
     noisy.arrays[0], noisy.arrays[1] = noisy.arrays[1], noisy.arrays[0]
-    with pytest.raises(Mismatch, match=r"image 0: .* dB, at least 28.0 are declared"):
+    with pytest.raises(Mismatch, match=r"image 0: .* dB, declared: at least 28\.0"):
         image_verify.compare(path, 20, noisy, owned=True, least_psnr_db=38.0)
 
 
@@ -218,7 +218,7 @@ def test_something_else_than_images_is_found(dataset: Path) -> None:
 
 
 def chosen(dataset: Path, handed: list[int], asked: list[int]) -> tuple[str, ...]:
-    """Images of the first numbers, where those of the second were asked for."""
+    """Compare images of the first numbers with those of the second, which were requested."""
     images = held()
     some = Images([images.arrays[number] for number in handed], [images.labels[number] for number in handed])
     numbers = np.array(asked, np.int64)

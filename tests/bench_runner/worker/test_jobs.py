@@ -1,4 +1,4 @@
-"""What a worker answers when a job goes wrong."""
+"""Answers of a worker whose job fails."""
 
 from __future__ import annotations
 

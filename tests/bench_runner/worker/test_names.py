@@ -1,4 +1,4 @@
-"""A mismatch of columns names the first that differs, in quotes, so that a space is seen."""
+"""A mismatch of columns names the first that differs, in quotes, so that a space is visible."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bench_runner.worker.names import columns_differ
 @pytest.mark.parametrize(
     ("expected", "got", "first"),
     [
-        (["x", " id"], ["x", "id"], 'column 2 is "id" in place of " id"; expected "x", " id", came back "x", "id"'),
-        (["x", "y"], ["x"], 'column 2 is none in place of "y"'),
-        (["x"], ["x", "y"], 'column 2 is "y" in place of none'),
-        (["x"], [], 'column 1 is none in place of "x"; expected "x", came back none'),
-        (["0"], [0], 'column 1 is 0 in place of "0"'),
-        (["a\nb"], ["a"], 'column 1 is "a" in place of "a\\nb"'),
+        (["x", " id"], ["x", "id"], 'column 2 is "id" instead of " id"; expected "x", " id", came back "x", "id"'),
+        (["x", "y"], ["x"], 'column 2 is none instead of "y"'),
+        (["x"], ["x", "y"], 'column 2 is "y" instead of none'),
+        (["x"], [], 'column 1 is none instead of "x"; expected "x", came back none'),
+        (["0"], [0], 'column 1 is 0 instead of "0"'),
+        (["a\nb"], ["a"], 'column 1 is "a" instead of "a\\nb"'),
         ([*"abcdefgh"], [*"abcdefgx"], '"h"; expected "a", "b", "c", "d", "e", "f" and 2 more'),
     ],
 )

@@ -1,4 +1,4 @@
-"""Rule 13: known allocations, seen by both probes through a real worker."""
+"""Known allocations, seen by both probes through a real worker (rule 13)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_runner.worker.memory_probe import SIZES_BYTES
 ROOT = Path(__file__).parents[3]
 ENDS = (min(SIZES_BYTES), max(SIZES_BYTES))
 ASKED = tuple((how, size) for how, size in probe_check.LONG if how == "numpy" or size in ENDS)
-"""All sizes by one means, and by the others the least and the greatest."""
+"""All sizes by one means, and the smallest and largest by the others."""
 TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects": 0.10}
 
 
@@ -24,7 +24,7 @@ TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects"
 def test_known_allocations_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
 ) -> None:
-    # Without the folder at_rest, where workers are disturbed less.
+    # Without the fixture at_rest, because workers are disturbed less there.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     launcher = Launcher(isolate=isolate, threads=None, preload=[])
     try:

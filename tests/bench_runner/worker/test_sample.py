@@ -1,4 +1,4 @@
-"""The order of things around the clock, seen from inside a worker: what lies before it, in it and after it."""
+"""The order of events around the clock, seen from inside a worker: before it, in it and after it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REST = Rest(Control(1, 1), settled=True, settle_ns=0)
 
 
 class Order:
-    """What happened, in order; each thing with the phase in which it happened."""
+    """Events in order, each with the phase in which it happened."""
 
     def __init__(self, patch: pytest.MonkeyPatch, phase: mmap.mmap) -> None:
         self.seen: list[tuple[str, int]] = []
@@ -51,7 +51,7 @@ class Order:
         self.seen.append((what, self._phase[0]))
 
     def spy(self, owner: Any, name: str) -> None:
-        """Have each call of `owner.name` noted under that name, and done."""
+        """Record each call of `owner.name` under that name, and make it."""
         real = getattr(owner, name)
 
         def noted(*arguments: Any, **named: Any) -> Any:
@@ -62,7 +62,7 @@ class Order:
 
 
 class SpyAdapter:
-    """A format that keeps tables in memory and has its calls noted; its files are empty."""
+    """A format that keeps tables in memory and records its calls; its files are empty."""
 
     native = native_read = Native.ARROW
     losses = ()
@@ -158,8 +158,8 @@ def task(tmp_path: Path, dataset: StoredDataset) -> MeasureTask:
 
 @pytest.mark.rule(1)
 def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
-    """Rules 1, 2, 3 and 6: primed small, the input in hand, the machine at rest, a clean slate, the reset; the sync
-    after the clock."""
+    """Primed small, the input in memory, the machine at rest, a clean slate, the reset; the sync after the clock (rules
+    1, 2, 3 and 6)."""
     (answer,) = worker.measure(task, phase)
     assert order.seen == [
         ("make", PHASE_PREPARE),
@@ -183,7 +183,7 @@ def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -
 
 
 def test_the_life_of_a_read(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
-    """Rules 7 and 11: every page touched inside the clock; verified after it, and again without the files."""
+    """Every page touched inside the clock; verified after it, and again without the files (rules 7 and 11)."""
     list(worker.measure(task, phase))
     order.seen.clear()
     phase[0] = PHASE_PREPARE
@@ -223,7 +223,7 @@ def test_a_server_runs_from_before_the_machine_comes_to_rest_until_behind_the_cl
 
 
 class Keeping(TabularFormat):
-    """Keeps what it is given in memory, as the kind that `native` names; it has no call of its own for anything."""
+    """Keeps its input in memory, as the kind that `native` names; it has no calls for operations."""
 
     format = "keeping"
     engine = "memory"
@@ -238,7 +238,7 @@ class Keeping(TabularFormat):
         self._kept: dict[Path, Any] = {}
 
     def load_library(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def save(self, held: Any, location: Path) -> None:
         location.touch()
@@ -254,10 +254,10 @@ class Keeping(TabularFormat):
 
 @pytest.mark.parametrize("kind", ["pandas", "arrow"])
 @pytest.mark.parametrize("native", [Native.PANDAS, Native.ARROW, Native.POLARS, Native.RECORDS])
-def test_without_a_call_of_its_own_columns_are_selected_from_everything(
+def test_without_a_call_for_it_columns_are_selected_from_everything(
     native: Native, kind: str, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The right ones, in the order asked, whatever the engine gives; and the answer says so."""
+    """The right ones, in the order requested, whatever the engine returns; the answer is marked."""
     adapter = Keeping(native)
     monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     results: list[Any] = []
@@ -281,7 +281,7 @@ def test_without_a_call_of_its_own_columns_are_selected_from_everything(
 
 @dataclass(frozen=True)
 class Count(Operation):
-    """How many rows there are: all that a new operation that reads needs to say."""
+    """Return the number of rows: all that a new reading operation has to define."""
 
     name: ClassVar[str] = "count"
     meaning: ClassVar[str] = "count the rows"
@@ -331,7 +331,7 @@ def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: Mea
 def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: StoredDataset
 ) -> None:
-    """Rule 11: also when both comparisons pass, but not alike."""
+    """Even if both comparisons pass, but with different losses (rule 11)."""
     answers = [(), ("rounded",)]
     monkeypatch.setitem(verification.COMPARISONS, "tables", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
@@ -345,7 +345,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
 
 @pytest.mark.parametrize("threads", [None, 1])
 def test_an_adapter_is_told_how_many_threads_it_has(threads: int | None) -> None:
-    """Some libraries take it by an argument of each call, and not from the environment."""
+    """Some libraries take it as an argument of each call, not from the environment."""
     task = ImportTask(
         variant="feather[engine=pyarrow,codec=none]",
         threads=threads,
@@ -363,13 +363,13 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
     adapter = SpyAdapter(order)
     adapter.values["codec"] = "zstd"
     monkeypatch.setattr(adapter, "stored", lambda location: Stored(codec=codec))
-    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, its variant says zstd"):
+    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, but its variant has codec zstd"):
         verification.read_back(adapter, Path("table"))
 
 
 @pytest.mark.rule(3)
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rule 3: collector, then pools, then the C library's heap."""
+    """First the collector, then pools, then the C library's heap (rule 3)."""
     done: list[str] = []
 
     class Pool:
@@ -402,10 +402,10 @@ def test_containers_are_counted_and_many_of_them_collect() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_what_priming_makes_tells_whether_all_garbage_is_collected(
+def test_objects_made_while_priming_decide_whether_all_garbage_is_collected(
     many: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many objects for each row as would lead to a full collection inside the clock; or next to none."""
+    """With enough objects for each row to cause a full collection inside the clock, or next to none."""
     collected: list[bool] = []
     kept: list[object] = []
     monkeypatch.setattr(prepared, "clean_slate", lambda thorough: collected.append(thorough))
@@ -422,10 +422,10 @@ def test_what_priming_makes_tells_whether_all_garbage_is_collected(
 
 @pytest.mark.parametrize(("thorough", "told"), [(False, True), (True, False)])
 @pytest.mark.rule(3)
-def test_a_full_collection_that_nobody_expected_is_told(
+def test_an_unexpected_full_collection_is_reported(
     thorough: bool, told: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a forked worker it would copy what the forkserver has loaded, inside the clock."""
+    """In a forked worker it would copy pages of the forkserver, inside the clock."""
     monkeypatch.setattr(prepared, "may_collect", lambda containers: False)
     monkeypatch.setattr(SpyAdapter, "save", lambda self, held, location: (location.touch(), gc.collect()))
     (answer,) = worker.measure(replace(task, thorough=thorough), phase)
@@ -446,7 +446,7 @@ def test_every_pool_of_arrow_is_known() -> None:
 def test_nothing_of_the_data_set_is_read_inside_the_clock(
     operation: str, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is to be asked for, and the right answer, are read before the clock and after it."""
+    """Inputs and the right answer are read before the clock and after it."""
     list(worker.measure(task, phase))
     phases = []
     whole = OperationContext.table
@@ -465,8 +465,8 @@ def test_nothing_of_the_data_set_is_read_inside_the_clock(
 def test_of_large_answers_one_is_held_at_a_time(
     large: bool, task: MeasureTask, phase: mmap.mmap, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one is verified and dropped before the clock, and the machine comes to rest again: two of them may be
-    more memory than is made ready."""
+    """The first one is verified and dropped before the clock, and the machine comes to rest again: two of them may
+    exceed the memory made ready."""
     queries = prepare(resolve("snowset", {"block_rows": "500"}, rows=5_000), cache_folder)
     variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"
     task = replace(

@@ -1,4 +1,4 @@
-"""Rule 1: rest before every sample, proven by a control."""
+"""Rest before every sample, proven by a control (rule 1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_runner.worker.settle import ALWAYS, Control, Readiness, Settler
 
 
 class ScriptedSettler(Settler):
-    """Controls that were written down beforehand, instead of measured."""
+    """Has scripted controls instead of measured ones."""
 
     def __init__(self, folder: Path, controls: list[Control], readiness: Readiness = ALWAYS) -> None:
         super().__init__(folder, readiness=readiness)
@@ -77,7 +77,7 @@ def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched
 
 
 def test_writing_and_memory_are_each_held_against_their_own_best(tmp_path: Path, touched: list[int]) -> None:
-    """On most machines a write takes several times as long as touching as much memory."""
+    """On most machines a write takes several times as long as touching the same amount of memory."""
     best = Control(1_000, 100)
     settler = ScriptedSettler(tmp_path, [best, Control(1_000, 160), best])
     settler.learn(best)
@@ -104,9 +104,7 @@ def test_unwritten_pages_are_waited_for(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.rule(1)
-def test_write_back_that_never_ends_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]
-) -> None:
+def test_endless_write_back_is_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, touched: list[int]) -> None:
     monkeypatch.setattr(linux, "unwritten_bytes", lambda: 10**9)
     monkeypatch.setattr(settle, "WRITE_BACK_LIMIT_S", 0.05)
     rest = ScriptedSettler(tmp_path, [GOOD, GOOD, GOOD]).settle(0)
@@ -177,7 +175,7 @@ def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None
 
 @pytest.mark.rule(1)
 def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the last bytes before one both halves take two to four times as long, and a whole cell is left out."""
+    """From the last bytes before one, both halves take two to four times as long, and a whole cell is left out."""
     sources: list[int] = []
     fresh = linux.anonymous_memory
 
@@ -201,9 +199,9 @@ NEVER = Readiness(False, "nothing was taken back")
 @pytest.mark.parametrize(
     ("touches_ms", "gains", "why"),
     [
-        ([90, 30], True, "3.0 times as long at first"),
+        ([90, 30], True, "3.0 times as long the first time"),
         ([31, 30, 90], True, "3.0 times as long some seconds later"),
-        ([31, 30, 33], False, "took 1.1 times as long as right after"),
+        ([31, 30, 33], False, "of idle memory took 1.1 times as long"),
     ],
 )
 @pytest.mark.rule(1)
@@ -216,8 +214,8 @@ def test_whether_the_host_takes_memory_back_is_examined(
     assert found.touches is gains
     assert why in found.why
     assert touches_ms == []
-    # What is plain at first is not waited for.
-    assert len(waited) == ("at first" not in why)
+    # If the first touch shows it already, nothing waits.
+    assert len(waited) == ("the first time" not in why)
 
 
 def test_the_real_examination_takes_no_more_than_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,11 +238,11 @@ def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: li
 @pytest.mark.parametrize(
     ("keeps_bytes", "need_bytes", "most_bytes"),
     [
-        # Enough is enough: 900 MB, 1.35 GB, 2.025 GB.
+        # Growth ends when it is enough: 900 MB, 1.35 GB, 2.025 GB.
         (10**10, 800_000_000, 900_000_000),
         (10**10, 1_000_000_000, 1_350_000_000),
         (10**10, 1_500_000_000, 2_025_000_000),
-        # Of 4.1 GB that may be used half may be touched.
+        # Of 4.1 GB that may be used, half may be touched.
         (10**10, 3_000_000_000, 2_025_000_000),
         (1_400_000_000, 3_000_000_000, 1_350_000_000),
         (1_000_000_000, 3_000_000_000, 900_000_000),
@@ -254,7 +252,7 @@ def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: li
 def test_more_memory_is_made_ready_where_a_sample_needs_it_and_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_bytes: int, need_bytes: int, most_bytes: int
 ) -> None:
-    """Planted: a host that gives 1 GB in a second, and has what lies beyond `keeps_bytes` back at once."""
+    """Simulates a host that gives 1 GB a second, and takes back memory beyond `keeps_bytes` at once."""
     held_bytes, clock_ns, touches = 0, 0, 0
 
     def touch(size_bytes: int) -> None:
@@ -286,10 +284,8 @@ def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: lis
 
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
 @pytest.mark.rule(1)
-def test_a_slow_control_is_settled_all_the_same_and_remembered(
-    tmp_path: Path, touched: list[int], slow: Control
-) -> None:
-    """Planted: a machine that was found to keep its memory, and takes it back."""
+def test_a_slow_control_that_touching_cures_is_remembered(tmp_path: Path, touched: list[int], slow: Control) -> None:
+    """Simulates a machine that was found to keep its memory, but takes it back."""
     settler = ScriptedSettler(tmp_path, [slow, GOOD, GOOD], NEVER)
     settler.learn(GOOD)
     rest = settler.settle(NEED_BYTES)

@@ -1,4 +1,4 @@
-"""Every fault that is planted is found, also inside a lossy column; what is equal by method rule 11 passes."""
+"""Every planted fault is found, also inside a lossy column; what is equal by method rule 11 passes."""
 
 import datetime as dt
 from decimal import Decimal
@@ -135,7 +135,7 @@ def test_one_bit_counts(target: Target) -> None:
     assert not same_floats(floats(1.0), floats(np.nextafter(1.0, 2.0)), target)
 
 
-def test_null_and_nan_are_told_apart_where_the_target_can() -> None:
+def test_null_and_nan_differ_where_the_target_distinguishes_them() -> None:
     assert not same_floats(floats(1.0, None), floats(1.0, float("nan")), ARROW)
     assert same_floats(floats(1.0, None), floats(1.0, float("nan")), PANDAS)
 
@@ -219,7 +219,7 @@ def one_column(arrow_type: pa.DataType, *values: Any) -> pa.Table:
 
 
 def outcome_of_objects(stored: pa.Table, *values: Any) -> str:
-    """The outcome when a column of objects came back with these values."""
+    """Return the outcome when a column of objects came back with these values."""
     targets.apply_strings(PANDAS)
     column = np.empty(len(values), dtype=object)
     column[:] = values
@@ -279,7 +279,7 @@ def test_a_change_inside_a_nested_column_is_found(name: str) -> None:
     ],
     ids=str,
 )
-def test_a_list_stands_for_an_array_and_a_pair(arrow_type: pa.DataType, stored: Any, came_back: Any) -> None:
+def test_a_list_may_replace_an_array_or_a_pair(arrow_type: pa.DataType, stored: Any, came_back: Any) -> None:
     assert outcome_of_objects(one_column(arrow_type, *stored), *came_back) == "exact"
 
 
@@ -294,7 +294,7 @@ NESTED_TYPES = [
 
 
 def nested_value(arrow_type: pa.DataType, number: float) -> Any:
-    """A value of this type that holds the number once."""
+    """Return a value of this type that contains the number once."""
     if pa.types.is_map(arrow_type):
         return [("k", number)]
     if pa.types.is_struct(arrow_type):
@@ -314,7 +314,7 @@ def test_floats_inside_are_compared_bit_by_bit(arrow_type: pa.DataType, target: 
     assert not same_floats(column(1.0, NAN), column(1.0, 2.0), target)
 
 
-def test_a_null_inside_is_told_from_nan() -> None:
+def test_a_nested_null_differs_from_nan() -> None:
     lists = pa.list_(pa.float64())
     assert not same_floats(one_column(lists, [1.0, None]), one_column(lists, [1.0, NAN]), ARROW)
 
@@ -434,7 +434,7 @@ def test_a_declared_loss_within_its_bound(target: Target) -> None:
     assert verdict(rounded(10), target, (TEN_DECIMALS,)) == ColumnComparison("declared loss", ("it changes",))
 
 
-def test_a_bound_stands_when_another_loss_has_none(target: Target) -> None:
+def test_a_bound_holds_when_another_loss_has_none(target: Target) -> None:
     both = (TEN_DECIMALS, loss(Relation(any_floats)))
     assert verdict(rounded(10), target, both).outcome == "declared loss"
     assert verdict(rounded(8), target, both).outcome == "different"
@@ -485,7 +485,7 @@ def test_a_loss_of_another_target_is_none(field: str, target: Target) -> None:
 AS_TEXT = loss(Relation(written.written_as_text, parse=written.parse_text))
 
 
-def test_text_that_stands_for_the_values(target: Target) -> None:
+def test_text_that_represents_the_values(target: Target) -> None:
     days = pa.array([str(day) for day in STORED["day"].to_pylist()])
     assert verdict(replaced("day", days), target, (AS_TEXT,)).outcome == "declared loss"
 
@@ -501,7 +501,7 @@ def test_what_is_no_text_is_found() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["2024-03-01", "soon", None])
-def test_text_that_stands_for_others(wrong: str | None, target: Target) -> None:
+def test_text_that_represents_other_values(wrong: str | None, target: Target) -> None:
     days = [str(day) for day in STORED["day"].to_pylist()]
     days[30] = wrong
     assert verdict(replaced("day", pa.array(days)), target, (AS_TEXT,)).outcome == "different"
@@ -532,7 +532,7 @@ def test_rows_are_held_against_what_was_stored_in_the_order_asked() -> None:
 
 
 def test_a_loss_of_the_whole_column_is_seen_in_rows_that_would_not_show_it() -> None:
-    """A reader that makes floats of integers with a null does so for rows without one."""
+    """A reader that converts integers with a null to floats does so for rows without one."""
     stored = pa.table({"i": [1, None, 3]})
     rows = np.array([2, 0])
     losses = [_loss(_as_floats_with_nulls)]

@@ -138,7 +138,7 @@ def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pyte
 
 
 def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    reason = "no figure of scan 1% by range: refused: no shuffled column takes a condition of the kind range"
+    reason = "no figure of scan 1% by range: refused: no shuffled column allows a condition of the kind range"
     found = recommend((), _dropped(("a", reason), ("b", reason), ("c", "cannot: nested")), Preferences())
     lines = printed(replace(answered(), found=found), capsys)
     assert "nothing that was measured satisfies the needs" in lines

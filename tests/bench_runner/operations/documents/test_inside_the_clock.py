@@ -1,4 +1,4 @@
-"""While a store answers, nothing of the project runs but its own adapter and the operation that holds the clock."""
+"""While a store answers, only its adapter and the operation that holds the clock run, of the project's code."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ ROOT = Path(__file__).parents[4]
 OPERATION = ("bench_runner/operations/documents/", "bench_runner/clock.py")
 SHARED_BY_STORES = ("document_stores/shared/", "document_stores/sql/")
 OURS = ("libraries/document_store/", "libraries/document_queries/", "libraries/durable/")
-"""What our own store is made of."""
+"""Our own store's code."""
 READS_ALL = ("libraries/document_queries/", "data_generator/documents.py")
-"""What answers where a store cannot: the reference, over the documents by their key. Figures say so."""
+"""Code of the fallback: the reference, over documents by their key. Figures are marked."""
 
 STORES = {
     f"{name}[engine={engine.engine}]" if engine.engine else name: engine
@@ -43,7 +43,7 @@ STORES = {
 
 
 def allowed(engine: type[DocumentStoreAdapter]) -> tuple[str, ...]:
-    """Files and folders of what may run while an engine answers."""
+    """Return files and folders whose code may run while an engine answers."""
     own = Path(inspect.getfile(engine)).relative_to(ROOT).as_posix()
     if engine.format == "document-store":
         return (*OPERATION, own, *OURS)
@@ -51,7 +51,7 @@ def allowed(engine: type[DocumentStoreAdapter]) -> tuple[str, ...]:
 
 
 def files_that_run(call: Callable[[], Any]) -> set[str]:
-    """Files of the project whose functions are called."""
+    """Return files of the project whose functions are called."""
     seen: set[str] = set()
     gc.collect()  # a generator of another test would be closed meanwhile, which runs its function
     sys.setprofile(lambda frame, event, _: seen.add(frame.f_code.co_filename) if event == "call" else None)
@@ -60,7 +60,7 @@ def files_that_run(call: Callable[[], Any]) -> set[str]:
     finally:
         sys.setprofile(None)
     below = {Path(name).relative_to(ROOT) for name in seen - {__file__} if Path(name).is_relative_to(ROOT)}
-    # Installed libraries may lie in a folder of the checkout.
+    # Installed libraries may be in a folder of the checkout.
     return {path.as_posix() for path in below if "site-packages" not in path.parts}
 
 
@@ -69,7 +69,7 @@ def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tm
     engine = STORES[variant]
     if not DOCUMENT_STORES.availability(engine).installed:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("not installed")
-    # Documents that every store takes, and for those that answer by themselves richer ones.
+    # Documents that every store accepts, and richer ones for stores that answer themselves.
     dataset = EVENTS if engine.offers.operators else CELL
     stored = prepare(resolve(dataset, {}, rows=300), tmp_path / "cache")
     store: Any = DOCUMENT_STORES.build(variant)

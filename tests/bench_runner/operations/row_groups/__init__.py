@@ -1,1 +1,1 @@
-"""Operations that ask for a share of the blocks of a table."""
+"""Tests of bench_runner/operations/row_groups."""

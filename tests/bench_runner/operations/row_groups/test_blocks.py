@@ -1,4 +1,4 @@
-"""Filters that meet a known share of the blocks: which column, which blocks, and what engines give that sift less."""
+"""Filters that a known share of the blocks meets: the column, the blocks, and what engines return that filter less."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Stored = Callable[[pa.Table], Path]
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Stored:
-    """A table as the cache has it."""
+    """Store a table as the cache does."""
 
     def store(table: pa.Table) -> Path:
         path = tmp_path / "table.arrow"
@@ -50,7 +50,7 @@ def stored(tmp_path: Path) -> Stored:
 
 
 def table_of() -> pa.Table:
-    """A column of noise, one with nulls, a time that ascends, and identifiers block by block in no order."""
+    """Return a table with noise, a column with nulls, an ascending time, and identifiers by block in random order."""
     rng = np.random.default_rng(1)
     return pa.table(
         {
@@ -64,22 +64,22 @@ def table_of() -> pa.Table:
 
 
 @pytest.mark.parametrize(("place", "column"), [(CLUSTERED, "when"), (SCATTERED, "place")])
-def test_the_column_is_the_one_whose_values_lie_so(stored: Stored, place: str, column: str) -> None:
+def test_the_column_is_the_one_with_such_blocks(stored: Stored, place: str, column: str) -> None:
     found = blocks_of(stored(table_of()), ROWS, BLOCK, place)
     assert (found.column, found.count) == (column, 21)
 
 
 def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -> None:
-    """As the order numbers of TPC-H, of which each has some rows."""
+    """As the order numbers of TPC-H, where several rows share each."""
     found = blocks_of(stored(pa.table({"order": np.arange(ROWS) // 7})), ROWS, BLOCK, CLUSTERED)
     assert found.column == "order"
 
 
 @pytest.mark.parametrize(("rows_of_a_value", "share", "met"), [(3, 0.01, 1), (7, 0.1, 2), (60, 0.25, 5)])
-def test_of_values_that_two_blocks_have_neither_is_asked_for(
+def test_values_that_two_blocks_share_are_not_asked_for(
     stored: Stored, rows_of_a_value: int, share: float, met: int
 ) -> None:
-    """Else one block more would be read than the share says."""
+    """Otherwise one block more would be read than the share."""
     table = pa.table({"order": np.arange(ROWS) // rows_of_a_value})
     found = blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
     for each in conditions(found, share, 21 // met, "seed"):
@@ -89,7 +89,7 @@ def test_of_values_that_two_blocks_have_neither_is_asked_for(
         assert set(STARTS[may].tolist()) == set(STARTS[rows].tolist())
 
 
-def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) -> None:
+def test_blocks_without_a_separate_value_are_not_distinguished(stored: Stored) -> None:
     table = pa.table({"order": (np.arange(ROWS) + 50) // 100})
     with pytest.raises(RefusedData):
         blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
@@ -99,16 +99,14 @@ def test_blocks_without_a_value_of_their_own_are_not_told_apart(stored: Stored) 
     ("kind", "first"),
     [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)],
 )
-def test_a_column_whose_type_ends_with_its_values_is_not_asked_for(
-    stored: Stored, kind: pa.DataType, first: int
-) -> None:
-    """What lies below and above all of them could not be said in it."""
+def test_a_column_whose_type_ends_with_its_values_is_not_chosen(stored: Stored, kind: pa.DataType, first: int) -> None:
+    """Its type has no values below or above all of them."""
     ends = pa.array(range(first, first + ROWS), kind)
     table = pa.table({"ends": ends, "when": np.arange(ROWS)})
     assert blocks_of(stored(table), ROWS, BLOCK, CLUSTERED).column == "when"
 
 
-def test_a_day_tells_blocks_apart(stored: Stored) -> None:
+def test_a_day_distinguishes_blocks(stored: Stored) -> None:
     table = pa.table({"day": pa.array(np.arange(ROWS, dtype=np.int32)).cast(pa.date32())})
     (asked,) = conditions(blocks_of(stored(table), ROWS, BLOCK, CLUSTERED), 0.5, 1, "seed")
     assert int(predicates.mask(table.column("day"), asked).to_numpy().sum()) in (1_000, 1_050)
@@ -117,7 +115,7 @@ def test_a_day_tells_blocks_apart(stored: Stored) -> None:
 @pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
 def test_data_without_such_a_column_are_refused(stored: Stored, place: str) -> None:
     noise = stored(table_of().select(["noise", "holes", "share"]))
-    with pytest.raises(RefusedData, match=f"no column has other values in each block of 100 rows that lie {place}"):
+    with pytest.raises(RefusedData, match=f"no column .* each block of 100 rows that are {place}"):
         blocks_of(noise, ROWS, BLOCK, place)
 
 
@@ -146,7 +144,7 @@ def test_a_condition_is_met_by_as_many_whole_blocks(stored: Stored, place: str, 
 def test_a_list_of_values_is_met_by_a_part_of_each_block(
     stored: Stored, place: str, share: float, met: int, values: int
 ) -> None:
-    """So that who filters rows gives fewer than who leaves out groups alone."""
+    """So an engine that filters rows returns fewer than one that only skips groups."""
     table = table_of()
     found = blocks_of(stored(table), ROWS, BLOCK, place)
     column = table.column(found.column)
@@ -168,9 +166,9 @@ def test_a_list_of_values_is_met_by_a_part_of_each_block(
 @pytest.mark.parametrize(
     ("share", "values", "why"),
     [
-        (0.25, 4, "4 values are asked of 5 blocks"),
-        (0.0, 4, "4 values are asked of 0 blocks"),
-        (0.05, 60, "60 of 100 values of a block would be more than half of them"),
+        (0.25, 4, "4 values for 5 blocks"),
+        (0.0, 4, "4 values for 0 blocks"),
+        (0.05, 60, "60 of the 100 values of a block would be more than half of them"),
     ],
 )
 def test_lists_that_are_no_part_of_each_block_are_refused(stored: Stored, share: float, values: int, why: str) -> None:
@@ -195,13 +193,13 @@ def test_a_group_may_have_a_value_of_a_list_by_its_least_and_its_largest() -> No
         (0.25, 500_000, None),
         (0.0, 500_000, None),
         (1.0, 5, None),
-        (0.01, 500_000, "1 % of 50 blocks of 10,000 rows is no whole number of them; take 1,000,000 rows or more"),
-        (0.1, 30_000, "10 % of 3 blocks of 10,000 rows is no whole number of them; take 100,000 rows or more"),
-        (0.5, 0, "50 % of 0 blocks of 10,000 rows is no whole number of them; take 20,000 rows or more"),
+        (0.01, 500_000, "1 % of 50 blocks of 10,000 rows is not a whole number of blocks; use at least 1,000,000 rows"),
+        (0.1, 30_000, "10 % of 3 blocks of 10,000 rows is not a whole number of blocks; use at least 100,000 rows"),
+        (0.5, 0, "50 % of 0 blocks of 10,000 rows is not a whole number of blocks; use at least 20,000 rows"),
     ],
 )
 def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: int, told: str | None) -> None:
-    """Rounded in silence, 25, 10 and 1 % of three blocks were all one of them."""
+    """When rounding was silent, 25, 10 and 1 % of three blocks were all one block."""
     assert cannot_give(share, rows, 10_000) == told
     for operation in (f"query[groups={share}]", f"aggregate[groups={share}]"):
         assert operation_of(operation).refusal(pa.schema([("a", pa.int64())]), rows) == told
@@ -210,8 +208,8 @@ def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: in
 
 def test_lists_of_fewer_values_than_blocks_are_refused() -> None:
     operation = operation_of("query[groups=0.5,values=10]")
-    told = "10 values are asked of 50 blocks: each must have one of them at least"
-    assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == told
+    reason = "10 values for 50 blocks: each block needs at least one value"
+    assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == reason
     assert operation.refusal(pa.schema([("a", pa.int64())]), 200_000) is None
 
 
@@ -227,8 +225,8 @@ def test_values_are_the_columns_own(stored: Stored) -> None:
     assert asked == everything(blocks_of(stored(table_of()), ROWS, BLOCK, CLUSTERED))
 
 
-def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() -> None:
-    """Groups of two blocks: of scattered blocks a group's extent spans values that none of its rows has."""
+def test_engines_that_skip_groups_return_those_whose_statistics_may_match() -> None:
+    """Groups of two blocks: if blocks are scattered, a group's range includes values that none of its rows has."""
     values = np.concatenate([np.full(10, low) + np.arange(10) for low in (0, 40, 20, 60, 80, 100)])
     column = pa.chunked_array([values])
     found = Blocks("a", pa.int64(), np.array([0, 20, 40, 60, 80, 100]), 110)
@@ -242,7 +240,7 @@ def test_who_leaves_out_groups_alone_gives_those_whose_statistics_may_meet_it() 
 
 
 def test_the_few_blocks_of_a_pilot_round_may_ascend_by_chance(stored: Stored) -> None:
-    """Else what lies scattered in the whole would be refused there, and never measured."""
+    """Otherwise data that are scattered as a whole would be refused there, and never measured."""
     rng = np.random.default_rng(1)
     place = np.arange(200) // BLOCK * 50 + rng.integers(0, 50, 200)
     table = pa.table({"when": np.arange(200), "place": place})

@@ -1,4 +1,4 @@
-"""Orders of training loops: each row once, and the measures that tell how shuffled they are, at known values."""
+"""Orders of training loops: each row once, and measures of how shuffled they are, at known values."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ KNOWN: dict[Order, tuple[float, float, float]] = {
     contiguous: (397, 64, 0.01),
     orders.in_blocks: (6.7, 1.8, 0.08),
 }
-"""Locality, parts, and how far off they may be."""
+"""Locality, parts, and the tolerance."""
 
 
 @pytest.mark.parametrize("order", KNOWN, ids=lambda order: order.__name__)
 def test_known_orders_have_known_measures(order: Order) -> None:
-    """A full shuffle is 1; each shortcut is as far from it as it is."""
+    """A full shuffle has 1; each shortcut has its known distance from it."""
     locality, parts, off = KNOWN[order]
     numbers = order(np.random.default_rng(1), ROWS)
     assert orders.locality(numbers, ROWS, BATCH) == pytest.approx(locality, rel=off)
@@ -57,7 +57,7 @@ def test_the_stored_order_is_the_worst() -> None:
     assert orders.parts(stored, ROWS, BATCH) == pytest.approx(BATCH, rel=0.02)
 
 
-def test_a_part_of_an_order_tells_nearly_the_same() -> None:
+def test_a_part_of_an_order_has_nearly_the_same_measures() -> None:
     numbers = orders.in_blocks(np.random.default_rng(1), ROWS)[: ROWS // 4]
     assert orders.locality(numbers, ROWS, BATCH) == pytest.approx(6.7, rel=0.1)
     assert orders.parts(numbers, ROWS, BATCH) == pytest.approx(1.8, rel=0.1)
@@ -83,5 +83,5 @@ def test_a_window_of_blocks_is_read_as_neighbours() -> None:
 
 
 @pytest.mark.parametrize(("rows", "batch", "told"), [(10, 1, False), (100, 64, False), (128, 64, True), (8, 2, False)])
-def test_of_few_rows_nothing_is_told(rows: int, batch: int, told: bool) -> None:
+def test_few_rows_have_no_measures(rows: int, batch: int, told: bool) -> None:
     assert orders.can_tell(rows, batch) == told

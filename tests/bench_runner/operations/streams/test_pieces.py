@@ -1,4 +1,4 @@
-"""Tables in pieces: where they come from, what is touched of them, and the digest of what has come."""
+"""Tables in pieces: their source, the pages touched, and the digest."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table_of_all_types() -> pa.Table:
 
 
 def digest(table: pa.Table, *sizes: int) -> str:
-    """Of the table, divided into pieces of these sizes by turns."""
+    """Return the digest of the table, divided into pieces of these sizes in turn."""
     made = pieces.StreamDigest()
     start = turn = 0
     while start < table.num_rows:
@@ -74,7 +74,7 @@ def test_a_digest_sees_each_row_and_its_place(name: str) -> None:
     for left, other in ((1, 2), (6, 7), (500, 501), (0, 998)):
         if column.column(0)[left] == column.column(0)[other]:
             continue
-        # Of views pyarrow takes no rows. These two have changed places.
+        # pyarrow cannot take rows of views. These two have changed places.
         between = column.slice(left + 1, other - left - 1)
         pieces = [column.slice(0, left), column.slice(other, 1), between, column.slice(left, 1)]
         again = pa.concat_tables([*pieces, column.slice(other + 1)])
@@ -82,7 +82,7 @@ def test_a_digest_sees_each_row_and_its_place(name: str) -> None:
         assert digest(again, 100) != right, (left, other)
 
 
-def test_a_digest_sees_types_and_names_and_not_what_lies_below_a_null() -> None:
+def test_a_digest_includes_types_and_names_but_not_values_below_a_null() -> None:
     def plain(values: list[int], kind: Any = None, name: str = "a") -> str:
         return digest(pa.table({name: pa.array(values, kind)}), 10)
 
@@ -101,7 +101,7 @@ def test_a_digest_sees_types_and_names_and_not_what_lies_below_a_null() -> None:
 
 
 def test_a_digest_sees_where_a_type_changes() -> None:
-    """As readers of text change it, which guess the type of each batch by itself."""
+    """Readers of text guess the type of each batch separately."""
 
     def changed_at(row: int) -> str:
         made = pieces.StreamDigest()
@@ -152,7 +152,7 @@ def test_batches_of_guessed_types_are_joined_by_the_type_that_holds_all() -> Non
         pieces.joined([pa.table({"a": [1]}), pa.table({"a": ["text"]})])
 
 
-# --- where batches come from -----------------------------------------------------------------------------------------
+# --- the source of batches -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -167,18 +167,18 @@ def stage(tmp_path: Path) -> OperationContext:
 
 
 OF_OTHERS_BYTES = 10_000
-"""What else takes of the same pool: once, within the whole suite, it was 256 bytes. The least batch has 110,000."""
+"""Tolerance for other use of the pool: once, in the whole suite, it was 256 bytes. Batches have at least 110,000."""
 
 
 def test_batches_come_in_order_and_fresh(stage: OperationContext) -> None:
-    """Memory that was there before would not count where a writer keeps it."""
+    """Memory that existed before would not count when a writer keeps it."""
     before = pa.total_allocated_bytes()
     held = []
     for batch in pieces.source(stage, 30_000, 10_000, Laps()):
         held.append(batch)
         assert pa.total_allocated_bytes() - before > sum(each.nbytes for each in held) - OF_OTHERS_BYTES
         del batch
-    # Where a batch of the data set ends, so does one here.
+    # A batch ends where a batch of the data set ends.
     assert [batch.num_rows for batch in held] == [10_000, 10_000, 5_000, 5_000]
     assert pa.Table.from_batches(held).equals(stage.table(30_000))
     held.clear()
@@ -209,7 +209,7 @@ def test_a_stream_that_is_saved_counts_what_has_come(stage: OperationContext, tm
     assert laps.parts["result_bytes"] == pytest.approx(stage.table(40_000).nbytes, rel=0.01)
 
 
-# --- the clock stands still ------------------------------------------------------------------------------------------
+# --- pausing the clock -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_a_stream_that_is_saved_counts_what_has_come(stage: OperationContext, tm
 def test_a_pause_counts_neither_in_wall_nor_cpu_time(
     monkeypatch: pytest.MonkeyPatch, others_ns: int, paused_ns: int
 ) -> None:
-    """What other threads of the process do meanwhile is not given to them."""
+    """The work of other threads of the process meanwhile still counts."""
     passed = {"wall": 0, "cpu": 0, "thread": 0}
     monkeypatch.setattr(clock, "now_ns", lambda: passed["wall"])
     monkeypatch.setattr(clock, "cpu_ns", lambda: passed["cpu"])

@@ -1,4 +1,4 @@
-"""What a condition means, and how one is found that the data can give."""
+"""The meaning of conditions, and choosing one that the data allow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = ["", "ab", "abc", "b", None, "Größe"]
 
 
 def met(values: list[Any], kind: Kind, *of: Any) -> list[int]:
-    """The places of the values that meet a condition."""
+    """Return the places of the values that meet a condition."""
     found = mask(pa.chunked_array([values[:2], values[2:]]), Predicate("x", kind, of))
     assert found.null_count == 0
     return np.flatnonzero(found.to_numpy()).tolist()
@@ -66,8 +66,8 @@ def test_a_condition_without_a_meaning_is_none(kind: Kind, values: tuple[Any, ..
 
 @pytest.mark.parametrize("native", [Native.ARROW, Native.PANDAS, Native.POLARS, Native.RECORDS])
 @pytest.mark.parametrize("kind", Kind)
-def test_what_is_read_whole_is_filtered_alike_whatever_holds_it(native: Native, kind: Kind) -> None:
-    # Nulls and NaN are one in pandas' floats, so there are no nulls in them here.
+def test_what_is_read_whole_is_filtered_equally_by_every_library(native: Native, kind: Kind) -> None:
+    # Null and NaN are the same in pandas' floats, so floats have no nulls here.
     table = pa.table({"i": [1, 2, None, 2], "s": ["ab", None, "b", "abc"], "f": [0.5, -0.0, math.nan, 1.0]})
     values = {
         Kind.RANGE: ("f", (0.0, 1.0)),
@@ -111,7 +111,7 @@ def as_rows(held: Any, native: Native) -> list[dict[str, Any]]:
     return (held if native is Native.ARROW else held.to_arrow()).to_pylist()
 
 
-# --- finding one ---------------------------------------------------------------------------------------------------
+# --- choosing a condition --------------------------------------------------------------------------------------------
 
 
 def data(rows: int = 10_000) -> pa.Table:
@@ -150,9 +150,9 @@ def test_other_conditions_give_about_the_share_asked_for(kind: Kind, selectivity
 
 
 def test_what_the_data_cannot_give_is_refused_with_the_nearest() -> None:
-    with pytest.raises(RefusedData, match=r"no shuffled column gives 0\.3 of the rows by null; the nearest is .* by "):
+    with pytest.raises(RefusedData, match=r"no shuffled column .* null .* 0\.3 .* the nearest is \S+, on "):
         choose(data(), Kind.NULL, 0.3, stored="shuffled", digest="9f2c")
-    with pytest.raises(RefusedData, match="no sorted column takes a condition of the kind prefix"):
+    with pytest.raises(RefusedData, match=r"no sorted column .* prefix"):
         choose(data(), Kind.PREFIX, 0.1, stored="sorted", digest="9f2c")
 
 

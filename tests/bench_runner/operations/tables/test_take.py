@@ -1,4 +1,4 @@
-"""Which rows a take asks for: the same for all, disjoint, in their pattern."""
+"""The rows of a take: the same for all, disjoint, in their pattern."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def test_a_primer_with_fewer_rows_takes_them_all() -> None:
 @pytest.mark.parametrize(
     ("spelled", "rows", "words"),
     [
-        ("take[rows=101]", 100, "101 rows are asked for, the table has 100"),
-        ("take[rows=1,columns=3]", 100, "3 columns are asked for, the table has 2"),
-        ("scan[columns=3]", 100, "3 columns are asked for, the table has 2"),
-        ("append[rows=101]", 100, "101 rows are to be added, the table has 100"),
+        ("take[rows=101]", 100, "it takes 101 rows, but the table has 100"),
+        ("take[rows=1,columns=3]", 100, "it reads 3 columns, but the table has 2"),
+        ("scan[columns=3]", 100, "it reads 3 columns, but the table has 2"),
+        ("append[rows=101]", 100, "it appends 101 rows of the table, which has 100"),
         ("take[rows=100,columns=2]", 100, None),
     ],
 )
@@ -114,8 +114,8 @@ def test_a_fallback_is_never_kept_open() -> None:
 @pytest.mark.parametrize(
     ("spelled", "words"),
     [
-        ("take[rows=1,handle=reopened,streams=16]", "streams call on a copy that stays open: say handle=kept"),
-        ("take[rows=1,streams=257]", "257 streams are asked for, at most 256 are possible"),
+        ("take[rows=1,handle=reopened,streams=16]", "streams need a copy that stays open: use handle=kept"),
+        ("take[rows=1,streams=257]", "streams=257 is more than the 256 allowed"),
         ("take[rows=1,streams=256]", None),
     ],
 )
@@ -128,18 +128,18 @@ def test_streams_need_a_handle_and_have_an_end(spelled: str, words: str | None) 
     [
         ("lance", "take[rows=1,streams=16]", None),
         ("parquet[engine=pyarrow]", "take[rows=1,streams=16]", None),
-        ("csv", "take[rows=1,streams=16]", "there is no call for some rows of it"),
-        ("hdf5-table", "take[rows=1,streams=16]", "nothing says that its library answers several threads"),
+        ("csv", "take[rows=1,streams=16]", "no call to take rows"),
+        ("hdf5-table", "take[rows=1,streams=16]", "several threads"),
         ("hdf5-table", "take[rows=1]", None),
-        ("vortex[library_cache=off]", "take[rows=1,pattern=zipf]", "library_cache=off keeps none of them"),
+        ("vortex[library_cache=off]", "take[rows=1,pattern=zipf]", "use pattern=uniform"),
         ("vortex[library_cache=off]", "take[rows=1]", None),
         ("vortex", "take[rows=1,pattern=zipf]", None),
-        ("parquet[engine=polars]", "project[columns=1,handle=kept]", "its call opens the file anew each time"),
+        ("parquet[engine=polars]", "project[columns=1,handle=kept]", "use handle=reopened"),
         ("parquet[engine=pyarrow]", "project[columns=1,handle=kept]", None),
         ("csv[engine=polars]", "project[columns=1,handle=reopened]", None),
     ],
 )
-def test_what_a_variant_cannot_do_is_said_before(variant: str, spelled: str, words: str | None) -> None:
+def test_what_a_variant_cannot_do_is_refused_beforehand(variant: str, spelled: str, words: str | None) -> None:
     reason = operation_of(spelled).unfit(FORMATS.build(variant))
     assert reason is None if words is None else words in str(reason)
 

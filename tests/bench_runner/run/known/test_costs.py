@@ -1,4 +1,4 @@
-"""How long things took is kept for a machine, and scaled to what is asked."""
+"""Durations are kept for a machine, and scaled to a request."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_latest_of_a_size_counts_and_the_oldest_sizes_go() -> None:
     assert [each.rows for each in known.cells["save csv warm default pandas eq"]] == [2, 3, 5, 4]
 
 
-def test_another_data_set_tells_what_this_one_does_not() -> None:
+def test_costs_of_another_data_set_fill_gaps() -> None:
     known = Costs()
     known.learn([*taken("csv", 1_000, 10, "int"), *taken("csv", 1_000, 30, "str"), *taken("csv", 1_000, 20, "core")])
     found = known.expected("save", "csv", WARM, "mine", 2_000)

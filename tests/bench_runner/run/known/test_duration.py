@@ -1,4 +1,4 @@
-"""How long a run will take is told from what earlier runs took, as a range, with what takes it."""
+"""The expected duration of a run, from earlier runs: a range, and its parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def known(*, here: bool = True) -> KnownCosts:
 
 def test_rounds_are_those_that_the_run_would_take() -> None:
     found = expected_length(plan(CHAINS), Options(), known())
-    # 7 rounds of CSV and raw I/O, or 5 where intervals are narrow; 3 of what takes over 10 s.
+    # 7 rounds of CSV and raw I/O, or 5 with narrow intervals; 3 of operations over 10 s.
     csv_s, excel_s, raw_s = 2.2, 40.2, 0.2
     assert found.by_format == pytest.approx({"excel": 3 * excel_s, "csv": 7 * csv_s, "raw-io": 7 * raw_s})
     assert list(found.by_format) == ["excel", "csv", "raw-io"]
@@ -49,12 +49,12 @@ def test_rounds_that_were_asked_for_are_taken() -> None:
     assert expected_length(plan(CHAINS[:1]), Options(quick=True), known()).middle_s == pytest.approx(2.2)
 
 
-def test_large_tables_have_a_pilot_round_besides() -> None:
+def test_large_tables_have_a_pilot_round_too() -> None:
     found = expected_length(plan(CHAINS[:1], rows=100_000), Options(rounds=1), known())
     assert found.middle_s == pytest.approx(200.2 + 2 * 20 + 0.2)
 
 
-def test_others_tell_in_a_wide_range_and_nobody_knows_all() -> None:
+def test_other_machines_give_a_wide_range_and_unknown_variants_are_listed() -> None:
     found = expected_length(plan([*CHAINS, chain("new[engine=x]")]), Options(), known(here=False))
     assert not found.here
     assert found.high_s > 3 * found.low_s
@@ -65,7 +65,7 @@ def test_others_tell_in_a_wide_range_and_nobody_knows_all() -> None:
 LENGTH = Length(1100, 1600, {"excel": 600.0, "xml": 300.0, "csv": 100.0, "orc": 90.0}, True, ())
 
 
-def test_it_is_told_with_what_takes_it() -> None:
+def test_duration_comes_with_its_parts() -> None:
     told = "about 18:20 to 26:40 min by earlier runs here: excel 55%, xml 28%; without these 3:12 to 4:39 min"
     assert length_text(LENGTH) == told
     assert length_text(replace(LENGTH, here=False)).startswith("about 18:20 to 26:40 min by the reference run, on ")
@@ -77,7 +77,7 @@ def test_it_is_told_with_what_takes_it() -> None:
     assert length_text(LENGTH, 6000) == told
 
 
-def test_nothing_is_told_where_nothing_is_known_and_one_format_is_all_there_is() -> None:
+def test_a_single_or_unknown_format_is_not_broken_down() -> None:
     assert length_text(replace(LENGTH, by_format={})) == ""
     assert length_text(replace(LENGTH, by_format={"csv": 9.0}, low_s=50, high_s=70)) == (
         "about 50 s to 1:10 min by earlier runs here"

@@ -1,1 +1,1 @@
-"""Services that are measured: started, watched, and ended with the run."""
+"""Tests of measured services: started, watched, and ended with the run."""

@@ -1,6 +1,6 @@
-"""A service for tests: it gives back what it gets, or misbehaves as its first word says.
+"""A service for tests: it returns what it receives, or misbehaves as its first word states.
 
-It tells the second word, its environment's token and itself to who asks with 'who'.
+It answers 'who' with the second word, its environment's token and its own name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the wire says of answers, beside what a client holds."""
+"""Bytes on the wire show whether answers came from what a client holds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench_runner.run.services.monitor import is_fetched_anew
         ({"wire_bytes": 160}, 30, True),
         ({"wire_bytes": 3}, 30, False),
         ({"wire_bytes": 30}, 30, False),
-        # Without a service the wire says nothing, even where closing gave back less than was taken meanwhile.
+        # Without a service the wire shows nothing, even if closing freed less than was allocated meanwhile.
         ({}, -1, False),
         ({}, 30, False),
     ],

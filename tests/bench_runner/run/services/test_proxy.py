@@ -1,4 +1,4 @@
-"""The line between two programs: bytes pass whole and counted, at the rate of all connections together."""
+"""The line between two programs: bytes pass complete and counted, at one rate for all connections together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench_runner.run.services.proxy import HOST, Proxy, counters_file, passed_b
 
 @contextmanager
 def echo() -> Iterator[int]:
-    """A port that gives back what it gets."""
+    """A port that returns what it receives."""
     with socket.create_server((HOST, 0)) as listener:
 
         def serve() -> None:
@@ -82,7 +82,7 @@ def test_all_connections_share_one_line(counters: Path) -> None:
     assert took_s > 0.75
 
 
-def test_where_nobody_listens_the_connection_ends(counters: Path) -> None:
+def test_without_a_listener_the_connection_ends(counters: Path) -> None:
     with socket.create_server((HOST, 0)) as listener:
         free = listener.getsockname()[1]
     proxy = Proxy(1e6, counters, 1)
@@ -93,8 +93,8 @@ def test_where_nobody_listens_the_connection_ends(counters: Path) -> None:
     proxy.close()
 
 
-def test_a_line_lets_through_what_it_says(tmp_path: Path) -> None:
-    """At a rate that any machine keeps up with; on a busy one a try may fail."""
+def test_a_line_has_its_nominal_rate(tmp_path: Path) -> None:
+    """At a rate that any machine can handle; on a busy one a try may fail."""
     for number in range(3):
         found = calibrate("20mbit", tmp_path / f"line-{number}", length_s=0.5)
         assert found.counted_bytes == found.sent_bytes == int(20e6 / 8 * 0.5)

@@ -1,4 +1,4 @@
-"""Samples of a copy that a service reads: its figures, what is verified, and what becomes of a service that ends."""
+"""Samples of a copy that a service reads: figures, verification, and a service that ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.services.monitor import Beside
+from bench_runner.run.services.monitor import ServiceMonitor
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
 from tests.bench_runner.conftest import PLUGINS, chain_of
@@ -43,7 +43,7 @@ def served(bench: Bench, queries: StoredDataset) -> Served:
 
 
 @pytest.mark.parametrize("network", ["loopback", "400mbit"])
-def test_what_a_service_does_while_the_clock_runs_is_told(served: Served, network: str) -> None:
+def test_what_a_service_does_while_the_clock_runs_is_measured(served: Served, network: str) -> None:
     plugin = sys.modules.get("served_formats") or _plugin()
     sample = served(network=network, service="warm")
     assert sample.failure is None, sample.failure
@@ -57,7 +57,7 @@ def test_what_a_service_does_while_the_clock_runs_is_told(served: Served, networ
     assert figures["result_bytes"] < figures["wire_bytes"]
     tries, wire_bytes, most = 4, figures["wire_bytes"], 1.3 * figures["result_bytes"] + 20_000
     while wire_bytes >= most and network == "loopback" and (tries := tries - 1):
-        # The interface counts what other tests send meanwhile, too; a proxy counts its own alone.
+        # The interface also counts what other tests send meanwhile; a proxy counts only its own bytes.
         wire_bytes = served(network=network, service="warm").figures["wire_bytes"]
     assert wire_bytes < most
     assert figures["node_device_bytes"] < figures["result_bytes"] / 20, "of the copy nothing: of code a page perhaps"
@@ -75,7 +75,7 @@ def test_a_fresh_service_is_asked_once(served: Served) -> None:
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_what_a_service_read_to_answer_once_is_read_again_cold(served: Served, bench: Bench) -> None:
-    """Rule 14: the call that warms services up must not fetch what the cold one is to fetch."""
+    """The call that warms services up must not leave pages that the cold one should fetch (rule 14)."""
     sample = served("reads_to_warm_up", cache="cold", network="loopback", service="warm")
     assert sample.failure is None, sample.failure
     assert sample.figures["resident_before_bytes"] == 0
@@ -101,14 +101,14 @@ def test_a_service_that_ends_is_the_samples_failure(served: Served) -> None:
     assert failure.reason == "the service node ended while it was needed (exit code 7)"
 
 
-def test_a_service_that_does_not_start_says_why(served: Served) -> None:
+def test_a_service_that_does_not_start_is_reported_with_the_reason(served: Served) -> None:
     failure = served("never_starts", network="loopback", service="warm").failure
     assert failure is not None
     assert "the service node did not start (exit code 1); it printed: no such stored copy" in failure.reason
 
 
 def test_what_services_hold_counts_to_the_limit_of_memory(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Beside, "private_bytes", lambda self: 10**15)
+    monkeypatch.setattr(ServiceMonitor, "private_bytes", lambda self: 10**15)
     failure = served(network="loopback", service="warm").failure
     assert failure is not None
     assert failure.kind == "memory"

@@ -1,4 +1,4 @@
-"""Services start in their order, die with the run however that ends, and say why when they do not start."""
+"""Services start in order, die with the run however it ends, and report why they did not start."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_each_knows_those_before_it_and_the_token(tmp_path: Path, network: str) 
     assert not (tmp_path / "services").exists()
 
 
-def test_one_that_does_not_start_says_why(tmp_path: Path) -> None:
+def test_one_that_does_not_start_is_reported_with_the_reason(tmp_path: Path) -> None:
     with (
         pytest.raises(
             ServiceFailed, match=r"the service node did not start \(exit code 1\); it printed: the disk is on"
@@ -100,7 +100,7 @@ def test_one_that_ends_meanwhile_is_noticed(tmp_path: Path) -> None:
 
 
 def test_they_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
-    """Nothing can be done at kill -9: the kernel does it."""
+    """After kill -9 no code of the run can act: the kernel ends them."""
     code = (
         "import sys, time; from pathlib import Path\n"
         "from bench_runner.run.services.service_start import running\n"
