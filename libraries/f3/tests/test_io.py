@@ -62,38 +62,38 @@ def address(view):
     "hold", [memoryview, pa.py_buffer, lambda view: np.frombuffer(view, np.uint8), lambda view: view[5:9]]
 )
 def test_memory_of_a_room_is_used_again_unless_somebody_holds_it(hold):
-    room = f3_io.Room()
-    room.begin(1000)
-    first = address(room.taken(600))
-    assert address(room.taken(400)) == first + 600
-    room.begin(500)
-    assert address(room.taken(500)) == first
-    held = hold(room.taken(10))
-    room.begin(500)
-    other = room.taken(500)
+    buffer = f3_io.ReadBuffer()
+    buffer.begin(1000)
+    first = address(buffer.taken(600))
+    assert address(buffer.taken(400)) == first + 600
+    buffer.begin(500)
+    assert address(buffer.taken(500)) == first
+    held = hold(buffer.taken(10))
+    buffer.begin(500)
+    other = buffer.taken(500)
     other[:] = bytes(500)
     assert not first <= address(other) < first + 1000
     del held
 
 
 def test_a_room_grows_and_what_it_has_no_memory_for_lies_elsewhere():
-    room = f3_io.Room()
-    room.begin(1000)
-    assert len(room.taken(100 << 20)) == 100 << 20
-    room.begin(50 << 20)
-    first = address(room.taken(25 << 20))
+    buffer = f3_io.ReadBuffer()
+    buffer.begin(1000)
+    assert len(buffer.taken(100 << 20)) == 100 << 20
+    buffer.begin(50 << 20)
+    first = address(buffer.taken(25 << 20))
     assert first % f3_io.LARGE_BYTES == 0
-    assert address(room.taken(25 << 20)) == first + (25 << 20)
+    assert address(buffer.taken(25 << 20)) == first + (25 << 20)
 
 
 def test_spans_of_a_local_file_lie_in_the_room(tmp_path):
     (tmp_path / "file").write_bytes(DATA)
     source = f3_io.open_source(tmp_path / "file")
-    room = f3_io.Room()
+    buffer = f3_io.ReadBuffer()
     places = set()
     for spans in ([(0, 10), (10, 20), (200_000, 200_010)], [(100_000, 200_000)]):
-        room.begin(sum(stop - start for start, stop in spans))
-        found = f3_io.read_spans(source, spans, room)
+        buffer.begin(sum(stop - start for start, stop in spans))
+        found = f3_io.read_spans(source, spans, buffer)
         assert {span: bytes(data) for span, data in found.items()} == {each: DATA[slice(*each)] for each in spans}
         places.add(address(found[spans[0]]))
         del found

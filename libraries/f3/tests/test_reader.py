@@ -86,13 +86,13 @@ def test_a_local_file_is_read_into_the_same_memory_again_and_again(
 ):
     monkeypatch.setattr(f3_io._LocalSource, "at_once_bytes", at_once_bytes)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
-    rooms = []
+    buffers = []
     whole = f3_io._in_large_pages
-    monkeypatch.setattr(f3_io, "_in_large_pages", lambda size_bytes: rooms.append(size_bytes) or whole(size_bytes))
+    monkeypatch.setattr(f3_io, "_in_large_pages", lambda size_bytes: buffers.append(size_bytes) or whole(size_bytes))
     (tmp_path / "t.f3").write_bytes(written(dictionary))
     with f3.open(tmp_path / "t.f3", prefer=prefer) as file:
         read = file.read()
-        assert len(rooms) == 1
+        assert len(buffers) == 1
         assert file.read(rows=[3, 999, 500]).equals(TABLE.take([3, 999, 500]))
     read.validate(full=True)
     assert read.equals(TABLE)
