@@ -71,7 +71,7 @@ class Plan:
 
 
 def field(text: str, of: str = "") -> Field:
-    """Return a field by the text of its path, such as a.b (escape a dot in a name by a backslash). Raises QueryError."""
+    """Return a field by the text of its path, such as a.b (escape dots in names by a backslash). Raises QueryError."""
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
