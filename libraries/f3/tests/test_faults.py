@@ -130,16 +130,14 @@ def test_counts_of_pairs_where_the_column_has_none_are_refused_with_the_cause():
     ids=["other order", "an entry unused", "an index outside", "a null entry", "an empty dictionary"],
 )
 def test_units_whose_values_are_no_pairs_are_refused(second):
-    with pytest.raises(
-        F3Error, match=r"column a: EncUnit at \d+: does not hold indices into the EncUnit before it; .*"
-    ):
+    with pytest.raises(F3Error, match=r"column a: EncUnit at \d+: does not hold indices into the EncUnit before it"):
         opened(local_file(second, 5)).read()
 
 
 @pytest.mark.parametrize(
     ("second", "rows"),
     [(SECOND[:3], 5), (SECOND, 6), (pair(["p", "q", "r"], [0, 1]), 2)],
-    ids=["no pairs", "other rows", "more entries than indices"],
+    ids=["not pairs", "other rows", "more entries than indices"],
 )
 def test_other_counts_that_do_not_fit_are_refused_as_ever(second, rows):
     with pytest.raises(F3Error, match=r"row group 1: the units of an IOUnit of \d rows have \d"):
