@@ -89,7 +89,7 @@ class Exists:
 
 @dataclass(frozen=True)
 class IsMissing:
-    """Whether there is no value. Never null."""
+    """Whether the value is missing. Never null."""
 
     expression: Expression
 
