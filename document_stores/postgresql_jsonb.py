@@ -164,10 +164,10 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         except UnicodeEncodeError as error:
             raise RefusedData(f"a key is not UTF-8: {error}") from None
         except self._psycopg.Error as error:
-            told, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
+            message, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
             if isinstance(error, of_data) or (error.sqlstate or "").startswith(_LIMITS):
-                raise RefusedData(f"PostgreSQL refuses a document ({told})") from None
-            raise AdapterError(f"PostgreSQL cannot do it ({told})") from None
+                raise RefusedData(f"PostgreSQL refuses a document ({message})") from None
+            raise AdapterError(f"PostgreSQL cannot do it ({message})") from None
 
     def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
         """Open a connection to the running server, or to one started for it."""
@@ -243,10 +243,10 @@ class PostgresqlHandle(StatementHandle):
         try:
             yield
         except self._psycopg.Error as error:
-            told = _first_line(error)
+            message = _first_line(error)
             if isinstance(error, self._psycopg.DataError) or (error.sqlstate or "").startswith(_LIMITS):
-                raise RefusedQuery(f"PostgreSQL: {told}") from None
-            raise AdapterError(f"{self._location}: PostgreSQL cannot read the documents ({told})") from None
+                raise RefusedQuery(f"PostgreSQL: {message}") from None
+            raise AdapterError(f"{self._location}: PostgreSQL cannot read the documents ({message})") from None
 
     def _rows(self, text: str, parameters: Any = None) -> list[tuple[Any, ...]]:
         with self._reading(), self._connection() as connection:
@@ -311,8 +311,8 @@ class PostgresqlHandle(StatementHandle):
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """Answer by SQL. Raises RefusedQuery if PostgreSQL's answer would differ from the plan's meaning."""
-        told = self.statement(plan)
-        return answer(told, self._rows(as_psycopg_takes_it(told.text), told.parameters))
+        selection = self.statement(plan)
+        return answer(selection, self._rows(as_psycopg_takes_it(selection.text), selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
         """Run one synced INSERT ... ON CONFLICT; the last of several documents with one key is kept."""
@@ -353,11 +353,11 @@ class PostgresqlHandle(StatementHandle):
         """Make a B-tree of the field as JSONB, which orders all kinds. The index's comment is the path."""
         if path in self._indexed or any("\0" in name for name in path):
             return
-        told = json.dumps(path)
-        name = f"{_INDEX}{hashlib.blake2b(told.encode(), digest_size=8).hexdigest()}"
+        text = json.dumps(path)
+        name = f"{_INDEX}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
         with self._reading(), self._connection() as connection, connection.transaction():
             connection.execute(f"CREATE INDEX {name} ON documents ({_at(path).indexed()}) TABLESPACE {_SPACE}")
-            connection.execute(f"COMMENT ON INDEX {name} IS {literal(told)}")
+            connection.execute(f"COMMENT ON INDEX {name} IS {literal(text)}")
             # The planner needs statistics of the indexed expression to know when the index pays.
             connection.execute("ANALYZE documents")
         self._indexed |= {path}
@@ -369,8 +369,8 @@ class PostgresqlHandle(StatementHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """Check by EXPLAIN. Small tables are scanned, because that is faster."""
-        told = self.statement(plan)
-        lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(told.text)}", told.parameters)
+        selection = self.statement(plan)
+        lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(selection.text)}", selection.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
 
     def settle(self) -> None:

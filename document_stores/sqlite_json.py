@@ -212,8 +212,8 @@ class SqliteHandle(StatementHandle):
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """Answer by SQL. Raises RefusedQuery if SQLite's answer would differ from the plan's meaning."""
-        told = self.statement(plan)
-        return answer(told, self._rows(told.text, told.parameters))
+        selection = self.statement(plan)
+        return answer(selection, self._rows(selection.text, selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
         """Write in one synced transaction."""
@@ -253,8 +253,8 @@ class SqliteHandle(StatementHandle):
 
     def uses_index(self, plan: Plan) -> bool:
         """Check by EXPLAIN QUERY PLAN. SQLite's own index of keys has another name."""
-        told = self.statement(plan)
-        steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
+        selection = self.statement(plan)
+        steps = self._rows(f"EXPLAIN QUERY PLAN {selection.text}", selection.parameters)
         return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 
     def close(self) -> None:

@@ -135,9 +135,9 @@ class DuckDocuments(StatementHandle):
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """Answer by SQL. Raises RefusedQuery if DuckDB's answer would differ from the plan's meaning."""
-        told = self.statement(plan)
+        selection = self.statement(plan)
         try:
-            return answer(told, self._execute(told.text, told.parameters).fetchall())
+            return answer(selection, self._execute(selection.text, selection.parameters).fetchall())
         except self._duckdb.OutOfRangeException as error:
             raise RefusedQuery(f"DuckDB: {error}") from None
 

@@ -79,11 +79,11 @@ def version() -> str | None:
     if folder is None or shutil.which("setpriv") is None:
         return None
     try:
-        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
+        done = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
     except OSError:
         return None
-    found = re.search(r"\d[\w.]*", told.stdout)
-    return found[0] if told.returncode == 0 and found else None
+    found = re.search(r"\d[\w.]*", done.stdout)
+    return found[0] if done.returncode == 0 and found else None
 
 
 class Server:
@@ -129,8 +129,8 @@ class Server:
 
     def _last_words(self) -> str:
         lines = (self._location / LOG).read_text(errors="replace").splitlines()
-        told = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines or ["it gives no reason"]
-        return told[-1].strip()
+        said = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines or ["it gives no reason"]
+        return said[-1].strip()
 
     def stop(self) -> None:
         """Stop the server after it has written everything to its files. A second call does nothing."""
@@ -171,8 +171,8 @@ def make(location: Path) -> None:
     finally:
         os.close(folder)
     if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().splitlines() or ["it gives no reason"]
-        raise AdapterError(f"{location}: PostgreSQL's initdb fails ({told[-1]})")
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it gives no reason"]
+        raise AdapterError(f"{location}: PostgreSQL's initdb fails ({said[-1]})")
 
 
 def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:

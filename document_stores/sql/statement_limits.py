@@ -19,11 +19,11 @@ MOST_PARAMETERS = 20_000
 
 def joined(word: str, parts: Iterable[str], none: str) -> str:
     """Join conditions with a word, in nested halves if there are many; return `none` for no conditions."""
-    told = list(parts)
-    if len(told) <= MOST_FLAT:
-        return f"({word.join(told) or none})"
-    half = len(told) // 2
-    return f"({joined(word, told[:half], none)}{word}{joined(word, told[half:], none)})"
+    conditions = list(parts)
+    if len(conditions) <= MOST_FLAT:
+        return f"({word.join(conditions) or none})"
+    half = len(conditions) // 2
+    return f"({joined(word, conditions[:half], none)}{word}{joined(word, conditions[half:], none)})"
 
 
 def short(expression: str) -> str:

@@ -230,25 +230,25 @@ class Translation:
 
     def _equal(self, expression: steps.Expression, value: Any) -> str:
         if isinstance(value, str) and isinstance(expression, steps.Field):
-            told = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
+            sql = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
         else:
-            told = self._compared(expression, "=", value)
-        return self._found(expression, "=", value, told)
+            sql = self._compared(expression, "=", value)
+        return self._found(expression, "=", value, sql)
 
-    def _found(self, expression: steps.Expression, operator: str, value: Any, told: str) -> str:
+    def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
         """Return a comparison, preceded by the condition for which an engine uses its index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
-            return told
+            return sql
         found = self._field(expression).found_by(operator, _CANONICAL, _PLAIN)
-        return told if found is None else f"({self._of_constant(value, found)} AND {told})"
+        return sql if found is None else f"({self._of_constant(value, found)} AND {sql})"
 
-    def _of_constant(self, value: Any, told: str) -> str:
+    def _of_constant(self, value: Any, sql: str) -> str:
         """Bind the constant in the form that is requested: engines refuse parameters without a placeholder."""
-        if _CANONICAL in told:
-            told = told.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
-        return told.replace(_PLAIN, self._bound(value)) if _PLAIN in told else told
+        if _CANONICAL in sql:
+            sql = sql.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
+        return sql.replace(_PLAIN, self._bound(value)) if _PLAIN in sql else sql
 
     def outcome(self, condition: steps.Condition) -> str:
         """Return SQL that is true, false or NULL, as the condition is true, false or unknown."""
@@ -268,9 +268,9 @@ class Translation:
             item, some = self._dialect.any_item(value, "some_item")
             outer = self._values
             self._values = {**outer, condition.name: item}
-            told = some(self.is_true(condition.condition))
+            sql = some(self.is_true(condition.condition))
             self._values = outer
-            return told
+            return sql
         return self._test(condition)
 
     def _test(self, condition: steps.Prefix | steps.Exists | steps.IsMissing | steps.IsNull | steps.IsType) -> str:
@@ -298,16 +298,16 @@ class Translation:
             raise RefusedQuery("SQL here compares only fields with fields or constants, not functions of fields")
         left, right = self._field(condition.left), self._field(condition.right)
         operator = "<>" if condition.operator == "!=" else condition.operator
-        told = [
+        comparisons = [
             f"{one} {operator} {other}"
             for one, other in (
                 *((left.text(), right.text()), (left.integer(), right.integer())),
                 *((left.double(), right.double()), (left.boolean(), right.boolean())),
             )
         ]
-        told.append(exactly(left.integer(), operator, right.double()))
-        told.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
-        return f"coalesce({', '.join(told)})"
+        comparisons.append(exactly(left.integer(), operator, right.double()))
+        comparisons.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
+        return f"coalesce({', '.join(comparisons)})"
 
     def _compared(self, expression: steps.Expression, operator: str, value: Any) -> str:
         operator = "<>" if operator == "!=" else operator
@@ -334,8 +334,8 @@ class Translation:
         if isinstance(expression, steps.Field):
             if self._computes:
                 return self._result(expression.path[0]).part(kind)
-            told: str = getattr(self._field(expression), kind)()
-            return told
+            sql: str = getattr(self._field(expression), kind)()
+            return sql
         if isinstance(expression, steps.Constant):
             raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         if kind != "integer":
@@ -373,8 +373,8 @@ class Translation:
     # --- results ---------------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
-        told = " AND ".join(self._conditions)
-        return f" WHERE {told}" if told else ""
+        sql = " AND ".join(self._conditions)
+        return f" WHERE {sql}" if sql else ""
 
     def _projection(self, result: steps.Project) -> Selection:
         ordered = {order.name for step in self._plan.steps if isinstance(step, steps.TopK) for order in step.by}
@@ -385,10 +385,10 @@ class Translation:
             if isinstance(value, str):
                 self._answer_parts(column.name, Result({"integer": self._selecting(value)}))
                 continue
-            told = self._answer_json(column.name, value, column.expression)
+            sql = self._answer_json(column.name, value, column.expression)
             if ordered and (is_computed or column.name in ordered):
                 self._refuse_merged(column.expression)
-                self._refuse_containers(told, value)
+                self._refuse_containers(sql, value)
         return self._finished("", [f"{key} ASC"])
 
     def _groups(self, result: steps.GroupBy) -> Selection:
@@ -397,8 +397,8 @@ class Translation:
             value = self._value(key.expression)
             if isinstance(value, str):
                 self._answer_parts(key.name, Result({"integer": self._selecting(value)}))
-            elif (told := value.plain()) is not None:
-                name = self._selecting(told)
+            elif (sql := value.plain()) is not None:
+                name = self._selecting(sql)
                 kind = "integer" if is_nothing(value.text()) else "text"
                 self._results[key.name], self._answer[key.name] = Result({kind: name}), Column(key.name, (name,), plain)
             else:
@@ -432,7 +432,7 @@ class Translation:
             cases = " ".join(f"WHEN {where} THEN {number}" for number, where in enumerate(self._refusals))
             cells.append(f"(CASE {cases} END) AS refusal")
             terms.insert(0, "refusal ASC NULLS LAST")
-        selected = ", ".join(f"{told} AS c{place}" for place, told in enumerate(self._selected)) or "count(*) AS c0"
+        selected = ", ".join(f"{sql} AS c{place}" for place, sql in enumerate(self._selected)) or "count(*) AS c0"
         inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
         text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
         text += f" ORDER BY {', '.join(terms)}" if terms else ""
@@ -448,22 +448,22 @@ class Translation:
     def _refuse_where(self, condition: str, reason: str) -> None:
         self._refusals[condition] = RefusedQuery, reason
 
-    def _refuse_containers(self, told: str, value: Value) -> None:
+    def _refuse_containers(self, sql: str, value: Value) -> None:
         if value.may_hold():
-            self._refuse_where(f"substr({told}, 1, 1) IN ('[', '{{')", _CONTAINERS)
+            self._refuse_where(f"substr({sql}, 1, 1) IN ('[', '{{')", _CONTAINERS)
 
     def _answer_json(self, name: str, value: Value, expression: steps.Expression) -> str:
         """Add a column that arrives as JSON; return the name of its cell."""
-        told = self._selecting(value.canonical())
-        spelled = self._dialect.of_json(told)
+        sql = self._selecting(value.canonical())
+        spelled = self._dialect.of_json(sql)
         known = self._known.get(expression) if isinstance(expression, steps.Field) else None
         if known is not None:
             spelled = KnownValue(spelled, known)
         has_both = known is None or known >= {"null", None}
         parts = {kind: str(getattr(spelled, kind)()) for kind in NOTHING}
-        self._results[name] = Result(parts, told, f"{told} IS NOT NULL" if has_both else None)
-        self._answer[name] = Column(name, (told,), of_json)
-        return told
+        self._results[name] = Result(parts, sql, f"{sql} IS NOT NULL" if has_both else None)
+        self._answer[name] = Column(name, (sql,), of_json)
+        return sql
 
     def _answer_parts(self, name: str, result: Result) -> None:
         """Add a column that arrives in parts by kind."""
@@ -506,12 +506,12 @@ class Translation:
             self._answer_parts(aggregate.name, Result({"integer": self._selecting(self._count(value))}))
         elif function == "count_distinct":
             counted = self._value(value)
-            told = counted if isinstance(counted, str) else counted.plain()
-            if told is None and not isinstance(counted, str):
+            sql = counted if isinstance(counted, str) else counted.plain()
+            if sql is None and not isinstance(counted, str):
                 canonical = counted.canonical()
-                told = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
+                sql = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
                 self._refuse_counted(value)
-            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {told})")}))
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {sql})")}))
         elif function in ("sum", "avg"):
             self._sum(aggregate.name, value, is_average=function == "avg")
         else:
@@ -528,8 +528,8 @@ class Translation:
         if value is None:
             return "count(*)"
         counted = self._value(value)
-        told = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
-        return f"count({told})"
+        sql = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
+        return f"count({sql})"
 
     def _sum(self, name: str, value: steps.Expression, is_average: bool) -> None:
         integer, double = self._scalar(value, "integer"), self._scalar(value, "double")
@@ -555,8 +555,8 @@ class Translation:
 
     def _refuse_counted(self, expression: steps.Expression) -> None:
         if isinstance(expression, steps.Field) and (value := self._field(expression)).may_hold():
-            told = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
-            self._refuse_where(f"{self._selecting(told)} > 0", _CONTAINERS)
+            sql = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
+            self._refuse_where(f"{self._selecting(sql)} > 0", _CONTAINERS)
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:

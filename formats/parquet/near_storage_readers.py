@@ -251,8 +251,8 @@ class ByDuckdb(Reader):
 
         def aggregate(asked: Predicate, column: str) -> pa.Table:
             name = selected([column], relation.columns)
-            told = f"count(*) AS count, min({name}) AS min, max({name}) AS max, CAST(sum({name}) AS BIGINT) AS sum"
-            return filtered(asked).aggregate(told).to_arrow_table()
+            figures = f"count(*) AS count, min({name}) AS min, max({name}) AS max, CAST(sum({name}) AS BIGINT) AS sum"
+            return filtered(asked).aggregate(figures).to_arrow_table()
 
         return Handle(project=partial(rows, None), scan=rows, aggregate=aggregate, close=connection.close)
 

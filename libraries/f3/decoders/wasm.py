@@ -36,7 +36,7 @@ _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
 _OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
 _RESULT = struct.Struct("<III")
-_TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
+_ARGUMENTS, _ARGUMENTS_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
 _PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
@@ -289,13 +289,13 @@ class _Instance:
             self._block, self._block_bytes = self._call("alloc", size + 12, 4), size + 12
         place = self._place(self._block, size + 12, "its input")
         ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
-        told = _TOLD.pack(self._held, self._block, size, most)
-        ctypes.memmove(self._results + _TOLD_AT, told, len(told))
+        arguments = _ARGUMENTS.pack(self._held, self._block, size, most)
+        ctypes.memmove(self._results + _ARGUMENTS_AT, arguments, len(arguments))
         self._run(self._store)
         self._settle()
         self._look()
         results = ctypes.string_at(self._results, _PAGE_BYTES)
-        (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
+        (count,) = _ANSWER.unpack_from(results, _ARGUMENTS_AT + _ARGUMENTS.size)
         self._held = 0 if count > _MOST_BUFFERS else count
         if count > _MOST_BUFFERS:
             address, length, _ = _RESULT.unpack_from(results, 0)
