@@ -39,7 +39,7 @@ class DuckStore(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of JSON."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:

@@ -38,7 +38,7 @@ class JsonLines(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of JSON."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:

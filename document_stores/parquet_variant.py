@@ -46,7 +46,7 @@ class ParquetVariant(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of JSON, and documents that DuckDB's writer and reader do not support."""
+        """Losses of values that JSON cannot express, and documents that DuckDB's writer and reader do not support."""
         return (
             *JSON_TEXT,
             refused("a field without a name: DuckDB cannot write it", Cause.CALL, "empty name"),

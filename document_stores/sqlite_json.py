@@ -91,7 +91,7 @@ class SqliteJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of JSON."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:

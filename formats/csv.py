@@ -64,7 +64,7 @@ _BY_PYARROW = (
         ),
     ),
 )
-"""Losses of pandas' writer combined with pyarrow's parser."""
+"""Losses from pandas' writer combined with pyarrow's parser."""
 
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
@@ -102,7 +102,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of text without types, and of words that the reader takes for missing."""
+        """Losses from text without types, and from words that the reader takes for missing."""
         if self.values["parser"] == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
@@ -230,7 +230,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of text without types, and of the guesses of the reader."""
+        """Losses from text without types, and from the reader's guesses."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -331,7 +331,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of text without types. The reader takes no values for missing and does not parse times."""
+        """Losses from text without types. The reader takes no values for missing and does not parse times."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,
@@ -373,7 +373,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of text without types, and of the guesses of the reader."""
+        """Losses from text without types, and from the reader's guesses."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,

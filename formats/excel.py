@@ -130,7 +130,7 @@ _CELL_LOSSES = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""Losses of cells, and of the guesses of pandas' reader."""
+"""Values that a cell cannot hold, and guesses of pandas' reader."""
 
 _LOSSES_BY_POLARS = (
     text.EMPTY_TEXT_AS_NULL,
@@ -153,7 +153,7 @@ _LOSSES_BY_POLARS = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""Losses of cells, and of the guesses of polars' reader, which keeps nulls and dates."""
+"""Values that a cell cannot hold, and guesses of polars' reader, which keeps nulls and dates."""
 
 _FORMULA = "text that begins with '=' comes back as the number 0"
 _EARLY = "days before 1900 come back one day off, or as datetime.time"
@@ -193,7 +193,7 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of cells (numbers are float64, times have milliseconds), and of the guesses of the reader."""
+        """Values that a cell cannot hold (numbers are float64, times have milliseconds), and the reader's guesses."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
         if self.values["read"] == "polars":
             return (

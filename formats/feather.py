@@ -233,7 +233,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of the conversion of an Arrow table to a DataFrame."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),

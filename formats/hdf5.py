@@ -148,7 +148,7 @@ class HdfFixed(_HdfPandas):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of the conversion of an Arrow table to a DataFrame."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             _OBJECTS_OF_NULLS_AS_TEXT,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -176,7 +176,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of the conversion of an Arrow table to a DataFrame."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             _TEXT_OF_NULLS,
             shared.objects_of_nulls("date-null", strings=("object",)),

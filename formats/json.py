@@ -84,7 +84,7 @@ class JsonPandas(_Json):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of values that JSON cannot express, and of the call's default number of decimals."""
+        """Losses of values that JSON cannot express, and from the call's default number of decimals."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
         by_pyarrow = self.values["parser"] == "pyarrow"
@@ -285,7 +285,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of values that JSON cannot express, and of the guesses of the reader."""
+        """Losses of values that JSON cannot express, and from the reader's guesses."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,

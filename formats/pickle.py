@@ -39,7 +39,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of the conversion of an Arrow table; pickle keeps a DataFrame unchanged."""
+        """Losses from the conversion of an Arrow table; pickle keeps a DataFrame unchanged."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),

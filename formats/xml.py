@@ -48,7 +48,7 @@ class XmlPandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of text without types, and of words that the reader takes for missing."""
+        """Losses from text without types, and from words that the reader takes for missing."""
         return (
             shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_VALUES,

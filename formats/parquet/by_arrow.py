@@ -187,7 +187,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of Parquet, which has no seconds, and of the conversion of an Arrow table to a DataFrame."""
+        """Losses of Parquet, which has no seconds, and from the conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),

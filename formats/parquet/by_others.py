@@ -133,7 +133,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of objects, stored as their first values suggest, and of the conversion of an Arrow table."""
+        """Losses of objects, stored as their first values suggest, and from the conversion of an Arrow table."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.NAN_AS_NULL,

@@ -58,7 +58,7 @@ POLARS_LOSSES = (
         frozenset({"categorical-ordered"}),
     ),
 )
-"""Losses of the conversion to polars, in a format that loses nothing itself."""
+"""Losses from the conversion to polars, in a format that loses nothing itself."""
 
 
 class PolarsEngine(ProjectsByOneCall):

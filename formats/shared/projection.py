@@ -32,7 +32,7 @@ class ProjectsByOneCall(TabularFormat):
         """
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
-        """Return these columns of the rows that match the condition. Called only if `offers` includes such ones."""
+        """Return these columns of the rows that match the condition. Called only if `offers` includes them."""
         raise NotImplementedError(f"{self.variant} has no call that tests {predicate.kind.value}")
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:

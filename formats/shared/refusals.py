@@ -53,8 +53,10 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return why DuckDB cannot hold columns or fields whose names differ only by case (it renames one); None without
-    such names."""
+    """Return why DuckDB cannot hold names of columns or fields that differ only by case; None without such names.
+
+    It renames one of them.
+    """
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 
