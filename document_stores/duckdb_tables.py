@@ -199,7 +199,7 @@ class DuckNested(DuckStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of one schema."""
+        """Losses from one schema for all documents."""
         return (*JSON_TEXT, *DUCKDB_LOSSES)
 
     def ingest(

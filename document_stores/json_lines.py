@@ -22,7 +22,7 @@ class JsonLines(StreamStore):
     title = "JSON Lines"
     suffix = ".jsonl"
     checks_lines: ClassVar[bool] = False
-    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, one object per line; every language reads it")
 
     @property
     def calls(self) -> Calls:

@@ -88,7 +88,7 @@ class PyarrowNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of one schema, and documents that pyarrow refuses."""
+        """Losses from one schema for all documents, and documents that pyarrow refuses."""
         return (*JSON_TEXT, *PYARROW_LOSSES)
 
     def ingest(
@@ -166,7 +166,7 @@ class DuckdbNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of one schema."""
+        """Losses from one schema for all documents."""
         return (*JSON_TEXT, *DUCKDB_LOSSES, *DUCKDB_PARQUET_LOSSES)
 
     def load_library(self) -> None:

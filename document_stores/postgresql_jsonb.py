@@ -78,7 +78,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of JSON, of decimal numbers, and of PostgreSQL's texts."""
+        """Losses of values that JSON, decimal numbers or PostgreSQL's texts cannot express."""
         return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
 
     @property

@@ -53,7 +53,7 @@ class _Json(TabularFormat):
     format = "json"
     title = "JSON Lines"
     suffix = ".json"
-    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, one object per line; every language reads it")
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 
