@@ -43,8 +43,7 @@ class Bson(StreamStore):
         )
 
     def load_library(self) -> None:
-        """Import bson, and make it return 64-bit integers as int and references as dict instead of pymongo's own
-        classes."""
+        """Import bson, and make it return 64-bit integers as int and references as dict, not as pymongo's classes."""
         super().load_library()
         import bson
         from bson.codec_options import CodecOptions, TypeDecoder, TypeRegistry

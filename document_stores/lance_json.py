@@ -41,8 +41,7 @@ def _nothing() -> None:
 
 
 class LanceJson(DocumentStoreAdapter):
-    """lance.write_dataset of a table with a column of pyarrow.json_(); later writes by merge_insert and delete, each
-    as a new version."""
+    """lance.write_dataset with a column of pyarrow.json_(). Later writes (merge_insert, delete) make new versions."""
 
     format = "lance-json"
     engine = "pylance"

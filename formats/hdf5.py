@@ -232,10 +232,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append rows. Text must fit into the bytes that the first rows have set, and types must be theirs.
-
-        Raises RefusedData otherwise.
-        """
+        """Append rows. Raises RefusedData if text exceeds the width that the first rows have set, or types differ."""
         with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 

@@ -228,10 +228,7 @@ class LancePylance(TabularFormat):
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all pages.
-
-        Raises AdapterError if layout, version or indices are not those of the settings.
-        """
+        """Return codec and encodings of all pages. Raises AdapterError if the files contradict the settings."""
         dataset = self._lance.dataset(str(location))
         found = lance_pages.stored_of(location, dataset, self._lance.file.LanceFileReader)
         if found.details["file format"] != self.values["version"]:

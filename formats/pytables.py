@@ -62,8 +62,7 @@ class Pytables(TabularFormat):
             numexpr.set_num_threads(1)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write all rows at once as one file. Raises RefusedData for types without a field: pandas' vectors are lists
-        of any length."""
+        """Write all rows at once. Raises RefusedData for types without a field: pandas' vectors have any length."""
         if reason := self.refusal(table.schema, table.num_rows):
             raise RefusedData(reason)
         fields = self._fields(table)
@@ -76,8 +75,7 @@ class Pytables(TabularFormat):
             stored.append(rows)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Append rows. Raises RefusedData for texts longer than in the first rows, and for nulls in a column without
-        any."""
+        """Append rows. Raises RefusedData for longer texts than the first rows had, and for nulls in columns without."""
         fields = self._fields(table)
         with self._tables.open_file(str(location), "a") as file:
             stored = file.get_node(_TABLE)
@@ -141,8 +139,7 @@ class Pytables(TabularFormat):
         return rows
 
     def _fields(self, table: pa.Table) -> dict[str, np.ndarray]:
-        """Return the arrays of all fields: c0 with the values of the first column, n0 with their lengths, v0 with
-        whether each exists."""
+        """Return the arrays of all fields: c0 for values of the first column, n0 for lengths, v0 for presence."""
         fields = {}
         for place, column in enumerate(table.columns):
             whole = column.cast(_plain(column.type)).combine_chunks()

@@ -105,10 +105,7 @@ class RawIO(TabularFormat):
             file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
 
     def read(self, location: Path) -> pa.Table:
-        """Read the whole file into one fresh buffer and lay the table over it.
-
-        Raises AdapterError if `save` has not finished the file.
-        """
+        """Read the file into one fresh buffer and lay the table over it. Raises AdapterError for incomplete files."""
         buffer = self._arrow.allocate_buffer(location.stat().st_size)
         with FileIO(location) as file:
             view = memoryview(buffer)
@@ -118,10 +115,7 @@ class RawIO(TabularFormat):
             return stream.read_all()
 
     def open(self, location: Path) -> Handle:
-        """Open the file and find the columns from its messages.
-
-        Raises AdapterError if `save` has not finished the file.
-        """
+        """Open the file and find the columns from its messages. Raises AdapterError for incomplete files."""
         return self._opened(FileIO(location), location)
 
     def open_rows(self, location: Path) -> Handle:

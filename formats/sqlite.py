@@ -135,8 +135,7 @@ class Sqlite(TabularFormat):
             return self._table(connection, schema, schema.names, f"ORDER BY {_row_number(schema.names)}")
 
     def open(self, location: Path) -> Handle:
-        """Open the file, and read its columns and number of rows. Rows are never removed, so their numbers follow the
-        order of insertion."""
+        """Open the file. Rows are never removed, so their numbers follow the order of insertion."""
         connection = self._opened(location)
         schema = _schema(connection)
         number = _row_number(schema.names)

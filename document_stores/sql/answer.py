@@ -35,8 +35,7 @@ class Selection:
     rows: int | None
     """Maximum number of rows; None: all."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors and their texts. If the last cell of a row is not NULL, it is the number of one of these; such rows come
-    first."""
+    """Errors and their texts. A last cell that is not NULL is the number of one; such rows come first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:

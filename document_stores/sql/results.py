@@ -18,8 +18,7 @@ class Result:
     """A value by its kind: each part has the value if it is of that kind, else NULL."""
 
     def __init__(self, parts: Mapping[str, str], json: str | None = None, is_there: str | None = None) -> None:
-        """`json` is the JSON text of the same value, if known. `is_there` distinguishes null from missing, where both
-        may occur."""
+        """`json`: the JSON text of the value, if known. `is_there`: distinguishes null from missing, if both occur."""
         self._parts = {kind: part for kind, part in parts.items() if not is_nothing(part)}
         self._json, self._is_there = json, is_there
 

@@ -67,8 +67,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Return the relation with this expression as another column; None if the engine would evaluate it later
-        anyway."""
+        """Return the relation with the expression as a column; None if the engine would evaluate it later anyway."""
 
     @abstractmethod
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
@@ -560,8 +559,7 @@ class Translation:
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
-    """Return the kinds from the answers to `Translation.questions`. A name shared by items of several arrays combines
-    them."""
+    """Return the kinds from the answers to `questions`. A name shared by items of several arrays combines them."""
     found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}

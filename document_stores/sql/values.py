@@ -62,8 +62,7 @@ class Value(ABC):
 
     @abstractmethod
     def canonical(self) -> str:
-        """Return its JSON text, equal for equal kind and bits except for the order of an object's fields; NULL if
-        missing."""
+        """Return its JSON text, equal for equal kind and bits (except for the order of fields); NULL if missing."""
 
     def stored(self) -> str:
         """Return `canonical`, but null if whole documents of this store have null instead of missing here."""

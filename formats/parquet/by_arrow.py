@@ -118,10 +118,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
                 writer.write_table(group, rows)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all column chunks.
-
-        Raises AdapterError if the footer contradicts the settings.
-        """
+        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
         footer = self._parquet.read_metadata(location)
         parquet_codecs.check_layout(
             footer,

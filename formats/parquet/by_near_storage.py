@@ -125,10 +125,7 @@ class ParquetNearStorage(Parquet):
     # --- storing -----------------------------------------------------------------------------------------------
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write the files, then store them as a node and its catalog would.
-
-        Raises RefusedData for tables that near storage refuses.
-        """
+        """Write the files, then store them as a node and its catalog would. Raises RefusedData for some tables."""
         import pyarrow.parquet as pq
 
         from libraries.near_storage.errors import NearStorageError

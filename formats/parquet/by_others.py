@@ -269,10 +269,7 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
         frame.write_parquet_with_options(str(location), options)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all column chunks.
-
-        Raises AdapterError if the footer contradicts the settings or has no page index.
-        """
+        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
         import pyarrow.parquet
 
         footer = pyarrow.parquet.read_metadata(location)

@@ -76,8 +76,7 @@ class Reader(ABC):
     warm_up_rows: ClassVar[int | None] = 1
     """Rows of one column that warm up the services; None for all rows."""
     has_techniques: ClassVar[bool] = False
-    """Whether skipping of row groups and of rows can be chosen separately. Such readers hold metadata in their own
-    form."""
+    """Whether to skip row groups or rows can be chosen. Such readers hold metadata in their own form."""
 
     def __init__(self, values: Mapping[str, str | int | None], threads: int | None) -> None:
         self.values, self.threads = values, threads

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of neighbouring rows: the batch of each run, its first row in the batch, and its number of rows. All are
-    int64 arrays."""
+    """Runs of neighbouring rows, as int64 arrays: batch, first row in the batch, and number of rows of each run."""
 
     batches: np.ndarray
     firsts: np.ndarray

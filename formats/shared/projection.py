@@ -26,10 +26,7 @@ class ProjectsByOneCall(TabularFormat):
 
     @abstractmethod
     def project(self, location: Path, columns: list[str]) -> Any:
-        """Return all rows of these columns, in this order, as `native_read` names it.
-
-        Raises the call's own error for a missing column.
-        """
+        """Return all rows of these columns, in this order. Raises the call's own error for a missing column."""
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
         """Return these columns of the rows that match the condition. Called only if `offers` includes them."""

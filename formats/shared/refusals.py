@@ -53,10 +53,7 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return why DuckDB cannot hold names of columns or fields that differ only by case; None without such names.
-
-    It renames one of them.
-    """
+    """Return why DuckDB, which renames one of them, cannot hold names that differ only by case; None without such."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 

@@ -46,10 +46,7 @@ def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """Return the groups that hold these rows, ascending, and the place of each row in their concatenation.
-
-    Raises IndexError.
-    """
+    """Return the groups of these rows, ascending, and the rows' places in their concatenation. Raises IndexError."""
     checked(numbers, int(starts[-1]))
     # With groups without rows, this finds the last one, which has the row.
     groups = np.searchsorted(starts, numbers, side="right") - 1

@@ -355,8 +355,7 @@ class _Column:
         self._rows = 0
 
     def add(self, piece: Piece, scope: Scope) -> None:
-        """Append the values of a unit, or keep them until their dictionary exists. Raises F3Error if one row exceeds a
-        unit."""
+        """Append the values of a unit, or keep them for their dictionary. Raises F3Error if a row exceeds a unit."""
         if len(piece.values) > MOST_UNIT_ROWS:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")

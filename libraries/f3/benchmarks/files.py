@@ -223,8 +223,7 @@ def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the machine's own speed-up by two threads: a virtual machine's cores may share a physical core and
-    memory."""
+    """Yield the machine's own speed-up by two threads: virtual machines may share a physical core and memory."""
     pq.write_table(table, folder / "threads.parquet", compression="none")
     halves = [np.zeros(table.nbytes // 2, np.uint8) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:

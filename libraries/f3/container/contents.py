@@ -104,8 +104,7 @@ class Contents:
         return self._columns[group, column]
 
     def _begins_local(self, column: int) -> bool:
-        """Return whether a column has local dictionaries in the first row group, where the original's writer marks
-        them correctly."""
+        """Return whether a column has local dictionaries in the first row group, whose marks are always right."""
         self.load([0], [column])
         return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 

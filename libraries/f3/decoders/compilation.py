@@ -37,8 +37,7 @@ def engine() -> Any:
 
 
 def is_possible() -> bool:
-    """Return whether a Python interpreter can be started. In a program that embeds Python, `sys.executable` may be that
-    program."""
+    """Return whether Python can be started. If it is embedded, `sys.executable` may be the embedding program."""
     return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 
