@@ -75,7 +75,7 @@ class Pytables(TabularFormat):
             stored.append(rows)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Append rows. Raises RefusedData for longer texts than the first rows had, and for nulls in columns without."""
+        """Append rows. Raises RefusedData for longer texts than at first, and for nulls in a column without any."""
         fields = self._fields(table)
         with self._tables.open_file(str(location), "a") as file:
             stored = file.get_node(_TABLE)

@@ -17,7 +17,7 @@ def of_bytes(schema: pa.Schema, library: str) -> str | None:
 
     for field in schema:
         if of.is_binary(field.type) or of.is_large_binary(field.type):
-            return f"{library} writes bytes as text without checking them (column {field.name})"
+            return f"{library} writes bytes as if they were text (column {field.name})"
     return None
 
 
