@@ -1,1 +1,1 @@
-"""How documents lie: one module for each store. The registry is the only list of them."""
+"""Document stores: one module for each. The registry is the only list of them."""

@@ -1,4 +1,4 @@
-"""BSON: MongoDB's documents, one behind the other as mongodump writes them."""
+"""BSON: MongoDB's documents one after the other, as mongodump writes them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from document_stores.shared.json_losses import refused
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""A length above it is taken for damage. (A MongoDB server takes documents of 16 MiB.)"""
+"""Longer lengths are treated as damage. (A MongoDB server accepts documents of up to 16 MiB.)"""
 
 
 class Bson(StreamStore):
-    """pymongo's bson.encode and bson.decode, where 64-bit integers become int again."""
+    """pymongo's bson.encode and bson.decode, with 64-bit integers as int."""
 
     format = "bson"
     engine = "pymongo"
@@ -30,12 +30,12 @@ class Bson(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Names end with a NUL in BSON."""
+        """Losses of BSON, in which a NUL ends a name."""
         return (
-            refused("a field's name that holds a NUL: names end with it", Cause.FORMAT, "NUL in a name"),
+            refused("a field's name that contains a NUL, which ends names in BSON", Cause.FORMAT, "NUL in a name"),
             DocumentLoss(
-                "a reference ($ref and $id) loses a $db that is null: bson.decode makes an object of its own of it",
-                "the same reference, which says no database",
+                "a reference ($ref and $id) loses a $db that is null: bson.decode makes its own object of it",
+                "the same reference, without a database",
                 Cause.CALL,
                 frozenset({"references to no database"}),
                 _without_null_database,
@@ -43,8 +43,7 @@ class Bson(StreamStore):
         )
 
     def load_library(self) -> None:
-        """Import bson, and teach it that a 64-bit integer is an int and a reference a dict: pymongo has classes of its
-        own for them."""
+        """Import bson, and make it return 64-bit integers as int and references as dict, not as pymongo's classes."""
         super().load_library()
         import bson
         from bson.codec_options import CodecOptions, TypeDecoder, TypeRegistry
@@ -52,21 +51,21 @@ class Bson(StreamStore):
         from bson.int64 import Int64
 
         class PlainInteger(TypeDecoder):
-            """Int64 becomes int."""
+            """Converts Int64 to int."""
 
             bson_type = Int64
 
             def transform_bson(self, value: int) -> int:
-                """The same number."""
+                """Return the same number."""
                 return int(value)
 
         class PlainReference(TypeDecoder):
-            """DBRef becomes the object that was stored."""
+            """Converts DBRef to the object that was stored."""
 
             bson_type = DBRef
 
             def transform_bson(self, value: DBRef) -> dict[str, Any]:
-                """Its fields, where there is a value for them."""
+                """Return its fields that have a value."""
                 return dict(value.as_doc())
 
         self._bson = bson
@@ -75,7 +74,7 @@ class Bson(StreamStore):
         )
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """A document for each."""
+        """Yield each document as BSON."""
         first = 0
         for batch in document_encoding.dicts(batches):
             yield b"".join(self._encode(document, number) for number, document in enumerate(batch, start=first))
@@ -88,7 +87,7 @@ class Bson(StreamStore):
             raise RefusedData(f"document {number}: {error}") from None
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Document by document."""
+        """Decode document by document."""
         options = self._options
         try:
             yield from in_batches(self._bson.decode(data, options) for data in _documents(file, location))
@@ -96,7 +95,7 @@ class Bson(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """From length to length."""
+        """Count by jumping from length to length."""
         return sum(1 for _ in _documents(file, location))
 
 
@@ -114,7 +113,7 @@ def _without_null_database(value: Any) -> Any:
 
 
 def _documents(file: BinaryIO, location: Path) -> Iterator[bytes]:
-    # The length counts its own four bytes.
+    # The length includes its own four bytes.
     while header := file.read(4):
         length = length_of(header, location, MOST_DOCUMENT_BYTES)
         yield header + whole(file.read(max(length - 4, 0)), length - 4, location)

@@ -1,4 +1,4 @@
-"""Our own store of documents, libraries/document_store, measured like any other: an LSM tree of columns or rows."""
+"""This project's document store, libraries/document_store, measured like any other: an LSM tree of columns or rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from libraries.document_store.tree.manifest import Manifest
 
 KEPT_BYTES = 256 << 20
-"""Of what is read, where it is kept: what the questions of 1,000,000 events read fits in."""
+"""Cache for data that was read; large enough for the questions of 1,000,000 events."""
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan gives at a time."""
+"""Documents that a scan yields at a time."""
 
 
 def _nothing() -> None:
@@ -37,7 +37,7 @@ def _nothing() -> None:
 
 
 class OwnStore(DocumentStoreAdapter):
-    """`DocumentStore`: an upsert for each batch, a flush and the merges that are due at the end."""
+    """`DocumentStore`: an upsert for each batch, then a flush and the merges that are due."""
 
     format = "document-store"
     engine = None
@@ -48,8 +48,8 @@ class OwnStore(DocumentStoreAdapter):
         "layout": Setting(("amax", "vector", "open"), "amax", "columns, rows by a schema, or rows as they are", True),
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
-        "merges": Setting(("soon", "late"), "soon", "when files become one: as soon as due, or when five are there"),
-        "pages": Setting(("read", "kept"), "read", "whether what was read stays in memory, up to 256 MiB"),
+        "merges": Setting(("soon", "late"), "soon", "when files are merged: as soon as due, or when there are five"),
+        "pages": Setting(("read", "kept"), "read", "whether data that was read stays in memory, up to 256 MiB"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
@@ -71,7 +71,7 @@ class OwnStore(DocumentStoreAdapter):
 
     @property
     def calls(self) -> Calls:
-        """One upsert of all lines, which is one step."""
+        """One upsert of all lines."""
         words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
         given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
         kept = f", cache_bytes={self._cache_bytes}" if self._cache_bytes else ""
@@ -85,8 +85,8 @@ class OwnStore(DocumentStoreAdapter):
     def load_library(self) -> None:
         """Import the store, its layouts and all ways of execution.
 
-        Raises RefusedData where its C was not built: all samples are of that, and Python would be measured under its
-        name.
+        Raises RefusedData if its C code is not built: samples are of that code, and otherwise Python would be measured
+        under its name.
         """
         import numpy.ma
         import pyarrow
@@ -106,7 +106,7 @@ class OwnStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """`accepted` is called when the last upsert has returned: what is in memory is in the log then."""
+        """Store the documents. `accepted` is called after the last upsert, when the rest in memory is in the log."""
         with self._open(location, key) as store:
             for batch in batches:
                 with self.refusals():
@@ -135,40 +135,40 @@ class OwnStore(DocumentStoreAdapter):
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """What the store says against documents, as RefusedData."""
+        """Turn the store's errors about documents into RefusedData."""
         try:
             yield
         except self._errors.DocumentError as error:
             raise RefusedData(str(error)) from None
 
     def open(self, location: Path, key: str = "id") -> OwnHandle:
-        """The store, which no other process can open meanwhile."""
+        """Open the store, which locks out other processes."""
         if not location.is_dir():
-            raise AdapterError(f"{location}: there is no such folder")
+            raise AdapterError(f"{location}: the folder does not exist")
         return OwnHandle(self, self._open(location, key), location)
 
     def stored(self, location: Path) -> Stored:
-        """Codec and layout, from the store's manifest."""
+        """Return codec and layout, from the store's manifest."""
         found = self._manifest_of(location)
         return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
 
     def _manifest_of(self, location: Path) -> Manifest:
         found = self._manifest.read_manifest(self._calls.OSCalls(), location)
         if found is None:
-            raise AdapterError(f"{location}: holds no document store")
+            raise AdapterError(f"{location}: is not a document store")
         return found
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Late merges, where none would have been due: so few documents are stored as with merges=soon."""
+        """Return a reason if merges=late stores too few documents for any merge to be due."""
         if self.values["merges"] != "late":
             return None
         with self._open(location, self._manifest_of(location).key) as store:
             if store.stats().merge_waits:
                 return None
-        return "no merge waits here: with merges=soon the same files lie there; measure it with more documents"
+        return "no merge waits here: merges=soon stores the same files; measure this with more documents"
 
     def key_fault(self, key: Key) -> str | None:
-        """By the store's own rules."""
+        """Check the key by the store's own rules."""
         return self._store.key_fault(key)
 
 
@@ -176,7 +176,7 @@ class OwnHandle(DocumentHandle):
     """An open store."""
 
     def __init__(self, adapter: OwnStore, store: DocumentStore, location: Path) -> None:
-        """Takes the store over."""
+        """Own the store from now on."""
         self._adapter, self._store, self._location = adapter, store, location
         self._plans: dict[Plan, StepsPlan] = {}
 
@@ -188,12 +188,12 @@ class OwnHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: {error}") from None
 
     def count(self) -> int:
-        """From the keys alone."""
+        """Count by the keys."""
         with self._reading():
             return self._store.count()
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """By the store's own scan; no paths at all are so many empty dicts."""
+        """Scan by the store; without any paths, yield one empty dict per document."""
         if paths is not None and not paths:
             number = self.count()
             if number:
@@ -204,7 +204,7 @@ class OwnHandle(DocumentHandle):
                 yield batch
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """One look-up of all that are of one kind."""
+        """Look up all keys of one kind at once."""
         found: dict[tuple[type, Key], Document | None] = {}
         for kind in (int, str):
             some = self._possible(keys, kind)
@@ -214,58 +214,58 @@ class OwnHandle(DocumentHandle):
         return [found.get((type(key), key)) for key in keys]
 
     def prepare(self, plan: Plan) -> None:
-        """Make the plan that the store takes of its text."""
+        """Parse the plan's text for the store."""
         if plan not in self._plans:
             self._plans[plan] = self._adapter._plan_of(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """The plans that it has made."""
+        """Take over the plans that it has made."""
         assert isinstance(other, OwnHandle)
         self._plans = dict(other._plans)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """By the way that the variant names."""
+        """Answer by the way of execution that the variant names."""
         self.prepare(plan)
         with self._reading():
             return self._store.query(self._plans[plan], self._adapter.values["way"])  # type: ignore[arg-type]
 
     def upsert(self, batch: Batch) -> None:
-        """One frame of the log."""
+        """Write one frame of the log."""
         with self._adapter.refusals():
             self._store.upsert(batch)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """One frame of the log."""
+        """Write one frame of the log."""
         kind = self._store.key_type
         if kind is not None:
             self._store.delete(self._possible(keys, kind))
 
     def _possible(self, keys: Sequence[Key], kind: type) -> list[Key]:
-        """The keys of a type that documents can have, each once: the store refuses others, which cannot be there."""
+        """Return the distinct keys of a type that documents can have. The store refuses others, which cannot exist."""
         no_key = self._adapter.key_fault
         return list(dict.fromkeys(key for key in keys if type(key) is kind and no_key(key) is None))
 
     def index(self, path: FieldPath) -> None:
-        """A secondary index, kept right by later writes."""
+        """Make a secondary index, which later writes keep up to date."""
         self._store.index(path)
 
     def has_index(self, path: FieldPath) -> bool:
-        """By the store's own list."""
+        """Check the store's list of indexes."""
         return str(self._adapter._paths.Path(path)) in self._store.stats().indexes
 
     def uses_index(self, plan: Plan) -> bool:
-        """By the store's own choice."""
+        """Ask the store which index it would choose."""
         self.prepare(plan)
         with self._reading():
             return self._store.index_of(self._plans[plan]) is not None
 
     def settle(self) -> None:
-        """What is in memory is written, and merges come to rest."""
+        """Write what is in memory, and finish merges."""
         self._store.flush()
         self._store.wait_for_merges()
 
     def close(self) -> None:
-        """Flush and let go of the folder."""
+        """Flush and unlock the folder."""
         self._store.close()
 
 

@@ -1,4 +1,4 @@
-"""DuckDB's own tables: each document a VARIANT, each a JSON text, or all of them in columns of one schema."""
+"""DuckDB's own tables: each document as a VARIANT, as JSON text, or all of them in columns of one schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.contract import Can, Maturity, Stage, Stored
 from adapters.document_store import Batch, DocumentLoss, DocumentOffers, DocumentStoreAdapter, Key
 from adapters.errors import AdapterError
 from document_stores.shared import duckdb_session as session
-from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies, in_columns
+from document_stores.shared.duckdb_documents import OPERATORS, DocumentRelation, DuckDocuments, in_columns
 from document_stores.shared.json_losses import JSON_TEXT
 from document_stores.shared.nested_losses import DUCKDB_LOSSES
 from document_stores.shared.structure import bigint_structure
@@ -19,7 +19,7 @@ from document_stores.sql.duckdb_values import JsonValue, VariantValue
 from document_stores.sql.values import Quoted
 
 NO_NULLS = "every NULL is a field that is missing"
-"""What the table's comment says if no document had a null: otherwise a NULL is either."""
+"""The table's comment if no document had a null; otherwise a NULL can mean null or missing."""
 
 
 def _nothing() -> None:
@@ -27,7 +27,7 @@ def _nothing() -> None:
 
 
 class DuckStore(DocumentStoreAdapter):
-    """One file of DuckDB's with one table."""
+    """A DuckDB file with one table."""
 
     engine = "duckdb"
     distributions: ClassVar[tuple[str, ...]] = ("duckdb", "pyarrow", "msgspec")
@@ -39,11 +39,11 @@ class DuckStore(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
-        """Import duckdb, and what it takes and gives documents by."""
+        """Import duckdb, and the modules that exchange documents with it."""
         import duckdb
         import msgspec
         import pyarrow.compute
@@ -52,25 +52,25 @@ class DuckStore(DocumentStoreAdapter):
         self._msgspec, self._arrow = msgspec, pyarrow
 
     def stored(self, location: Path) -> Stored:
-        """No codec: DuckDB chooses for each column by itself."""
+        """Return no codec: DuckDB chooses one for each column."""
         return Stored()
 
     def _connect(self, location: Path) -> Any:
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location}: the file does not exist")
         return session.connect(self._duckdb, location, self.threads)
 
     def _described(self, connection: Any, location: Path) -> Any:
-        """The columns of the table: for each its name, its type, and more."""
+        """Return the description of the table's columns: name, type and more."""
         try:
             return connection.execute("SELECT * FROM documents LIMIT 0").description
         except self._duckdb.Error as error:
             connection.close()
-            raise AdapterError(f"{location}: holds no table of documents ({error})") from None
+            raise AdapterError(f"{location}: has no table of documents ({error})") from None
 
 
 class KeyedTable(DuckStore):
-    """A table of two columns: the key, and the document."""
+    """A table with two columns: the key and the document."""
 
     column_type: ClassVar[str]
     offers = DocumentOffers(get=True, project=True, upsert=True, delete=True, operators=OPERATORS)
@@ -78,7 +78,7 @@ class KeyedTable(DuckStore):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """One INSERT of all documents as they stream in, then a checkpoint, which closing the file does."""
+        """Insert all documents as one stream, then make a checkpoint by closing the file."""
         source = session.BatchStream(session.lines_of(batches))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, location, self.threads)
@@ -92,32 +92,32 @@ class KeyedTable(DuckStore):
             connection.close()
 
     def arriving(self, key: str, key_type: str, more: str = "") -> str:
-        """SELECT of the key and the document of what `arriving` holds, and of `more` columns of it."""
+        """Return a SELECT of key and document from the relation `arriving`, with its columns `more`."""
         strict = session.strict_key(JsonValue("line").step(key), key_type)
         documents = f"(SELECT CAST(line AS JSON) AS line{more} FROM arriving)"
         return f"SELECT {strict}, CAST(line AS {self.column_type}){more} FROM {documents}"
 
     def open(self, location: Path, key: str = "id") -> KeyedHandle:
-        """One connection."""
+        """Open one connection."""
         connection = self._connect(location)
         types = {name: str(type_) for name, type_, *_ in self._described(connection, location)}
-        return KeyedHandle(self, connection, self.lies(types.get("key", "BIGINT")), key)
+        return KeyedHandle(self, connection, self.documents(types.get("key", "BIGINT")), key)
 
     @abstractmethod
-    def lies(self, key_type: str) -> Lies:
-        """In the table `documents`."""
+    def documents(self, key_type: str) -> DocumentRelation:
+        """Return the relation `documents`."""
 
 
 class KeyedHandle(DuckDocuments):
     """A table of keys and documents, for reading and writing."""
 
-    def __init__(self, store: KeyedTable, connection: Any, lies: Lies, key: str) -> None:
-        """Takes the connection over."""
-        super().__init__(store._duckdb, connection, lies, key)
+    def __init__(self, store: KeyedTable, connection: Any, documents: DocumentRelation, key: str) -> None:
+        """Own the connection from now on."""
+        super().__init__(store._duckdb, connection, documents, key)
         self._store = store
 
     def upsert(self, batch: Batch) -> None:
-        """INSERT OR REPLACE; of two documents of one key in a batch the last one stays."""
+        """Run INSERT OR REPLACE; the last of several documents with one key in a batch is kept."""
         source = session.BatchStream(session.lines_of([batch]))
         if source.first is None:
             return
@@ -130,26 +130,26 @@ class KeyedHandle(DuckDocuments):
                 "CREATE OR REPLACE TEMP TABLE arriving AS SELECT line, row_number() OVER () AS place FROM streaming"
             )
             self._connection.unregister("streaming")
-            arriving = self._store.arriving(self._key_field, self._lies.key_type, ", place")
+            arriving = self._store.arriving(self._key_field, self._documents.key_type, ", place")
             self._connection.execute(f"INSERT OR REPLACE INTO documents {_last_of_each(arriving)}")
 
     def _take_type(self, type_: str) -> None:
-        # An empty store does not know yet what its keys are.
-        if type_ != self._lies.key_type:
+        # The type of the keys is still open in an empty store.
+        if type_ != self._documents.key_type:
             self._connection.execute(
                 f"CREATE OR REPLACE TABLE documents (key {type_} PRIMARY KEY, document {self._store.column_type})"
             )
-            self._lies = self._store.lies(type_)
+            self._documents = self._store.documents(type_)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """DELETE by key."""
-        wanted = session.fitting(keys, self._lies.key_type)
+        """Delete by key."""
+        wanted = session.fitting(keys, self._documents.key_type)
         if wanted:
             self.forget()
             self._connection.execute("DELETE FROM documents WHERE key IN (SELECT unnest($keys))", {"keys": wanted})
 
     def settle(self) -> None:
-        """A checkpoint: what lies in the log goes into the table."""
+        """Make a checkpoint, which moves the log into the table."""
         self._connection.execute("CHECKPOINT")
 
 
@@ -159,34 +159,38 @@ def _last_of_each(arriving: str) -> str:
 
 
 class DuckVariant(KeyedTable):
-    """A column of type VARIANT, which DuckDB takes apart for storing by itself."""
+    """A column of type VARIANT, which DuckDB shreds when it stores it."""
 
     format = "duckdb-variant"
     title = "DuckDB VARIANT"
     column_type = "VARIANT"
     maturity = Maturity(Stage.YOUNG, "VARIANT came with DuckDB 1.4 in 2025; one implementation reads its tables")
 
-    def lies(self, key_type: str) -> Lies:
-        """As VARIANT; DuckDB writes it as JSON faster than it makes Python objects of it."""
-        return Lies("documents", "CAST(to_json(document) AS VARCHAR)", VariantValue("document"), "key", key_type)
+    def documents(self, key_type: str) -> DocumentRelation:
+        """Return documents as VARIANT. DuckDB writes them as JSON faster than as Python objects."""
+        return DocumentRelation(
+            "documents", "CAST(to_json(document) AS VARCHAR)", VariantValue("document"), "key", key_type
+        )
 
 
 class DuckJson(KeyedTable):
-    """A column of type JSON: the text as it came."""
+    """A column of type JSON, with the original text."""
 
     format = "duckdb-json"
     title = "DuckDB JSON"
     column_type = "JSON"
     maturity = Maturity(Stage.YOUNG, "DuckDB's file format is stable since 1.0 of 2024; one implementation reads it")
 
-    def lies(self, key_type: str) -> Lies:
-        """As JSON."""
-        return Lies("documents", "CAST(document AS VARCHAR)", JsonValue("document"), "key", key_type)
+    def documents(self, key_type: str) -> DocumentRelation:
+        """Return documents as JSON."""
+        return DocumentRelation("documents", "CAST(document AS VARCHAR)", JsonValue("document"), "key", key_type)
 
 
 class DuckNested(DuckStore):
-    """Columns of the types that all documents together have; a part of unlike types is a column of JSON. No later
-    writes: one of another type would need another column."""
+    """Columns of the types that all documents have in common; parts of mixed types are columns of JSON.
+
+    No later writes, because another type would need another column.
+    """
 
     format = "duckdb-nested"
     title = "DuckDB columns"
@@ -195,13 +199,13 @@ class DuckNested(DuckStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What one schema loses."""
+        """Losses from one schema for all documents."""
         return (*JSON_TEXT, *DUCKDB_LOSSES)
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Types first, of all documents; then the table."""
+        """Find the types of all documents, then write the table."""
         connection = session.connect(self._duckdb, location, self.threads)
         try:
             with session.refusals(self._duckdb):

@@ -1,4 +1,4 @@
-"""JSON Lines: a document a line, as events and dumps of services come."""
+"""JSON Lines: one document per line, a common form of events and dumps."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from document_stores.shared.streams import READ_BYTES, ZSTD_LEVEL, StreamStore
 
 
 class JsonLines(StreamStore):
-    """msgspec.json: encode_lines of dicts, decode_lines of what is read. Lines that come as text are stored as they
-    are."""
+    """msgspec.json: encode_lines for dicts, decode_lines for reading. Lines of text are stored unchanged."""
 
     format = "json-lines"
     engine = "msgspec"
     title = "JSON Lines"
     suffix = ".jsonl"
     checks_lines: ClassVar[bool] = False
-    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, one object per line; every language reads it")
 
     @property
     def calls(self) -> Calls:
-        """The lines as they are, under the codec."""
+        """The lines unchanged, under the codec."""
         imports: tuple[str, ...] = ("import msgspec", "from pathlib import Path")
         save, read = "{held}", "Path({path}).read_bytes()"
         if self.values["codec"] == "zstd":
@@ -39,15 +38,15 @@ class JsonLines(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Lines as they are, or of dicts."""
+        """Yield the lines, or encode dicts."""
         return document_encoding.lines(batches)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """The lines of READ_BYTES at a time."""
+        """Decode the lines of READ_BYTES at a time."""
         first = 0
         for text in _whole_lines(file):
             try:
@@ -59,12 +58,12 @@ class JsonLines(StreamStore):
             first += len(batch)
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Lines that hold something."""
+        """Count the lines that are not empty."""
         return sum(1 for text in _whole_lines(file) for line in text.split(b"\n") if line.strip())
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Pieces of about READ_BYTES that end where a line does."""
+    """Yield pieces of about READ_BYTES that end at the end of a line."""
     rest = b""
     while piece := file.read(READ_BYTES):
         before, newline, after = piece.rpartition(b"\n")

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Documents that a scan gives at a time."""
+"""Documents that a scan yields at a time."""
 
 KEYS_AT_A_TIME = 500
-"""Keys that one condition names."""
+"""Keys in one condition."""
 
 
 def _nothing() -> None:
@@ -41,8 +41,7 @@ def _nothing() -> None:
 
 
 class LanceJson(DocumentStoreAdapter):
-    """lance.write_dataset of a table with a column of pyarrow.json_(); later writes by merge_insert and delete, each a
-    version of its own."""
+    """lance.write_dataset with a column of pyarrow.json_(). Later writes (merge_insert, delete) make new versions."""
 
     format = "lance-json"
     engine = "pylance"
@@ -55,7 +54,7 @@ class LanceJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -64,11 +63,11 @@ class LanceJson(DocumentStoreAdapter):
         import pyarrow
 
         self._lance, self._arrow = lance, pyarrow
-        # The first array of Python values makes pyarrow look for pandas.
+        # Making the first array of Python values causes pyarrow to look for pandas.
         pyarrow.array([0])
 
     def table_of(self, rows: list[tuple[Key, str]], key_type: Any = None) -> pa.Table:
-        """Keys and documents as Lance takes them. Raises RefusedData for keys of two kinds."""
+        """Return keys and documents as Lance takes them. Raises RefusedData for keys of two kinds."""
         arrow = self._arrow
         try:
             keys = arrow.array([key for key, _ in rows], key_type)
@@ -81,7 +80,7 @@ class LanceJson(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """One write of all documents as they stream in."""
+        """Write all documents as one stream."""
         tables = self._tables(batches, key)
         first = next(tables, None)
         if first is None:
@@ -105,16 +104,16 @@ class LanceJson(DocumentStoreAdapter):
             first += len(rows)
 
     def open(self, location: Path, key: str = "id") -> LanceHandle:
-        """The newest version."""
+        """Open the newest version."""
         if not location.is_dir():
-            raise AdapterError(f"{location}: there is no such folder")
+            raise AdapterError(f"{location}: the folder does not exist")
         try:
             return LanceHandle(self, self._lance.dataset(str(location)), key)
         except (OSError, ValueError) as error:
             raise AdapterError(f"{location}: Lance cannot open it ({error})") from None
 
     def stored(self, location: Path) -> Stored:
-        """No codec: Lance chooses for each page by itself."""
+        """Return no codec: Lance chooses one for each page."""
         return Stored()
 
 
@@ -128,21 +127,21 @@ def _pieces(tables: Iterator[pa.Table], broken: list[RefusedData]) -> Iterator[p
 
 
 class LanceHandle(DocumentHandle):
-    """A dataset, from version to version."""
+    """A dataset in its current version."""
 
     def __init__(self, store: LanceJson, dataset: Any, key: str) -> None:
-        """Takes the dataset over."""
+        """Own the dataset from now on."""
         self._store, self._dataset, self._key = store, dataset, key
 
     def _key_type(self) -> Any:
         return self._dataset.schema.field("key").type
 
     def count(self) -> int:
-        """From the manifest."""
+        """Count by the manifest."""
         return int(self._dataset.count_rows())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Whole texts; parts are taken of whole documents."""
+        """Read whole texts; parts are extracted from whole documents."""
         try:
             for batch in self._dataset.to_batches(columns=["document"], batch_size=SCAN_DOCUMENTS):
                 documents = _documents(batch.column(0))
@@ -152,7 +151,7 @@ class LanceHandle(DocumentHandle):
             raise AdapterError(f"{self._dataset.uri}: Lance cannot read the documents ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By conditions on the keys."""
+        """Select by conditions on the keys."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -167,7 +166,7 @@ class LanceHandle(DocumentHandle):
         return arrow_texts.fitting(keys, "BIGINT" if integers else "VARCHAR")
 
     def upsert(self, batch: Batch) -> None:
-        """merge_insert by the key; of two documents of one key in a batch the last one stays."""
+        """Run merge_insert by the key; the last of several documents with one key in a batch is kept."""
         rows = list(dict(document_encoding.keyed_texts(batch, self._key)).items())
         if not rows:
             return
@@ -180,18 +179,18 @@ class LanceHandle(DocumentHandle):
         merging.execute(table)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """By conditions on the keys; the rows stay in their files, marked."""
+        """Delete by conditions on the keys. The rows are marked but stay in their files."""
         wanted = self._fitting(keys)
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             self._dataset.delete(_among(wanted[first : first + KEYS_AT_A_TIME]))
 
     def settle(self) -> None:
-        """Small files become one, and older versions go."""
+        """Merge small files and delete older versions."""
         self._dataset.optimize.compact_files()
         self._dataset.cleanup_old_versions(older_than=timedelta(0))
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no file stays open."""
 
 
 def _documents(column: Any) -> list[Document]:

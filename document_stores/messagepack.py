@@ -1,4 +1,4 @@
-"""MessagePack: each document as one message behind its length, so that one is passed over without being read."""
+"""MessagePack: each document as one message after its length, so that it can be skipped without reading it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from document_stores.shared import document_encoding
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""A length above it is taken for damage."""
+"""Longer lengths are treated as damage."""
 
 
 class MessagePack(StreamStore):
-    """msgspec.msgpack; four bytes of length, little-endian, stand before each message."""
+    """msgspec.msgpack; each message is preceded by its length in four bytes, little-endian."""
 
     format = "messagepack"
     engine = "msgspec"
@@ -26,7 +26,7 @@ class MessagePack(StreamStore):
     maturity = Maturity(Stage.ESTABLISHED, "a published specification, stable since 2013; fifty languages read it")
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """A message for each document."""
+        """Yield a message for each document."""
         encoder = self._msgspec.msgpack.Encoder()
         first = 0
         for batch in document_encoding.dicts(batches):
@@ -38,7 +38,7 @@ class MessagePack(StreamStore):
             first += len(batch)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Message by message."""
+        """Decode message by message."""
         decoder = self._msgspec.msgpack.Decoder(dict)
         try:
             yield from in_batches(decoder.decode(message) for message in _messages(file, location))
@@ -46,7 +46,7 @@ class MessagePack(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """From length to length."""
+        """Count by jumping from length to length."""
         return sum(1 for _ in _messages(file, location))
 
 

@@ -1,6 +1,6 @@
-"""Parquet with columns of the types that all documents have together: what most people mean by Parquet.
+"""Parquet with columns of the types that all documents have in common: the usual way to store documents in Parquet.
 
-Written by pyarrow, which refuses documents of unlike types, or by DuckDB, which stores such parts as JSON.
+Written by pyarrow, which refuses documents of mixed types, or by DuckDB, which stores such parts as JSON.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULLS = "documents_hold_nulls"
-"""What a file says of its documents, true or false: if it is true, a NULL is a null or something missing."""
+"""Entry in a file's footer, true or false: if true, a NULL can mean null or missing."""
 
 SCAN_DOCUMENTS = 4_096
-"""Documents that pyarrow gives at a time."""
+"""Documents that pyarrow returns at a time."""
 
 
 def _nothing() -> None:
@@ -46,7 +46,7 @@ def _nothing() -> None:
 
 
 class NestedParquet(DocumentStoreAdapter):
-    """One file. No later writes: a Parquet file is written once."""
+    """One file. No later writes, because a Parquet file is written once."""
 
     format = "parquet-nested"
     suffix = ".parquet"
@@ -60,24 +60,26 @@ class NestedParquet(DocumentStoreAdapter):
     maturity = Maturity(Stage.ESTABLISHED, "a stable specification since 2013; many independent implementations")
 
     def load_library(self) -> None:
-        """Import pyarrow's JSON and Parquet, and duckdb where it writes."""
+        """Import pyarrow's JSON and Parquet, and duckdb if it is the writer."""
         import msgspec
         import pyarrow.compute
         import pyarrow.json
         import pyarrow.parquet
 
         self._arrow, self._msgspec = pyarrow, msgspec
-        # The first array of Python values makes pyarrow look for pandas.
+        # Making the first array of Python values causes pyarrow to look for pandas.
         pyarrow.array([0])
 
     def stored(self, location: Path) -> Stored:
-        """The codec, from the file's footer."""
+        """Return the codec, from the file's footer."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 
 class PyarrowNested(NestedParquet):
-    """pyarrow.json.read_json of all lines, then pyarrow.parquet.write_table. Where a text looks like a time, which
-    read_json makes a timestamp of, it reads all again with the type said."""
+    """pyarrow.json.read_json of all lines, then pyarrow.parquet.write_table.
+
+    If read_json turns text that looks like a time into a timestamp, all is read again with the type given.
+    """
 
     engine = "pyarrow"
     title = "Parquet columns"
@@ -86,13 +88,13 @@ class PyarrowNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What one schema loses, and what pyarrow refuses."""
+        """Losses from one schema for all documents, and documents that pyarrow refuses."""
         return (*JSON_TEXT, *PYARROW_LOSSES)
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """All documents lie in memory as one table before they are written."""
+        """Write all documents, after holding them in memory as one table."""
         text = b"".join(document_encoding.lines(batches))
         table = arrow_documents.table_of(text, key, threads=self.threads != 1)
         try:
@@ -102,9 +104,9 @@ class PyarrowNested(NestedParquet):
         accepted()
 
     def open(self, location: Path, key: str = "id") -> PyarrowHandle:
-        """The footer is read; the file stays open."""
+        """Open the file and read its footer."""
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location}: the file does not exist")
         try:
             file = self._arrow.parquet.ParquetFile(location, pre_buffer=False)
         except (self._arrow.ArrowInvalid, OSError) as error:
@@ -113,25 +115,25 @@ class PyarrowNested(NestedParquet):
 
 
 class PyarrowHandle(DocumentHandle):
-    """An open file, its documents by Table.to_pylist."""
+    """An open file, whose documents are read by Table.to_pylist."""
 
     def __init__(self, arrow: Any, file: Any, location: Path, key: str, threads: bool) -> None:
-        """Takes the file over."""
+        """Own the file from now on."""
         self._arrow, self._file, self._location, self._key, self._threads = arrow, file, location, key, threads
 
     def count(self) -> int:
-        """From the footer."""
+        """Count by the footer."""
         found: int = self._file.metadata.num_rows
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Batch by batch; of paths the leaves below them, by the names that pyarrow has for them."""
+        """Read batch by batch. For paths, read the leaves below them, by pyarrow's names."""
         for batch in self._batches(paths):
             documents: list[Document] = batch.to_pylist()
             yield documents if paths is None else [parts(document, paths) for document in documents]
 
     def _batches(self, paths: Sequence[FieldPath] | None) -> Iterator[pa.RecordBatch]:
-        # A dot in a name reads more than is asked, never less: leaves of 'a.b' are those of a's b and of 'a.b'.
+        # With a dot in a name this reads too much, never too little: 'a.b' means a's b and also a field 'a.b'.
         columns = None if paths is None else sorted({".".join(path) for path in paths})
         try:
             yield from self._file.iter_batches(SCAN_DOCUMENTS, columns=columns, use_threads=self._threads)
@@ -139,7 +141,7 @@ class PyarrowHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: is damaged ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """The keys' column first; then all columns of the batches that hold one."""
+        """Read the column of keys, then all columns of the batches that hold one."""
         wanted = set(keys)
         found: dict[Key, Document] = {}
         for batch in self._batches(None):
@@ -164,11 +166,11 @@ class DuckdbNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What one schema loses."""
+        """Losses from one schema for all documents."""
         return (*JSON_TEXT, *DUCKDB_LOSSES, *DUCKDB_PARQUET_LOSSES)
 
     def load_library(self) -> None:
-        """Import duckdb besides."""
+        """Also import duckdb."""
         super().load_library()
         import duckdb
 
@@ -177,13 +179,13 @@ class DuckdbNested(NestedParquet):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Types first, of all documents; then the file."""
+        """Find the types of all documents, then write the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         try:
             with session.refusals(self._duckdb):
                 structure, holds_nulls = bigint_structure(connection, session.lines_of(batches), key)
                 if array_levels(self._msgspec.json.decode(structure)) > MOST_ARRAY_LEVELS:
-                    raise RefusedData(f"arrays lie within each other to more than {MOST_ARRAY_LEVELS} levels")
+                    raise RefusedData(f"arrays are nested more than {MOST_ARRAY_LEVELS} levels deep")
                 arriving = f"SELECT unnest(from_json(CAST(line AS JSON), {Quoted.text(structure)})) FROM arriving"
                 codec = str(self.values["codec"]).replace("none", "uncompressed")
                 options = f"FORMAT parquet, COMPRESSION {codec}, KV_METADATA {{{NULLS}: '{str(holds_nulls).lower()}'}}"
@@ -193,7 +195,7 @@ class DuckdbNested(NestedParquet):
             connection.close()
 
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
-        """A connection to memory; the file is read by each query."""
+        """Connect to memory; each query reads the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         relation, described = from_file(self._duckdb, connection, location)
         holds_nulls = said_of(connection, location, NULLS) != "false"

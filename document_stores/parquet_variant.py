@@ -1,4 +1,4 @@
-"""Parquet with a column of VARIANT, written and read by DuckDB: documents of any shape in a file for others too."""
+"""Parquet with a column of VARIANT, written and read by DuckDB: documents of any shape in a file for all readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapters.document_store import Batch, DocumentLoss, DocumentOffers, Documen
 from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
 from document_stores.shared import duckdb_session as session
-from document_stores.shared.duckdb_documents import OPERATORS, DuckDocuments, Lies
+from document_stores.shared.duckdb_documents import OPERATORS, DocumentRelation, DuckDocuments
 from document_stores.shared.json_losses import JSON_TEXT, refused
 from document_stores.shared.parquet_files import CODECS, codec_of, from_file
 from document_stores.shared.structure import MOST_ARRAY_LEVELS, NESTED_ARRAYS, array_levels
@@ -29,7 +29,7 @@ def _nothing() -> None:
 
 
 class ParquetVariant(DocumentStoreAdapter):
-    """COPY of two columns, the key and the document. No later writes: a Parquet file is written once."""
+    """COPY of two columns, the key and the document. No later writes, because a Parquet file is written once."""
 
     format = "parquet-variant"
     engine = "duckdb"
@@ -46,15 +46,15 @@ class ParquetVariant(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for, and what DuckDB's writer and reader do not do."""
+        """Losses of values that JSON cannot express, and documents that DuckDB's writer and reader do not support."""
         return (
             *JSON_TEXT,
             refused("a field without a name: DuckDB cannot write it", Cause.CALL, "empty name"),
-            refused("arrays in arrays to many levels: each doubles the time to read", Cause.CALL, "deep arrays"),
+            refused("deeply nested arrays: each level doubles the time to read", Cause.CALL, "deep arrays"),
         )
 
     def load_library(self) -> None:
-        """Import duckdb, and what it takes and gives documents by."""
+        """Import duckdb, and the modules that exchange documents with it."""
         import duckdb
         import pyarrow.compute
         import pyarrow.parquet
@@ -64,7 +64,7 @@ class ParquetVariant(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """One COPY of all documents as they stream in."""
+        """Copy all documents as one stream."""
         source = session.BatchStream(_checked(session.lines_of(batches)))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, None, self.threads)
@@ -82,24 +82,24 @@ class ParquetVariant(DocumentStoreAdapter):
             connection.close()
 
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
-        """A connection to memory; the file is read by each query."""
+        """Connect to memory; each query reads the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         relation, described = from_file(self._duckdb, connection, location)
         types = {name: str(type_) for name, type_, *_ in described}
         if types.get("document") != "VARIANT":
             connection.close()
-            raise AdapterError(f"{location}: holds no column of documents as VARIANT")
+            raise AdapterError(f"{location}: has no column of documents as VARIANT")
         text = "CAST(to_json(document) AS VARCHAR)"
-        lies = Lies(relation, text, VariantValue("document"), "key", types["key"])
-        return DuckDocuments(self._duckdb, connection, lies, key)
+        documents = DocumentRelation(relation, text, VariantValue("document"), "key", types["key"])
+        return DuckDocuments(self._duckdb, connection, documents, key)
 
     def stored(self, location: Path) -> Stored:
-        """The codec, from the file's footer."""
+        """Return the codec, from the file's footer."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 
 def _checked(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """The same lines, none of which DuckDB would write so that nobody can read it."""
+    """Yield the lines. Raises RefusedData for a document that DuckDB would write but could not read."""
     import pyarrow.compute as pc
 
     for array in arrays:
@@ -107,7 +107,7 @@ def _checked(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for line in suspect.to_pylist():
             document = msgspec.json.decode(line)
             if array_levels(document) > MOST_ARRAY_LEVELS:
-                raise RefusedData(f"arrays lie within each other to more than {MOST_ARRAY_LEVELS} levels")
+                raise RefusedData(f"arrays are nested more than {MOST_ARRAY_LEVELS} levels deep")
             if _has_unnamed(document):
                 raise RefusedData("a field has no name")
         yield array

@@ -1,4 +1,4 @@
-"""PostgreSQL: a table of keys and JSONB behind a server of one's own, whose data directory is the stored copy."""
+"""PostgreSQL: a table of keys and JSONB behind a private server, whose data directory is the stored copy."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from document_stores.sql.translation import Known, Translation
 from libraries.document_queries import plan as plans
 
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan gives at a time."""
+"""Documents that a scan yields at a time."""
 
 _LIMITS = "54"
-"""How the codes of errors begin that are about a statement's size, or a document's, and not about what is stored."""
+"""First digits of the codes of errors about the size of a statement or document, rather than about stored data."""
 
 _SPACE = "documents"
-"""A tablespace of the table's own: its folder holds the documents and nothing else."""
+"""A tablespace for the table, whose folder holds the documents and nothing else."""
 
 
 def _nothing() -> None:
@@ -49,8 +49,10 @@ def _nothing() -> None:
 
 
 class PostgresqlJsonb(DocumentStoreAdapter):
-    """psycopg and a server that is started for the stored copy alone. Its settings are PostgreSQL's own: every commit
-    is synced. Nothing is vacuumed behind its back, but at the end of an ingestion and where it is told to settle."""
+    """psycopg and a server that is started only for the stored copy, with PostgreSQL's own settings.
+
+    Every commit is synced. Autovacuum is off; VACUUM runs at the end of an ingestion and in `settle`.
+    """
 
     format = "postgresql-jsonb"
     engine = "psycopg"
@@ -61,7 +63,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
     is_folder = True
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     maturity = Maturity(
-        Stage.ESTABLISHED, "JSONB since 2014, in use everywhere; a release reads its own files, others take a dump"
+        Stage.ESTABLISHED, "JSONB since 2014, in use everywhere; a release reads its own files, others need a dump"
     )
     offers = DocumentOffers(
         get=True,
@@ -76,12 +78,12 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for, and what decimal numbers and PostgreSQL's texts are not."""
+        """Losses of values that JSON, decimal numbers or PostgreSQL's texts cannot express."""
         return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
 
     @property
     def reads_unseen(self) -> bool:
-        """Its server reads."""
+        """The server reads, not this process."""
         return True
 
     def load_library(self) -> None:
@@ -92,12 +94,12 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         self._begun: dict[Path, servers.Server] = {}
 
     def begin(self, location: Path) -> None:
-        """A server for this place, with an empty data directory where there is none."""
+        """Start a server for this location, with an empty data directory if there is none."""
         if location not in self._begun:
             self._begun[location] = self._started(location)
 
     def end(self, location: Path) -> None:
-        """Stop it."""
+        """Stop the server."""
         if location in self._begun:
             self._begun.pop(location).stop()
 
@@ -117,7 +119,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @contextmanager
     def _served(self, location: Path) -> Iterator[servers.Server]:
-        """The server of this place that runs already, or else one for as long as this lasts."""
+        """Yield the running server of this location, or a temporary one."""
         if location in self._begun:
             yield self._begun[location]
             return
@@ -130,7 +132,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """One COPY and the index of the keys in one transaction; then statistics, and a checkpoint."""
+        """Run one COPY and build the index of keys in one transaction; then update statistics and make a checkpoint."""
         with self._served(location) as server, server.connect(self._psycopg) as connection:
             with self.refusals(), connection.transaction():
                 self._copy(connection, batches, key)
@@ -146,7 +148,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         connection.execute(
             f"CREATE TABLE documents (key {type_} NOT NULL, document jsonb NOT NULL) TABLESPACE {_SPACE}"
         )
-        # Frozen: nobody else sees the table before it is whole, so that no later pass has to mark its rows.
+        # FREEZE: no other session sees the table before it is complete, so that no later pass has to mark its rows.
         with connection.cursor().copy("COPY documents FROM STDIN (FREEZE)") as copy:
             while rows:
                 _check_keys(rows, type_)
@@ -156,21 +158,21 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """What the server says against documents as RefusedData; all else that it says as AdapterError."""
+        """Turn the server's errors about documents into RefusedData, and all others into AdapterError."""
         try:
             yield
         except UnicodeEncodeError as error:
-            raise RefusedData(f"a key is no UTF-8: {error}") from None
+            raise RefusedData(f"a key is not UTF-8: {error}") from None
         except self._psycopg.Error as error:
-            told, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
+            message, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
             if isinstance(error, of_data) or (error.sqlstate or "").startswith(_LIMITS):
-                raise RefusedData(f"PostgreSQL refuses a document ({told})") from None
-            raise AdapterError(f"PostgreSQL cannot do it ({told})") from None
+                raise RefusedData(f"PostgreSQL refuses a document ({message})") from None
+            raise AdapterError(f"PostgreSQL cannot do it ({message})") from None
 
     def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
-        """One connection, to the server that runs already or to one that is started for it."""
+        """Open a connection to the running server, or to one started for it."""
         if not (location / "PG_VERSION").is_file():
-            raise AdapterError(f"{location}: there is no such data directory of PostgreSQL's")
+            raise AdapterError(f"{location}: the data directory of PostgreSQL does not exist")
         begun = self._begun.get(location)
         server = begun or self._started(location)
         try:
@@ -181,26 +183,26 @@ class PostgresqlJsonb(DocumentStoreAdapter):
             raise
 
     def data_of(self, location: Path) -> Path:
-        """The table, its index and what PostgreSQL keeps beside them: not the 40 MB of an empty server."""
+        """Return the folder of the table and its index, without the 40 MB of an empty server."""
         spaces = location / "pg_tblspc"
         return next(spaces.iterdir(), location) if spaces.is_dir() else location
 
     def sized_at(self, location: Path) -> Path:
-        """The same."""
+        """Return the same folder."""
         return self.data_of(location)
 
     def stored(self, location: Path) -> Stored:
-        """No codec of ours: PostgreSQL compresses what is longer than 2 kB by itself. The release that is used."""
+        """Return no codec, and the release in use: PostgreSQL itself compresses values of more than 2 kB."""
         return Stored(details={"PostgreSQL": servers.version() or ""})
 
 
 class PostgresqlHandle(StatementHandle):
-    """Connections that are open, and the server behind them where it was started for it."""
+    """Open connections, and the server behind them if it was started for them."""
 
     def __init__(
         self, store: PostgresqlJsonb, server: servers.Server, location: Path, key: str, *, stops: bool
     ) -> None:
-        """`stops`: the server is stopped with it. Raises AdapterError where there is no table of documents."""
+        """With `stops`, closing stops the server. Raises AdapterError if the table of documents is missing."""
         super().__init__()
         self._store, self._server, self._location, self._key, self._stops = store, server, location, key, stops
         self._psycopg = store._psycopg
@@ -219,7 +221,7 @@ class PostgresqlHandle(StatementHandle):
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """One that nobody uses: a scan that is not at its end has one, and no write may be part of its transaction."""
+        """Yield an unused connection: an unfinished scan occupies one, and writes must not join its transaction."""
         if not self._idle:
             self._connections.append(self._server.connect(self._psycopg))
             self._idle.append(self._connections[-1])
@@ -241,10 +243,10 @@ class PostgresqlHandle(StatementHandle):
         try:
             yield
         except self._psycopg.Error as error:
-            told = _first_line(error)
+            message = _first_line(error)
             if isinstance(error, self._psycopg.DataError) or (error.sqlstate or "").startswith(_LIMITS):
-                raise RefusedQuery(f"PostgreSQL: {told}") from None
-            raise AdapterError(f"{self._location}: PostgreSQL cannot read the documents ({told})") from None
+                raise RefusedQuery(f"PostgreSQL: {message}") from None
+            raise AdapterError(f"{self._location}: PostgreSQL cannot read the documents ({message})") from None
 
     def _rows(self, text: str, parameters: Any = None) -> list[tuple[Any, ...]]:
         with self._reading(), self._connection() as connection:
@@ -252,12 +254,12 @@ class PostgresqlHandle(StatementHandle):
         return found
 
     def count(self) -> int:
-        """By SQL."""
+        """Count by SQL."""
         ((found,),) = self._rows("SELECT count(*) FROM documents")
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Whole documents as JSON text, or each part as one; no field of JSONB has a NUL in its name."""
+        """Read whole documents as JSON text, or each part as one. JSONB has no names with a NUL."""
         if paths is None or not paths or any("\0" in name for path in paths for name in path):
             for rows in self._some_at_a_time("SELECT CAST(document AS TEXT) FROM documents"):
                 documents = document_decoding.whole(rows)
@@ -268,7 +270,7 @@ class PostgresqlHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def _some_at_a_time(self, text: str) -> Iterator[list[Any]]:
-        """By a cursor on the server."""
+        """Use a cursor on the server."""
         with (
             self._reading(),
             self._connection() as connection,
@@ -280,7 +282,7 @@ class PostgresqlHandle(StatementHandle):
                 yield rows
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By the index of the keys."""
+        """Select by the index of keys."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         if wanted:
@@ -299,21 +301,21 @@ class PostgresqlHandle(StatementHandle):
         return list(dict.fromkeys(filter(self._fits, keys)))
 
     def selected(self, text: str) -> list[tuple[Any, ...]]:
-        """By a connection that nobody uses."""
+        """Use an unused connection."""
         return self._rows(text)
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Of JSONB, with the indexes that there are."""
+        """Translate for JSONB, with the existing indexes."""
         document = JsonbValue("documents.document", self._indexed)
         return Translation(plan, PostgresqlDialect(), "documents", document, "documents.key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """By SQL. Raises RefusedQuery for what PostgreSQL would answer otherwise than the plan means."""
-        told = self.statement(plan)
-        return answer(told, self._rows(as_psycopg_takes_it(told.text), told.parameters))
+        """Answer by SQL. Raises RefusedQuery if PostgreSQL's answer would differ from the plan's meaning."""
+        selection = self.statement(plan)
+        return answer(selection, self._rows(as_psycopg_takes_it(selection.text), selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """One INSERT ... ON CONFLICT, synced when this returns; of two documents of one key the last one stays."""
+        """Run one synced INSERT ... ON CONFLICT; the last of several documents with one key is kept."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -330,14 +332,14 @@ class PostgresqlHandle(StatementHandle):
         )
 
     def _take_type(self, type_: str) -> None:
-        # An empty store does not know yet what its keys are.
+        # The type of the keys is still open in an empty store.
         if self.count():
-            raise RefusedData(f"a key is {_KEYS[type_]}, those that are there are {_KEYS[self._key_type]}")
+            raise RefusedData(f"a key is {_KEYS[type_]}; the existing ones are {_KEYS[self._key_type]}")
         self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
         self._key_type = type_
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """One DELETE."""
+        """Run one DELETE."""
         if wanted := self._fitting(keys):
             self._write(f"DELETE FROM documents WHERE key = ANY(CAST(%s AS {self._key_type}[]))", (wanted,))
 
@@ -348,38 +350,38 @@ class PostgresqlHandle(StatementHandle):
             connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
-        """A B-tree of what lies there as JSONB, which has an order whatever the kinds; its comment is the path."""
+        """Make a B-tree of the field as JSONB, which orders all kinds. The index's comment is the path."""
         if path in self._indexed or any("\0" in name for name in path):
             return
-        told = json.dumps(path)
-        name = f"{_INDEX}{hashlib.blake2b(told.encode(), digest_size=8).hexdigest()}"
+        text = json.dumps(path)
+        name = f"{_INDEX}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
         with self._reading(), self._connection() as connection, connection.transaction():
             connection.execute(f"CREATE INDEX {name} ON documents ({_at(path).indexed()}) TABLESPACE {_SPACE}")
-            connection.execute(f"COMMENT ON INDEX {name} IS {literal(told)}")
-            # Without statistics of what is indexed it would not be known when the index pays.
+            connection.execute(f"COMMENT ON INDEX {name} IS {literal(text)}")
+            # The planner needs statistics of the indexed expression to know when the index pays.
             connection.execute("ANALYZE documents")
         self._indexed |= {path}
         self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
-        """By PostgreSQL's own catalogue."""
+        """Check PostgreSQL's catalogue."""
         return path in self._paths_with_an_index()
 
     def uses_index(self, plan: Plan) -> bool:
-        """By EXPLAIN. A small table is read from end to end, which is quicker there."""
-        told = self.statement(plan)
-        lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(told.text)}", told.parameters)
+        """Check by EXPLAIN. Small tables are scanned, because that is faster."""
+        selection = self.statement(plan)
+        lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(selection.text)}", selection.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
 
     def settle(self) -> None:
-        """What replaced documents have left behind, statistics, and a checkpoint."""
+        """Remove what replaced documents have left, update statistics, and make a checkpoint."""
         if self._unsettled:
             with self._reading(), self._connection() as connection:
                 settled(connection)
             self._unsettled = False
 
     def close(self) -> None:
-        """Close the connections, and stop the server where it was started for it."""
+        """Close the connections, and stop the server if it was started for them."""
         for connection in self._connections:
             connection.close()
         if self._stops:
@@ -387,22 +389,22 @@ class PostgresqlHandle(StatementHandle):
 
 
 _INDEX = "by_"
-"""What the names of indexes begin with."""
+"""Prefix of the names of indexes."""
 
 _TAKES_INDEX = re.compile(rf"Index (?:Only )?Scan (?:Backward )?(?:using|on) {_INDEX}")
-"""In a line of EXPLAIN, a bitmap's too."""
+"""Pattern for lines of EXPLAIN, including those of bitmap scans."""
 
 _KEYS = {"bigint": "a number", "text": "a text"}
-"""PostgreSQL's type -> what a key is, for people."""
+"""PostgreSQL's type -> description of a key."""
 
 
 def key_type(rows: Sequence[tuple[Key, str]]) -> str:
-    """The type of the keys, by the first one; bigint where there is none."""
+    """Return the type of the keys by the first one; bigint if there is none."""
     return "text" if rows and isinstance(rows[0][0], str) else "bigint"
 
 
 def settled(connection: Any) -> None:
-    """Do what PostgreSQL's own daemons would do some time later."""
+    """Do what PostgreSQL's daemons would do some time later."""
     connection.execute("VACUUM (ANALYZE) documents")
     connection.execute("CHECKPOINT")
 

@@ -1,7 +1,7 @@
-"""Raw I/O: what the machine can do without any store, for every figure to be set against.
+"""Raw I/O: the speed of the machine without any store, as the yardstick for every figure.
 
-JSON Lines go to a file by plain writes and come back by one read, and nothing is parsed. It is a yardstick, not a store
-to use: documents are made of the text only for whoever asks for them.
+JSON Lines are written by plain writes and read by one read, without parsing. It is not a store to use: documents are
+decoded only for a caller that asks for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from document_stores.shared.json_losses import JSON_TEXT
 
 
 class RawIO(DocumentStoreAdapter):
-    """The text as it comes, by plain write and read."""
+    """The original text, by plain write and read."""
 
     format = "documents-raw-io"
     engine = "read"
@@ -34,16 +34,16 @@ class RawIO(DocumentStoreAdapter):
     distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
     suffix = ".raw"
     checks_lines: ClassVar[bool] = False
-    maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing is looked at", ours=True)
+    maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick, not a format: the text is not parsed", ours=True)
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
-        """Import msgspec, which makes text of dicts."""
+        """Import msgspec, which encodes dicts."""
         import msgspec
 
         self._msgspec = msgspec
@@ -60,42 +60,42 @@ class RawIO(DocumentStoreAdapter):
         accepted()
 
     def text(self, location: Path) -> bytes:
-        """All of it, as it lies there."""
+        """Return all stored bytes."""
         return location.read_bytes()
 
     def open(self, location: Path, key: str = "id") -> RawHandle:
-        """Nothing stays open."""
+        """Read the text; nothing stays open."""
         return RawHandle(self.text(location), key)
 
     def stored(self, location: Path) -> Stored:
-        """No codec, and nothing that says what it is."""
+        """Return no codec and no facts: the file has no header."""
         return Stored(details={"bytes": str(location.stat().st_size)})
 
 
 class RawHandle(DocumentHandle):
-    """The whole text, of which documents are made when somebody asks."""
+    """The whole text; documents are decoded on request."""
 
     def __init__(self, text: bytes, key: str) -> None:
         """`text` is JSON Lines."""
         self._text, self._key = text, key
 
     def count(self) -> int:
-        """How many lines hold something."""
+        """Count the lines that are not empty."""
         return sum(1 for line in self._text.split(b"\n") if line.strip())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """All at once."""
+        """Yield all documents at once."""
         found = document_encoding.parsed(self._text)
         if found:
             yield found if paths is None else [parts(document, paths) for document in found]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By making all documents."""
+        """Decode all documents to find them."""
         by_key = {document[self._key]: document for batch in self.scan() for document in batch}
         return [by_key.get(key) for key in keys]
 
     def close(self) -> None:
-        """Let the text go."""
+        """Free the text."""
         self._text = b""
 
 

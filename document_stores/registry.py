@@ -1,6 +1,6 @@
-"""The only list of document stores: a name, the module that holds its engines, the extra that installs them.
+"""The only list of document stores: name, module of its engines, and the extra that installs them.
 
-Names differ from those of formats for tables and of storages for images, because one run may measure all of them.
+Names differ from those of table formats and image storages, because one run may measure all of them.
 """
 
 from adapters.document_store import DocumentStoreAdapter

@@ -1,4 +1,4 @@
-"""SQLite: a table of keys and JSON texts; fields are found by its JSON functions, and by indexes of expressions."""
+"""SQLite: a table of keys and JSON texts, queried with its JSON functions and indexes of expressions."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     import sqlite3
 
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan gives at a time."""
+"""Documents that a scan yields at a time."""
 
 KEYS_AT_A_TIME = 500
-"""Keys that one query asks for; SQLite takes at least 999 parameters."""
+"""Keys in one query; SQLite accepts at least 999 parameters."""
 
-# The key has no type: an int stays an int and a text a text.
+# The key column has no type, so ints stay ints and texts stay texts.
 _CREATE = "CREATE TABLE documents (key PRIMARY KEY NOT NULL, document TEXT NOT NULL)"
 _PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET document = excluded.document"
 _ADD = "INSERT INTO documents VALUES (?, ?)"
 _OF_DOCUMENTS = " ON documents ("
-"""Of an index, between its name and its expression."""
+"""Part of an index's SQL between its name and its expression."""
 _INDEX = "field_"
-"""What the names of indexes begin with."""
+"""Prefix of the names of indexes."""
 
 _TOO_MUCH = (
     "parser stack overflow",
@@ -55,7 +55,7 @@ _TOO_MUCH = (
     "too many",
     "at most",
 )
-"""Words of errors that are about a query, and not about what is read."""
+"""Parts of messages of errors that are about a query rather than about stored data."""
 
 
 def _nothing() -> None:
@@ -63,8 +63,10 @@ def _nothing() -> None:
 
 
 class SqliteJson(DocumentStoreAdapter):
-    """Python's own sqlite3, each document a row; one transaction for all of them, or for each upsert. Its settings are
-    SQLite's own: every commit is synced."""
+    """Python's sqlite3 with SQLite's default settings: each document is a row, every commit is synced.
+
+    All documents are stored in one transaction, and each upsert in another.
+    """
 
     format = "sqlite-json"
     engine = "sqlite3"
@@ -89,7 +91,7 @@ class SqliteJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What JSON has no notation for."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -101,7 +103,7 @@ class SqliteJson(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """One transaction."""
+        """Insert all documents in one transaction."""
         first = 0
         with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
             connection.execute("BEGIN")
@@ -122,11 +124,11 @@ class SqliteJson(DocumentStoreAdapter):
             connection.execute("PRAGMA user_version = 1")
 
     def open(self, location: Path, key: str = "id") -> SqliteHandle:
-        """One connection."""
+        """Open one connection."""
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location}: the file does not exist")
         connection = self._sqlite3.connect(location, isolation_level=None)
-        # Otherwise groups that do not fit into its cache are written to files beside those of the store.
+        # Otherwise groups that exceed the cache are written to files next to those of the store.
         connection.execute("PRAGMA temp_store = MEMORY")
         try:
             connection.execute("SELECT key, document FROM documents LIMIT 1").fetchone()
@@ -136,15 +138,15 @@ class SqliteJson(DocumentStoreAdapter):
         return SqliteHandle(self, connection, location, key)
 
     def stored(self, location: Path) -> Stored:
-        """No codec. The release that is used here."""
+        """Return no codec, and the release in use."""
         return Stored(details={"SQLite": self._sqlite3.sqlite_version})
 
 
 class SqliteHandle(StatementHandle):
-    """A connection that is open."""
+    """An open connection."""
 
     def __init__(self, store: SqliteJson, connection: sqlite3.Connection, location: Path, key: str) -> None:
-        """Takes the connection over."""
+        """Own the connection from now on."""
         super().__init__()
         self._store, self._connection, self._location, self._key = store, connection, location, key
         self._errors = store._sqlite3.Error
@@ -166,12 +168,12 @@ class SqliteHandle(StatementHandle):
             cursor.close()
 
     def count(self) -> int:
-        """By SQL."""
+        """Count by SQL."""
         ((found,),) = self._rows("SELECT count(*) FROM documents")
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Whole texts, or the texts of the parts; where a path cannot be said in SQL, whole ones."""
+        """Read whole texts or the texts of parts; whole texts if SQLite cannot express a path."""
         if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
             for rows in _grouped(self._rows("SELECT document FROM documents")):
                 documents = document_decoding.whole(rows)
@@ -182,7 +184,7 @@ class SqliteHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By the primary key."""
+        """Select by the primary key."""
         wanted = document_encoding.possible(keys)
         found: dict[tuple[type, Key], Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -193,28 +195,28 @@ class SqliteHandle(StatementHandle):
         return [found.get((type(key), key)) for key in keys]
 
     def selected(self, text: str) -> Iterator[tuple[Any, ...]]:
-        """By a cursor."""
+        """Use a cursor."""
         return self._rows(text)
 
     def check(self, selection: Selection) -> None:
-        """SQL's texts end at a NUL."""
+        """Refuse texts with a NUL, at which SQL's texts end."""
         ((flags,),) = self._rows("PRAGMA user_version")
-        # Items come by `value`, which ends at a NUL as well.
+        # Items are read by `value`, which also ends at a NUL.
         if flags and ("json_extract" in selection.text or ".value" in selection.text):
-            raise RefusedQuery("a text holds a NUL, where SQLite takes it to end")
+            raise RefusedQuery("a text contains a NUL, at which SQLite ends it")
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Of texts, with the indexes that there are."""
+        """Translate for JSON texts, with the existing indexes."""
         document = SqliteValue("document", indexed=self._indexed)
         return Translation(plan, SqliteDialect(), "documents", document, "key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """By SQL. Raises RefusedQuery for what SQLite would answer otherwise than the plan means."""
-        told = self.statement(plan)
-        return answer(told, self._rows(told.text, told.parameters))
+        """Answer by SQL. Raises RefusedQuery if SQLite's answer would differ from the plan's meaning."""
+        selection = self.statement(plan)
+        return answer(selection, self._rows(selection.text, selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """One transaction, synced when this returns."""
+        """Write in one synced transaction."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -222,37 +224,37 @@ class SqliteHandle(StatementHandle):
             self._store._put(self._connection, _PUT, rows)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """One transaction."""
+        """Delete in one transaction."""
         wanted = document_encoding.possible(keys)
         if wanted:
             with self._transaction():
                 self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in wanted])
 
     def _transaction(self) -> sqlite3.Connection:
-        # As a context it commits, or rolls back what an error has left half done.
+        # As a context manager it commits, or rolls back after an error.
         self.forget()
         self._connection.execute("BEGIN")
         return self._connection
 
     def index(self, path: FieldPath) -> None:
-        """An index of the expression that queries have for this field; none of a field that no path can name."""
+        """Make an index of the expression that queries use for this field; none if no path can name it."""
         if not all(map(can_name, path)):
             return
         expression = _at(path).indexed()
         if expression not in self._indexed:
-            # Not the field's own name: to SQLite 'a' and 'A' are one name of an index.
+            # Numbered, not named after the field: SQLite ignores case in the names of indexes.
             self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
             self._indexed = self._expressions_with_an_index()
             self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
-        """By SQLite's own catalogue."""
+        """Check SQLite's catalogue."""
         return all(map(can_name, path)) and _at(path).indexed() in self._expressions_with_an_index()
 
     def uses_index(self, plan: Plan) -> bool:
-        """By EXPLAIN QUERY PLAN. The index of the keys has a name of SQLite's own."""
-        told = self.statement(plan)
-        steps = self._rows(f"EXPLAIN QUERY PLAN {told.text}", told.parameters)
+        """Check by EXPLAIN QUERY PLAN. SQLite's own index of keys has another name."""
+        selection = self.statement(plan)
+        steps = self._rows(f"EXPLAIN QUERY PLAN {selection.text}", selection.parameters)
         return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)
 
     def close(self) -> None:

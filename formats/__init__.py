@@ -1,1 +1,1 @@
-"""How tables lie on the disk: one module per format, listed once, in `formats.registry`."""
+"""Storage formats of tables: one module per format, listed in `formats.registry`."""

@@ -1,4 +1,4 @@
-"""Avro: rows of a stated schema in blocks, by the calls of fastavro and polars."""
+"""Avro: rows of a stated schema in blocks, read and written by fastavro and polars."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Schema = str | dict[str, Any] | list[Any]
 _ROW_NAME = "row"
 
 _HEADER_BYTES = 1 << 20
-"""More than the schema of any table here takes."""
+"""More than the schema of any table here needs."""
 
 _TO_AVRO: Mapping[str, Schema] = {
     "null": "null",
@@ -58,7 +58,7 @@ _TO_AVRO: Mapping[str, Schema] = {
     "timestamp[ms]": {"type": "long", "logicalType": "local-timestamp-millis"},
     "timestamp[us]": {"type": "long", "logicalType": "local-timestamp-micros"},
 }
-"""The Avro schema for each Arrow type, by its name (Avro 1.11 specification, the logical types that fastavro has)."""
+"""Arrow type -> Avro schema (Avro 1.11 specification, the logical types that fastavro supports)."""
 
 _ZONED_LOGICAL_TYPES = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros"}
 
@@ -103,7 +103,7 @@ class AvroFastavro(TabularFormat):
         ),
         "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
     }
-    # fastavro takes a level for every codec, and uses it for these two alone.
+    # fastavro accepts a level for every codec, but uses it only for these two.
     levels: ClassVar = {"deflate": range(1, 10), "zstandard": range(1, 23)}
     codec_names: ClassVar = {"zstd": "zstandard"}
     codec_distributions: ClassVar = {"snappy": "cramjam", "zstandard": "backports.zstd"}
@@ -116,11 +116,11 @@ class AvroFastavro(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Avro has fewer types than Arrow."""
+        """Losses for types that Avro lacks."""
         return (shared.CATEGORIES_OF_NULLS, *_LOSSES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of a type that Avro does not have."""
+        """Refuse columns of types that Avro lacks."""
         try:
             avro_schema(schema)
         except RefusedData as refused:
@@ -129,7 +129,7 @@ class AvroFastavro(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = "null" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", codec_compression_level={self.values['level']}"
         schema = "avro_schema({held}.schema)"
@@ -142,7 +142,7 @@ class AvroFastavro(TabularFormat):
     def load_library(self) -> None:
         """Import fastavro."""
         import fastavro
-        import pyarrow.types  # noqa: F401  # the schemas are described by it
+        import pyarrow.types  # noqa: F401  # used to describe the schemas
 
         self._fastavro = fastavro
 
@@ -151,7 +151,7 @@ class AvroFastavro(TabularFormat):
         self._write(table.schema, table.rows, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Records], location: Path) -> None:
-        """Write one file of the records as they come: a block is written when it is full."""
+        """Write a stream of records as one file; a block is written when it is full."""
         with whole_or_nothing(location):
             self._write(schema, (row for batch in batches for row in batch.rows), location)
 
@@ -163,7 +163,7 @@ class AvroFastavro(TabularFormat):
             self._fastavro.writer(file, described, rows, codec=codec, codec_compression_level=level)
 
     def read(self, location: Path) -> Records:
-        """Read all records, with the Arrow schema that the file's own schema stands for."""
+        """Read all records, with the Arrow schema derived from the file's schema."""
         with location.open("rb") as file:
             reader = self._fastavro.reader(file)
             return Records(arrow_schema(reader.writer_schema), list(reader))  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ class AvroFastavro(TabularFormat):
         return Handle(project=project, batches=batches, close=file.close)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file, and learn how many records each block has: their bytes are read for it, and not decoded."""
+        """Open the file and count the records of each block. This reads the blocks without decoding them."""
         file = location.open("rb")
         try:
             blocks = self._fastavro.block_reader(file)
@@ -220,12 +220,12 @@ class AvroFastavro(TabularFormat):
         return Handle(take=take, close=file.close)
 
     def append(self, table: Records, location: Path) -> None:
-        """Write blocks behind the others, by the schema of the file."""
+        """Append blocks, with the schema of the file."""
         with location.open("a+b") as file:
             self._fastavro.writer(file, None, table.rows)  # type: ignore[arg-type]
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the file's header."""
+        """Return the codec in the file's header."""
         with location.open("rb") as file:
             codec = self._fastavro.reader(file).codec
         return Stored("none" if codec == "null" else codec)
@@ -247,7 +247,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Of what polars does not have, what it writes to Avro."""
+        """Losses for types that polars lacks, or cannot write to Avro."""
         return (
             shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
             Loss(
@@ -261,7 +261,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return Calls(
             ("import polars as pl",),
@@ -275,7 +275,7 @@ class AvroPolars(PolarsEngine):
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         for name, dtype in table.schema.items():
             if dtype == self._polars.Null:
-                raise RefusedData(f"polars panics at a column of nulls that has no other type (column {name})")
+                raise RefusedData(f"polars panics at a column of nulls without another type (column {name})")
         with self.refusing():
             table.write_avro(location, compression=codec)
 
@@ -284,18 +284,20 @@ class AvroPolars(PolarsEngine):
         return self._polars.read_avro(location)
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Keep these columns of the rows that are decoded; they come back in the file's order."""
+        """Decode all columns and keep these; they come back in the order of the file."""
         return self._polars.read_avro(location, columns=columns).select(self._polars.selectors.by_name(*columns))
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the file's header."""
+        """Return the codec in the file's header."""
         with location.open("rb") as file:
             return Stored(_header_codec(file.read(_HEADER_BYTES)))
 
 
 def _header_codec(header: bytes) -> str:
-    """The codec in the first bytes of a file, where it is a name and a value, each behind its length times two (Avro
-    1.11 specification, object container files); a file without one has none."""
+    """Return the codec in the first bytes of a file, or 'none'.
+
+    It is a name and a value, each preceded by twice its length (Avro 1.11 specification, object container files).
+    """
     _, name, after = header.partition(b"\x14avro.codec")
     if not name:
         return "none"
@@ -304,13 +306,13 @@ def _header_codec(header: bytes) -> str:
 
 
 def _with_fields(schema: Mapping[str, Any], columns: Sequence[str]) -> Schema:
-    """The record with these fields alone, in this order. Raises KeyError for a field that it does not have."""
+    """Return the record reduced to these fields, in this order. Raises KeyError for a missing field."""
     by_name = {field["name"]: field for field in schema["fields"]}
     return {**schema, "fields": [by_name[column] for column in columns]}
 
 
 def avro_schema(schema: pa.Schema) -> Schema:
-    """The Avro record that holds rows of this Arrow schema. Raises RefusedData for a type that Avro does not have."""
+    """Return the Avro record for rows of this Arrow schema. Raises RefusedData for a type that Avro lacks."""
     return _record(_ROW_NAME, schema)
 
 
@@ -342,11 +344,11 @@ def _avro_type(arrow_type: pa.DataType, path: str) -> Schema:
         return {"type": "array", "items": _field_type(arrow_type.value_field, path)}
     if of.is_struct(arrow_type):
         return _record(path, arrow_type)
-    raise RefusedData(f"Avro, as fastavro writes it, has no type for {arrow_type} (column {path.removeprefix('row_')})")
+    raise RefusedData(f"fastavro cannot store the type {arrow_type} in Avro (column {path.removeprefix('row_')})")
 
 
 def arrow_schema(schema: Any) -> pa.Schema:
-    """The Arrow schema that the records of an Avro file follow."""
+    """Return the Arrow schema of the records of an Avro file."""
     import pyarrow as pa
 
     return pa.schema([_arrow_field(field) for field in schema["fields"]])

@@ -1,4 +1,4 @@
-"""CSV: text, one row a line, by the calls of pandas, pyarrow, polars and DuckDB."""
+"""CSV: text with one row per line, read and written by pandas, pyarrow, polars and DuckDB."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ _BY_PYARROW = (
         ),
     ),
 )
-"""What pandas' writer and pyarrow's parser lose together."""
+"""Losses from pandas' writer combined with pyarrow's parser."""
 
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 
 class _Csv(TabularFormat):
-    """What all calls have in common."""
+    """The common parts of all engines."""
 
     format = "csv"
     title = "CSV"
@@ -88,7 +88,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
     lost_names = r"\A\Z|\r"
     settings: ClassVar = {
         "keep_default_na": Setting(("true", "false"), "true", "whether 'NA', 'null' and '' are read as missing"),
-        "parser": Setting(("c", "pyarrow"), "c", "what parses the text for read_csv, its argument `engine`"),
+        "parser": Setting(("c", "pyarrow"), "c", "parser of read_csv, its argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
@@ -97,12 +97,12 @@ class CsvPandas(ProjectsByOneCall, _Csv):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values["parser"] == "pyarrow" and values["keep_default_na"] == "false":
-            raise RefusedSetting("csv: parser=pyarrow goes with keep_default_na=true alone")
+            raise RefusedSetting("csv: parser=pyarrow requires keep_default_na=true")
         return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses, and what the reader takes for missing."""
+        """Losses from text without types, and from words that the reader takes for missing."""
         if self.values["parser"] == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
@@ -133,7 +133,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -147,11 +147,11 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of vectors."""
+        """Refuse columns of vectors."""
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import pandas with what it loads on the first call."""
+        """Import pandas, including modules that its first call would load."""
         import pandas
 
         import_module("pandas.io.formats.csvs")
@@ -167,18 +167,20 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def offers(self) -> Offers:
-        """Lines can be added to plain text alone, and one parser alone stops on its way: not where it makes text of
-        numbers in those batches alone in which one is missing."""
+        """Appending works only without a codec, reading in batches only with the C parser.
+
+        Without keep_default_na batches are not offered: numbers would become text only in batches with missing values.
+        """
         plain = self.values["codec"] == "none"
         batches = self.values["parser"] == "c" and self.values["keep_default_na"] == "true"
         return Offers(project=True, append=plain, batches=batches, save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Write lines behind the others, without a header."""
+        """Append lines without a header."""
         table.to_csv(location, mode="a", header=False, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
-        """Write a header, and the lines of each batch."""
+        """Write a header, then the lines of each batch."""
         header = True
         with whole_or_nothing(location), location.open("w", newline="") as file:
             for batch in batches:
@@ -188,17 +190,17 @@ class CsvPandas(ProjectsByOneCall, _Csv):
                 self._pandas.DataFrame(columns=schema.names).to_csv(file, index=False)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         return self._parsed(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Parse these columns alone; they come back in the file's order."""
+        """Parse only these columns; they come back in the order of the file."""
         return in_order(self._parsed(location, columns), columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Parse so many lines at a time; types are guessed of each batch by itself."""
+        """Parse `rows` lines at a time; the types of each batch are guessed separately."""
         with self._parsed(location, columns, rows) as chunks:
-            # Of a file without rows there is a chunk, too.
+            # A file without rows also gives a chunk.
             yield from (in_order(chunk, columns) for chunk in chunks if len(chunk))
 
     def _parsed(self, location: Path, columns: list[str] | None = None, rows: int | None = None) -> Any:
@@ -213,7 +215,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         )
 
     def stored(self, location: Path) -> Stored:
-        """The codec around the text."""
+        """Return the codec of the file."""
         return Stored(pandas_codecs.codec_of(location))
 
 
@@ -228,7 +230,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses, and what the reader guesses."""
+        """Losses from text without types, and from the reader's guesses."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -259,8 +261,8 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of lists, structs or maps, or of bytes."""
-        refused = refusals.of_nested(schema, "pyarrow writes no nested columns to CSV")
+        """Refuse columns of lists, structs, maps or bytes."""
+        refused = refusals.of_nested(schema, "pyarrow cannot write nested columns to CSV")
         return refused or refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
 
     def load_library(self) -> None:
@@ -271,7 +273,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         asked, bare = "pv.ConvertOptions(include_columns=columns)", "pv.WriteOptions(include_header=False)"
         return Calls(
             ("import pyarrow.csv as pv",),
@@ -286,26 +288,26 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         self._csv.write_csv(table, location)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write lines behind the others, without a header."""
+        """Append lines without a header."""
         with location.open("ab") as file:
             self._csv.write_csv(table, file, self._csv.WriteOptions(include_header=False))
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write a header, and the lines of each batch."""
+        """Write a header, then the lines of each batch."""
         with whole_or_nothing(location), self._csv.CSVWriter(str(location), schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         return self._parsed(location, self._csv.ConvertOptions())
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Convert these columns alone."""
+        """Convert only these columns."""
         return self._parsed(location, self._csv.ConvertOptions(include_columns=columns))
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Parse a block of bytes at a time; types are guessed of the first block alone."""
+        """Parse a block of bytes at a time; types are guessed from the first block."""
         read_options = self._csv.ReadOptions(use_threads=self.threads is None)
         convert_options = self._csv.ConvertOptions(include_columns=columns)
         with self._csv.open_csv(location, read_options, convert_options=convert_options) as reader:
@@ -319,17 +321,17 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 class CsvPolars(_Csv, LazyPolarsEngine):
     """polars' write_csv and read_csv."""
 
-    # A quote is doubled, and stays so.
+    # A quote is doubled and stays doubled.
     lost_names = r'\A\Z|[\0"]'
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of lists, structs or maps."""
-        refused = refusals.of_nested(schema, "polars writes no nested columns to CSV")
+        """Refuse columns of lists, structs or maps."""
+        refused = refusals.of_nested(schema, "polars cannot write nested columns to CSV")
         return refused or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses; the reader takes nothing for missing that was not, and no text for times."""
+        """Losses from text without types. The reader takes no values for missing and does not parse times."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,
@@ -343,7 +345,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
@@ -352,7 +354,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
             table.write_csv(location)
 
     def read(self, location: Path) -> pl.DataFrame:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         return self._polars.read_csv(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
@@ -360,7 +362,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
         frame.sink_csv(location)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """The file, types guessed by the call."""
+        """Return the file, with types guessed by the call."""
         return self._polars.scan_csv(location)
 
 
@@ -371,7 +373,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses, and what the reader guesses."""
+        """Losses from text without types, and from the reader's guesses."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,
@@ -402,11 +404,11 @@ class CsvDuckdb(_Csv, DuckdbCopies):
         return {"struct": f"structs {text_of}", "map": f"maps {text_of}"}
 
     def copy_options(self) -> str:
-        """A header, as other writers make one."""
+        """Write a header, as other writers do."""
         return "FORMAT csv, HEADER"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file, types guessed by the call. A folder called name=value on the way would be a column by default."""
+        """Return the file, with types guessed by the call, but no columns from folders named name=value."""
         return connection.read_csv(str(location), hive_partitioning=False)
 
 

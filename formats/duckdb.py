@@ -1,4 +1,4 @@
-"""DuckDB's own files: a database of one table, in row groups of 122,880 rows, with the statistics of each."""
+"""DuckDB's own files: a database of one table, in row groups of 122,880 rows with statistics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DuckdbTable(DuckdbEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What DuckDB itself does not have."""
+        """Losses for types that DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
@@ -61,19 +61,19 @@ class DuckdbTable(DuckdbEngine):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of durations; names that SQL takes for one, or for the numbers of rows."""
+        """Refuse durations, names that SQL takes for the same, and names that hide the numbers of rows."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_duration(field.type):
-                return f"DuckDB makes intervals of durations, which have no sign (column {field.name})"
+                return f"DuckDB stores durations as intervals, which have no sign (column {field.name})"
             if field.name.lower() == _ROW_NUMBER:
-                return f"DuckDB has no numbers of rows where a column is called {field.name}"
+                return f"a column named {field.name} hides DuckDB's numbers of rows"
         reason = refusals.of_half_floats(schema, "DuckDB") or same_but_for_case(schema.names)
         return reason or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import duckdb, and pyarrow, in which rows are asked for."""
+        """Import duckdb, and pyarrow for the numbers of rows that are asked for."""
         super().load_library()
         import pyarrow
 
@@ -84,13 +84,13 @@ class DuckdbTable(DuckdbEngine):
         self._change(location, f"CREATE TABLE {_TABLE} AS FROM given", table)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file of what comes."""
+        """Write a stream of batches as one file."""
         with whole_or_nothing(location):
             reader = self._arrow.RecordBatchReader.from_batches(schema, batches)
             self._change(location, f"CREATE TABLE {_TABLE} AS FROM given", reader)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Insert the rows; the last row group is filled, others follow."""
+        """Insert the rows: the last row group is filled, then new ones are added."""
         self._change(location, f"INSERT INTO {_TABLE} BY NAME FROM given", table)
 
     def _change(self, location: Path, statement: str, given: pa.Table | pa.RecordBatchReader) -> None:
@@ -99,7 +99,7 @@ class DuckdbTable(DuckdbEngine):
             with self.refusing():
                 connection.register("given", given)
                 connection.execute(statement)
-            # What it writes goes into a log beside the file, which ends here.
+            # Ends the log next to the file, to which changes go first.
             connection.execute("CHECKPOINT kept")
             connection.execute("DETACH kept")
 
@@ -108,13 +108,15 @@ class DuckdbTable(DuckdbEngine):
         connection.execute(f"ATTACH '{place}' AS kept {options}")
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The table, which nobody can change through it."""
+        """Return the table, attached read-only."""
         self._attach(connection, location, "(READ_ONLY)")
         return connection.table(_TABLE)
 
     def open_rows(self, location: Path) -> Handle:
-        """Keep a connection. Rows are joined with the numbers asked for, by the greatest and least of which row groups
-        are left out. No row was ever removed, so numbers are those of the order of insertion."""
+        """Keep a connection. Takes join the requested numbers, whose range excludes other row groups.
+
+        No rows are ever removed, so numbers follow the order of insertion.
+        """
         with ExitStack() as opened:
             connection = opened.enter_context(self.connection())
             known = self.relation(connection, location).columns
@@ -131,7 +133,7 @@ class DuckdbTable(DuckdbEngine):
         return Handle(take=take, close=close)
 
     def stored(self, location: Path) -> Stored:
-        """How the segments of all columns are compressed, by DuckDB's own names, and how many row groups there are."""
+        """Return the compression of all columns' segments, by DuckDB's names, and the number of row groups."""
         with self.connection() as connection:
             self._attach(connection, location, "(READ_ONLY)")
             connection.execute("USE kept")

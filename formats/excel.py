@@ -1,4 +1,4 @@
-"""Excel: a workbook of one sheet (zipped XML), by the libraries that pandas offers to write and to read it."""
+"""Excel: a workbook of one sheet (zipped XML), read and written by the libraries that pandas supports."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHEET_ROWS = 1_048_576
-"""Rows of a sheet, by the Excel specification of limits; the names take the first."""
+"""Rows of a sheet, by Excel's specification of limits. The first holds the names."""
 
 _CELL_CHARACTERS = 32_767
-"""Characters of a cell, by the same specification; pandas cuts with a warning."""
+"""Characters of a cell, by the same specification. pandas cuts longer text with a warning."""
 
 _FORMULAS_AS_NULL = Loss(
     "text that begins with '=' is stored as a formula without a value and becomes missing",
@@ -130,7 +130,7 @@ _CELL_LOSSES = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""What a cell cannot hold, and what pandas' reader guesses."""
+"""Values that a cell cannot hold, and guesses of pandas' reader."""
 
 _LOSSES_BY_POLARS = (
     text.EMPTY_TEXT_AS_NULL,
@@ -153,7 +153,7 @@ _LOSSES_BY_POLARS = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""What a cell cannot hold, and what polars' reader, which keeps nulls and dates, guesses."""
+"""Values that a cell cannot hold, and guesses of polars' reader, which keeps nulls and dates."""
 
 _FORMULA = "text that begins with '=' comes back as the number 0"
 _EARLY = "days before 1900 come back one day off, or as datetime.time"
@@ -169,11 +169,11 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "calamine": ("python_calamine", "pandas.io.excel._calamine"),
     "polars": ("polars", "fastexcel"),
 }
-"""What pandas loads for each of these libraries on its first call."""
+"""Library -> modules that pandas loads for it on its first call."""
 
 
 class ExcelPandas(ProjectsByOneCall):
-    """DataFrame.to_excel; pandas.read_excel, or polars' of the same name, which uses calamine through fastexcel."""
+    """DataFrame.to_excel; pandas.read_excel, or polars' read_excel, which uses calamine through fastexcel."""
 
     format = "excel"
     engine = None
@@ -183,8 +183,8 @@ class ExcelPandas(ProjectsByOneCall):
     native = Native.PANDAS
     suffix = ".xlsx"
     settings: ClassVar = {
-        "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "the library that writes", always_spelled=True),
-        "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "the library that reads", always_spelled=True),
+        "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "library that writes", always_spelled=True),
+        "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "library that reads", always_spelled=True),
     }
     maturity = Maturity(Stage.ESTABLISHED, "ISO/IEC 29500; Excel, LibreOffice and libraries of every language read it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
@@ -193,7 +193,7 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What a cell cannot hold (numbers are float64, times have milliseconds), and what the reader guesses."""
+        """Values that a cell cannot hold (numbers are float64, times have milliseconds), and the reader's guesses."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
         if self.values["read"] == "polars":
             return (
@@ -215,7 +215,7 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with pandas 3.1 and polars 2.1."""
+        """Faults of pandas 3.1 and polars 2.1."""
         if self.values["read"] == "polars":
             return {"date-early": _EARLY} if self.values["save"] == "openpyxl" else {"string-formula": _FORMULA}
         faults = {
@@ -232,27 +232,24 @@ class ExcelPandas(ProjectsByOneCall):
         return faults
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return the first column of vectors, of points in time with a zone, or of a name that polars takes for a
-        pattern."""
+        """Refuse vectors, times with a zone, and names that polars takes for a pattern."""
         import pyarrow.types as of
 
         for field in schema:
             if self.values["read"] == "polars" and re.fullmatch(r"\*|\^.*\$", field.name, re.DOTALL):
-                return f"polars' read_excel takes the name {field.name!r} of a column for a pattern"
+                return f"polars' read_excel takes the column name {field.name!r} for a pattern"
             if of.is_timestamp(field.type) and field.type.tz is not None:
-                return (
-                    f"Excel has no time zones, so pandas writes no times with one (column {field.name}: {field.type})"
-                )
+                return f"pandas cannot write times with a zone, which Excel lacks (column {field.name}: {field.type})"
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property
     def native_read(self) -> Native:
-        """polars gives back its own DataFrame."""
+        """DataFrames of polars or of pandas."""
         return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
 
     @property
     def calls(self) -> Calls | None:
-        """As a user writes them; what polars reads is no DataFrame of pandas, and takes more than a line."""
+        """The calls as a user writes them; None for polars, whose result needs more than one line to convert."""
         if self.values["read"] == "polars":
             return None
         return Calls(
@@ -263,7 +260,7 @@ class ExcelPandas(ProjectsByOneCall):
         )
 
     def load_library(self) -> None:
-        """Import pandas with the two libraries that this variant names, and what they load on the first call."""
+        """Import pandas, the two libraries of this variant, and modules that their first call would load."""
         import pandas
 
         for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
@@ -277,8 +274,7 @@ class ExcelPandas(ProjectsByOneCall):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one sheet without the index. Raises RefusedData for control characters, which openpyxl takes in no
-        cell."""
+        """Write one sheet without the index. Raises RefusedData for control characters, which openpyxl rejects."""
         try:
             table.to_excel(location, index=False, engine=self.values["save"])  # type: ignore[arg-type]
         except self._illegal as error:
@@ -291,9 +287,9 @@ class ExcelPandas(ProjectsByOneCall):
         return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame | pl.DataFrame:
-        """Make columns of these cells alone; every cell of the sheet is parsed even so."""
+        """Return only these columns; every cell of the sheet is parsed all the same."""
         if self.values["read"] == "polars":
-            # Otherwise a row goes missing where none of these columns has a value.
+            # Otherwise rows without a value in these columns would be dropped.
             return self._polars.read_excel(location, columns=columns, drop_empty_rows=False).select(
                 self._polars.selectors.by_name(*columns)
             )
@@ -301,7 +297,7 @@ class ExcelPandas(ProjectsByOneCall):
         return in_order(self._pandas.read_excel(location, usecols=columns, engine=engine), columns)
 
     def stored(self, location: Path) -> Stored:
-        """The library that wrote the workbook, as its properties name it; the zip's method belongs to the format."""
+        """Return the library that wrote the workbook, from its properties. The zip's method is part of the format."""
         import zipfile
 
         with zipfile.ZipFile(location) as archive:

@@ -1,6 +1,6 @@
-"""F3, by the package of this project: one file that carries the code that reads it.
+"""F3 by this project's package: one file that contains the code that reads it.
 
-The format itself is `libraries.f3`, which knows nothing of the harness; this is what the harness knows of it.
+`libraries.f3` implements the format; this module adapts it to the harness.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class F3(TabularFormat):
-    """f3.write and f3.open(..).read, on one thread whatever the condition."""
+    """f3.write and f3.open(..).read, always on one thread."""
 
     format = "f3"
-    # There is one call: settings alone tell its variants apart.
+    # There is one call, so settings alone distinguish the variants.
     engine = None
     title = "F3"
-    # Itself first: its version is the version of the format's code.
+    # The project itself comes first: its version is the version of the format's code.
     distributions = ("format-bench", "flatbuffers", "wasmtime", "xxhash", "zstandard")
     native = Native.ARROW
     suffix = ".f3"
     settings: ClassVar = {
         "codec": Setting(
-            ("none", "lz4", "zstd"), "none", "codec over each EncUnit, on top of its encoding", always_spelled=True
+            ("none", "lz4", "zstd"), "none", "codec over each EncUnit, in addition to its encoding", always_spelled=True
         ),
         "decoder": Setting(
-            ("native", "wasm"), "native", "native: the library that is the twin of the file's code; wasm: that code"
+            ("native", "wasm"), "native", "native: the library equivalent to the file's code; wasm: that code"
         ),
         "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
         "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; without it one has them all"),
@@ -49,8 +49,8 @@ class F3(TabularFormat):
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
     maturity = Maturity(
         Stage.EXPERIMENTAL,
-        "a research prototype that its authors advise not to use in production; besides it this project's own code "
-        "alone reads such files",
+        "a research prototype that its authors advise not to use in production; apart from it, only this project's own "
+        "code reads such files",
         ours=True,
     )
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
@@ -66,7 +66,7 @@ class F3(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
         prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
         units = "".join(f", {name}={value}" for name, value in self._units().items())
@@ -85,7 +85,7 @@ class F3(TabularFormat):
     def load_library(self) -> None:
         """Import the package, its encodings, and for decoder=wasm the runtime.
 
-        Raises RefusedData where the native library is asked for and was not built: another decoder would be measured
+        Raises RefusedData if the native library is requested but not built: otherwise another decoder would be measured
         under its name.
         """
         from libraries import f3
@@ -96,7 +96,7 @@ class F3(TabularFormat):
         if self.values["decoder"] == "wasm":
             import_module("wasmtime")
         elif native.library() is None:
-            raise RefusedData(f"{native.NOT_BUILT.splitlines()[0]}; f3[decoder=wasm] measures those")
+            raise RefusedData(f"{native.NOT_BUILT.splitlines()[0]}; f3[decoder=wasm] measures this case")
         unit_codec.modules()
 
     def save(self, table: pa.Table, location: Path) -> None:
@@ -108,7 +108,7 @@ class F3(TabularFormat):
             raise RefusedData(str(error)) from error
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a unit at a time; it has its name when it is complete."""
+        """Write one file, a unit at a time. It gets its name when it is complete."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
             with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:
@@ -137,17 +137,17 @@ class F3(TabularFormat):
         return Handle(project=file.read, take=take, batches=batches, close=file.close)
 
     def stored(self, location: Path) -> Stored:
-        """Codec and outermost encodings of all EncUnits.
+        """Return codec and outermost encodings of all EncUnits.
 
-        Raises RefusedData where a codec makes none of them smaller: F3 then stores them as they are, and AdapterError
-        where there are fewer row groups than was asked for.
+        Raises RefusedData if the codec makes no EncUnit smaller, because F3 then stores them uncompressed. Raises
+        AdapterError if there are fewer row groups than requested.
         """
         with self._f3.open(location) as file:
             described = file.describe()
             encodings = file.encodings()
         asked = self.values["row_group_rows"]
         if asked is not None and described.row_groups < -(-described.rows // int(asked)):
-            raise AdapterError(f"the file has {described.row_groups} row groups, its variant says {asked:,} rows each")
+            raise AdapterError(f"the file has {described.row_groups} row groups; its variant sets {asked:,} rows each")
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
         if codec != "none" and not found:

@@ -1,6 +1,6 @@
-"""Feather v2: Arrow's own layout in a file (Arrow IPC), optionally mapped instead of read.
+"""Feather v2: Arrow's own layout in a file (Arrow IPC), read or mapped into memory.
 
-By the calls of pyarrow, pandas and polars.
+Engines: pyarrow, pandas and polars.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_
 _LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
 
 DEFAULT_BATCH_ROWS = 65_536
-"""Rows of a record batch where nobody says how many: as write_feather makes them."""
+"""Default number of rows of a record batch, as in write_feather."""
 
 
 class _Feather(TabularFormat):
-    """What all calls have in common: a file of Arrow IPC is one whoever wrote it."""
+    """The common parts of all engines: Arrow IPC files are alike, whatever wrote them."""
 
     format = "feather"
     title = "Feather"
@@ -58,11 +58,11 @@ class _Feather(TabularFormat):
 
     @property
     def codec(self) -> Any:
-        """What the calls call the codec: one of the literals that their type hints name."""
+        """The codec as the calls name it: one of the literals in their type hints."""
         return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch: all of them have one, and pyarrow has no call that tells it."""
+        """Return the codec of the first record batch: all have the same, and pyarrow has no call that returns it."""
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
@@ -71,7 +71,7 @@ class _Feather(TabularFormat):
 
 
 def _places(file: pa.NativeFile) -> list[int]:
-    """Where the record batches lie."""
+    """Return the offsets of the record batches."""
     # A file ends with its footer, the footer's length, and 6 bytes of magic.
     file.seek(file.size() - 10)
     (footer_bytes,) = struct.unpack("<I", file.read(4))
@@ -80,7 +80,7 @@ def _places(file: pa.NativeFile) -> list[int]:
 
 
 def _rows_of_batches(file: pa.NativeFile) -> list[int]:
-    """By their metadata, because pyarrow tells it of batches that it has read."""
+    """Return the rows of each record batch from its metadata. pyarrow's call would read the batches."""
     rows = []
     for place in _places(file):
         file.seek(place)
@@ -112,7 +112,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
         rows = "" if self.values["batch_rows"] is None else f", chunksize={self.values['batch_rows']}"
@@ -154,16 +154,16 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         rows = int(self.values["batch_rows"] or DEFAULT_BATCH_ROWS)
         with whole_or_nothing(location), self._arrow.ipc.new_file(str(location), schema, options=options) as writer:
             for table in gathered(schema, batches, rows):
-                # Rows that came in several batches would be written as several.
+                # Rows that arrived in several batches would be written as several.
                 writer.write_table(table.combine_chunks())
 
     def stored(self, location: Path) -> Stored:
-        """The codec of the first record batch. Raises AdapterError where batches have more rows than was asked for."""
+        """Return the codec of the first record batch. Raises AdapterError if batches have more rows than requested."""
         asked = self.values["batch_rows"]
         with self._arrow.OSFile(str(location)) as file:
             rows = max(_rows_of_batches(file), default=0)
         if asked is not None and rows > int(asked):
-            raise AdapterError(f"the file has batches of {rows:,} rows, its variant says {asked:,}")
+            raise AdapterError(f"the file has batches of {rows:,} rows; its variant sets {asked:,}")
         return super().stored(location)
 
     def read(self, location: Path) -> pa.Table:
@@ -171,24 +171,24 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         return self._read(location)
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read the buffers of these columns alone, or map them."""
+        """Read only the buffers of these columns, or map them."""
         if self.values["mapped"] == "true" and self.values["codec"] == "none":
-            # Asked for columns, pyarrow copies them out of the mapping.
+            # With a list of columns pyarrow copies them out of the mapping.
             return self._read(location).select(columns)
-        # Where the names asked for are in the order of the alphabet, pyarrow leaves them in the file's.
+        # pyarrow keeps the order of the file if the names are in alphabetical order.
         return self._read(location, columns).select(columns)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the buffers of the columns that are needed, and filter them."""
+        """Read the buffers of the needed columns and filter them."""
         table = self._dataset.dataset(str(location), format="ipc")
         return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read or map a record batch after the other, the buffers of these columns alone."""
+        """Read or map one record batch after the other, only the buffers of these columns."""
         with self._opened(location) as source:
             names = self._arrow.ipc.open_file(source).schema.names
             if missing := set(columns).difference(names):
-                raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(names)}")
+                raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(names)}")
             options = self._arrow.ipc.IpcReadOptions(
                 use_threads=self.threads is None, included_fields=[names.index(name) for name in columns]
             )
@@ -197,12 +197,12 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
             yield from tables(read, columns, rows)
 
     def _opened(self, location: Path) -> pa.NativeFile:
-        """The file, or a mapping of it: pyarrow's readers seek by themselves."""
+        """Open or map the file. pyarrow's readers seek by themselves."""
         mapped = self.values["mapped"] == "true"
         return self._arrow.memory_map(str(location)) if mapped else self._arrow.OSFile(str(location))
 
     def open_rows(self, location: Path) -> Handle:
-        """Open or map the file: its footer is read once."""
+        """Open or map the file, and read its footer once."""
         source = self._opened(location)
         file = self._arrow.ipc.open_file(source)
         names = file.schema.names
@@ -233,7 +233,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """An Arrow table has to become a DataFrame first."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),
@@ -243,7 +243,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         )
 
     def load_library(self) -> None:
-        """Import pandas with what it loads on the first call."""
+        """Import pandas, including modules that its first call would load."""
         import pandas
 
         import_module("pyarrow.feather")
@@ -252,7 +252,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         return Calls(
             ("import pandas as pd",),
@@ -262,7 +262,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file; of the index, which is the default one, it keeps no column."""
+        """Write one file. The default index is not stored."""
         level: Any = self.values["level"]
         table.to_feather(location, compression=self.codec, compression_level=level)
 
@@ -271,7 +271,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         return self._pandas.read_feather(location, use_threads=self.threads is None)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read the buffers of these columns alone."""
+        """Read only the buffers of these columns."""
         return in_order(self._pandas.read_feather(location, columns, use_threads=self.threads is None), columns)
 
 
@@ -285,12 +285,12 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What polars itself does not have."""
+        """Losses for types that polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
             f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})", "pl.scan_ipc({path})"
@@ -312,12 +312,12 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         frame.sink_ipc(location, compression=codec)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """The file."""
+        """Return the file."""
         return self._polars.scan_ipc(location)
 
     @property
     def reads_unseen(self) -> bool:
-        """Polars maps such files."""
+        """polars maps such files."""
         return True
 
 

@@ -30,16 +30,16 @@ _BLOSC = tuple(f"blosc:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "
 _BLOSC2 = tuple(f"blosc2:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 
 _OTHER_TYPES = (
-    "rows whose columns have other types cannot be added; with nulls=numpy a column of integers becomes one of floats "
-    "where values are missing"
+    "rows whose columns have other types cannot be added; with nulls=numpy, missing values turn a column of integers "
+    "into floats"
 )
 _DOES_NOT_FIT = {
-    "Trying to store a string": "longer text than there is cannot be added",
+    "Trying to store a string": "text longer than in the first rows cannot be added",
     "cannot match existing table structure": _OTHER_TYPES,
     "because its data contents are not": _OTHER_TYPES,
     "invalid combination of [values_axes]": _OTHER_TYPES,
 }
-"""A part of pandas' message -> why the rows are refused."""
+"""Part of pandas' message -> why the rows are refused."""
 
 _OBJECTS_OF_NULLS_AS_TEXT = Loss(
     "columns of objects without any value become text",
@@ -89,7 +89,7 @@ class _HdfPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
         level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
         how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'
@@ -108,7 +108,7 @@ class _HdfPandas(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import pandas with PyTables; with threads=1 Blosc is held to one."""
+        """Import pandas with PyTables; threads=1 limits Blosc to one thread."""
         import pandas
         import pandas.io.pytables
         import tables
@@ -119,7 +119,7 @@ class _HdfPandas(TabularFormat):
             tables.set_blosc_max_threads(1)
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file with one key, without an index over the rows."""
+        """Write one file with one key, without an index of the rows."""
         codec = None if self.values["codec"] == "none" else self.values["codec"]
         table.to_hdf(
             location,
@@ -136,7 +136,7 @@ class _HdfPandas(TabularFormat):
         return self._pandas.read_hdf(location, key=_KEY)  # type: ignore[return-value]
 
     def stored(self, location: Path) -> Stored:
-        """The filters of all arrays in the file."""
+        """Return the filters of all arrays in the file."""
         with self._tables.open_file(location) as file:
             leaves = list(file.walk_nodes("/", "Leaf"))
             codecs = sorted({leaf.filters.complib or "none" for leaf in leaves})
@@ -144,11 +144,11 @@ class _HdfPandas(TabularFormat):
 
 
 class HdfFixed(_HdfPandas):
-    """Each block of columns as one array; text as pickled objects. read_hdf refuses to read some columns alone."""
+    """Each block of columns as one array; text as pickled objects. read_hdf cannot read single columns."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """An Arrow table has to become a DataFrame first."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             _OBJECTS_OF_NULLS_AS_TEXT,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -159,14 +159,14 @@ class HdfFixed(_HdfPandas):
         )
 
     format = "hdf5-fixed"
-    # HDF5 knows blosc2 for plain arrays alone, and text is none here.
+    # HDF5 supports blosc2 only for plain arrays, which text is not.
     settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC))
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"
     layout = "fixed"
     maturity = Maturity(
         Stage.YOUNG,
-        "HDF5 is a standard, but the layout in it is pandas' own, with text as pickled objects: pandas alone reads it",
+        "HDF5 is a standard, but this layout in it is pandas' own, with text as pickled objects: only pandas reads it",
     )
     capabilities = frozenset({Can.TYPES, Can.SINGLE_FILE})
 
@@ -176,7 +176,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """An Arrow table has to become a DataFrame first."""
+        """Losses from the conversion of an Arrow table to a DataFrame."""
         return (
             _TEXT_OF_NULLS,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -193,25 +193,25 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
     offers = Offers(project=True, take=Reach.ROWS, append=True, batches=True, save_stream=True)
     maturity = Maturity(
         Stage.YOUNG,
-        "HDF5 is a standard, but the layout in it is pandas' own, with names of columns as pickled objects: "
-        "pandas alone reads it",
+        "HDF5 is a standard, but this layout in it is pandas' own, with names of columns as pickled objects: "
+        "only pandas reads it",
     )
-    # Not without a pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. So programs in
-    # other languages find blocks of values, and cannot say which columns they are.
+    # Uses pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. Programs in other
+    # languages find blocks of values, but not which columns they are.
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE})
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of lists, structs or maps."""
-        refused = refusals.of_nested(schema, "pandas stores no nested columns in a table of HDF5")
+        """Refuse columns of lists, structs or maps."""
+        refused = refusals.of_nested(schema, "pandas cannot store nested columns in a table of HDF5")
         return refused or super().refusal(schema, rows)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read all rows whole and make columns of these; a column that is not there is left out, so look for it."""
+        """Read whole rows and keep these columns. Raises KeyError for missing columns, which read_hdf ignores."""
         frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
         return in_order(frame, columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Read so many rows whole at a time."""
+        """Read `rows` whole rows at a time."""
         with self._pandas.HDFStore(str(location), mode="r") as store:
             yield from (in_order(each, columns) for each in store.select(_KEY, columns=columns, chunksize=rows))
 
@@ -221,30 +221,26 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         rows = store.get_storer(_KEY).nrows
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
-            # Rows are read whole; the store makes columns of those asked for, in its own order.
+            # Rows are read whole; the store returns the requested columns in its own order.
             if len(numbers):
                 frame: Any = store.select(_KEY, where=checked(numbers, rows), columns=list(columns))
             else:
-                # No numbers are no condition: all rows would come. And no rows have text as objects.
+                # An empty list of numbers would select all rows, and reading no rows would give text as objects.
                 frame = store.select(_KEY, start=0, stop=1, columns=list(columns)).iloc[:0]
             return in_order(frame, list(columns))
 
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Write rows behind the others. Text must fit into the bytes that the first rows have given it,
-        and columns have the types of those.
-
-        Raises RefusedData where they do not.
-        """
+        """Append rows. Raises RefusedData if text exceeds the width that the first rows have set, or types differ."""
         with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
-        """Write the rows of each batch behind the others, and nothing where none comes. Text must fit into the bytes
-        that the first batch has given it, and columns have the types of those.
+        """Append the rows of each batch; write nothing without batches.
 
-        Raises RefusedData where they do not.
+        Text must fit into the bytes that the first batch has set, and types must be its own. Raises RefusedData
+        otherwise.
         """
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         level: Any = self.values["level"]
@@ -259,7 +255,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
 @contextmanager
 def _refusing_what_does_not_fit() -> Iterator[None]:
-    """Turn what pandas says of rows that do not fit behind the others into RefusedData."""
+    """Turn pandas' errors about rows that do not fit the existing ones into RefusedData."""
     try:
         yield
     except ValueError as error:

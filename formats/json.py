@@ -1,4 +1,4 @@
-"""JSON Lines: text, one JSON object a row, names repeated in each, by the calls of pandas, polars and DuckDB."""
+"""JSON Lines: text with one JSON object per row, which repeats the names. Engines: pandas, polars and DuckDB."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _RELATIVE = 2e-15
-"""What the reader's own parsing of floats may be off by, relative to the value."""
+"""Relative error of the reader's own parsing of floats."""
 
 
 def _guesses_of_pandas(tolerance: float) -> tuple[Loss, ...]:
@@ -48,12 +48,12 @@ _GUESSES_OF_PYARROW = (
 
 
 class _Json(TabularFormat):
-    """What all calls have in common."""
+    """The common parts of all engines."""
 
     format = "json"
     title = "JSON Lines"
     suffix = ".json"
-    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, an object a line; every language reads it")
+    maturity = Maturity(Stage.ESTABLISHED, "RFC 8259, one object per line; every language reads it")
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
 
@@ -66,7 +66,7 @@ class JsonPandas(_Json):
     lost_names = r"\0"
     settings: ClassVar = {
         "double_precision": Setting(("10", "15"), "10", "decimals of a float"),
-        "parser": Setting(("ujson", "pyarrow"), "ujson", "what parses, read_json's argument `engine`"),
+        "parser": Setting(("ujson", "pyarrow"), "ujson", "parser of read_json, its argument `engine`"),
         **pandas_codecs.SETTINGS,
     }
     levels = pandas_codecs.LEVELS
@@ -75,16 +75,16 @@ class JsonPandas(_Json):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values["parser"] == "pyarrow" and values["codec"] != "none":
-            raise RefusedSetting("json: parser=pyarrow reads a codec by the file's name alone (allowed: codec=none)")
+            raise RefusedSetting("json: parser=pyarrow recognizes a codec only by the file's name; use codec=none")
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of bytes."""
+        """Refuse columns of bytes."""
         return refusals.of_bytes(schema, "pandas") or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What JSON has no notation for, and the decimals of the call's default."""
+        """Losses of values that JSON cannot express, and from the call's default number of decimals."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
         by_pyarrow = self.values["parser"] == "pyarrow"
@@ -135,7 +135,7 @@ class JsonPandas(_Json):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -170,12 +170,12 @@ class JsonPandas(_Json):
 
     @property
     def offers(self) -> Offers:
-        """Lines can be added to plain text alone, and one parser alone stops on its way."""
+        """Appending works only without a codec, reading in batches only with the ujson parser."""
         plain = self.values["codec"] == "none"
         return Offers(append=plain, batches=self.values["parser"] == "ujson", save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Write lines behind the others."""
+        """Append lines."""
         precision = int(str(self.values["double_precision"]))
         table.to_json(location, orient="records", lines=True, double_precision=precision, mode="a")
 
@@ -188,7 +188,7 @@ class JsonPandas(_Json):
                 batch.to_json(file, orient="records", lines=True, double_precision=precision)
 
     def open(self, location: Path) -> Handle:
-        """Keep the place alone."""
+        """Keep the location."""
         if not self.offers.batches:
             return Handle()
 
@@ -203,14 +203,14 @@ class JsonPandas(_Json):
         return Handle(batches=batches)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         if self.values["parser"] == "pyarrow":
             return self._pandas.read_json(location, orient="records", lines=True, engine="pyarrow")
         compression = pandas_codecs.for_read(self.values)
         return self._pandas.read_json(location, orient="records", lines=True, compression=compression)
 
     def stored(self, location: Path) -> Stored:
-        """The codec around the text."""
+        """Return the codec of the file."""
         return Stored(pandas_codecs.codec_of(location))
 
 
@@ -218,17 +218,17 @@ class JsonPolars(_Json, LazyPolarsEngine):
     """polars' write_ndjson and read_ndjson."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of bytes, at which polars would panic."""
+        """Refuse columns of bytes, at which polars would panic."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_binary(field.type) or of.is_large_binary(field.type):
-                return f"polars writes no bytes to JSON (column {field.name})"
+                return f"polars cannot write bytes to JSON (column {field.name})"
         return super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What JSON has no notation for; the reader guesses numbers and leaves all else as text."""
+        """Losses of values that JSON cannot express. The reader guesses numbers and returns all else as text."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -249,12 +249,12 @@ class JsonPolars(_Json, LazyPolarsEngine):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with polars 2.1."""
+        """Faults of polars 2.1."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
@@ -263,7 +263,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
             table.write_ndjson(location)
 
     def read(self, location: Path) -> pl.DataFrame:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         return self._polars.read_ndjson(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
@@ -271,12 +271,12 @@ class JsonPolars(_Json, LazyPolarsEngine):
         frame.sink_ndjson(location)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """The file, types guessed by the call."""
+        """Return the file, with types guessed by the call."""
         return self._polars.scan_ndjson(location)
 
     @property
     def reads_unseen(self) -> bool:
-        """Polars maps such files."""
+        """polars maps such files."""
         return True
 
 
@@ -285,7 +285,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What JSON has no notation for, and what the reader guesses."""
+        """Losses of values that JSON cannot express, and from the reader's guesses."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -318,15 +318,15 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with DuckDB 2.0."""
+        """Faults of DuckDB 2.0."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     def copy_options(self) -> str:
-        """An object a line."""
+        """Write one object per line."""
         return "FORMAT json"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file, types guessed by the call."""
+        """Return the file, with types guessed by the call."""
         return connection.read_json(str(location), format="newline_delimited", hive_partitioning=False)
 
 

@@ -1,4 +1,4 @@
-"""Lance: a folder of data files, a manifest and a transaction, made for random access."""
+"""Lance: a folder of data files, a manifest and a transaction, designed for random access."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 _REFUSALS = ("does not encode struct validity", "is not enabled by the selected file format")
-"""What Lance says of data that a version of its files does not hold."""
+"""Parts of Lance's messages about data that a version of its files cannot hold."""
 _NO_SUCH_SCHEMA = ("LanceError(Schema): ", "Invalid user input: ")
-"""How Lance's errors begin where no version of its files holds such a schema. They are OSErrors, as a full disk is."""
+"""Beginnings of Lance's messages about schemas that no version can hold. They are OSErrors, like a full disk."""
 _RESERVED = frozenset(("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"))
-"""Names of columns that Lance adds to what it reads."""
+"""Names of columns that Lance adds when it reads."""
 _CATEGORIES_WITHOUT_ORDER = Loss(
     "ordered categoricals lose their order",
     "the same values",
@@ -45,7 +45,7 @@ _CATEGORIES_WITHOUT_ORDER = Loss(
 
 
 class LancePylance(TabularFormat):
-    """pylance, written straight from the table."""
+    """pylance, which writes Arrow tables directly."""
 
     format = "lance"
     engine = "pylance"
@@ -60,7 +60,7 @@ class LancePylance(TabularFormat):
         "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
         "version": Setting(("2.0", "2.1", "2.2"), "2.2", "version of the data files"),
         "structural": Setting(
-            ("default", "miniblock", "fullzip"), "default", "how pages of values are laid out; from version 2.1 on"
+            ("default", "miniblock", "fullzip"), "default", "layout of pages of values; from version 2.1 on"
         ),
         "library_cache": Setting(
             ("on", "off"),
@@ -68,14 +68,14 @@ class LancePylance(TabularFormat):
             "whether metadata and indices stay in memory while a data set is open, within Lance's limits",
         ),
         "index": Setting(
-            ("none", "btree"), "none", "an index of each column of numbers, times or text, which the save makes as well"
+            ("none", "btree"), "none", "an index of each column of numbers, times or text, made during the save"
         ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     maturity = Maturity(
         Stage.YOUNG,
-        "one implementation, in Rust, which other languages bind; versions of its files still follow each other",
+        "one implementation, in Rust, which other languages bind; new versions of its files still appear",
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(
@@ -91,13 +91,13 @@ class LancePylance(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Lance has dictionaries, but its writer knows of no order in them."""
+        """Losses of the writer, which ignores the order of dictionaries."""
         return (_CATEGORIES_WITHOUT_ORDER,)
 
     @property
     def calls(self) -> Calls | None:
-        """As a user writes them; a codec goes into the metadata of every field, and an index is a call of its own: both
-        take more than a line."""
+        """The calls as a user writes them; None with a codec (set in the metadata of every field) or an index (a
+        separate call), which take more than one line."""
         if self.values["codec"] != "auto" or self.values["structural"] != "default" or self.values["index"] != "none":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
@@ -123,14 +123,14 @@ class LancePylance(TabularFormat):
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return the first name of a column that Lance does not take, or does not find again."""
+        """Refuse names that Lance rejects or does not find again."""
         for name in schema.names:
             if name in _RESERVED:
-                return f"Lance has a column {name!r} of its own"
+                return f"Lance reserves the column name {name!r}"
             if "." in name:
-                return f"Lance takes the name {name!r} for a field of a struct: it cannot contain '.'"
+                return f"Lance takes the name {name!r} for a field of a struct, because it contains '.'"
             if "`" in name or "\0" in name or not name:
-                return f"Lance does not find a column called {name!r} when it reads"
+                return f"Lance does not find a column named {name!r} when it reads"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
@@ -141,11 +141,11 @@ class LancePylance(TabularFormat):
         self._lance = lance
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write a data set of one version; Lance takes a codec from the metadata of each field."""
+        """Write a data set of one version. Lance takes the codec from the metadata of each field."""
         self._write(self._with_metadata(table), location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write a data set of what comes; a version is there when all has come."""
+        """Write a data set from a stream. The version appears when the stream ends."""
         import pyarrow as pa
 
         stored = self._schema_with_metadata(schema)
@@ -157,23 +157,23 @@ class LancePylance(TabularFormat):
         try:
             self._lance.write_dataset(data, str(location), data_storage_version=version)
         except OSError as error:
-            told = str(error)
-            if "too wide for miniblock" in told:
+            message = str(error)
+            if "too wide for miniblock" in message:
                 raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
-            if any(sign in told for sign in _REFUSALS):
-                raise RefusedData(f"version={version}: {told}") from error
-            if told.startswith(_NO_SUCH_SCHEMA):
-                raise RefusedData(f"Lance does not take this data ({told})") from error
+            if any(sign in message for sign in _REFUSALS):
+                raise RefusedData(f"version={version}: {message}") from error
+            if message.startswith(_NO_SUCH_SCHEMA):
+                raise RefusedData(f"Lance refuses this data ({message})") from error
             raise
         if self.values["index"] != "none":
-            # Which column a condition will be on is not known when a table is saved.
+            # The column of a later condition is not known when a table is saved, so all get an index.
             dataset = self._lance.dataset(str(location))
             for field in filter(_takes_index, data.schema):
                 dataset.create_scalar_index(field.name, "BTREE")
 
     def _with_metadata(self, table: pa.Table) -> pa.Table:
         stored = self._schema_with_metadata(table.schema)
-        # Casting to the same schema is not free.
+        # Even a cast to the same schema costs time.
         return table if stored.equals(table.schema, check_metadata=True) else table.cast(stored)
 
     def _schema_with_metadata(self, schema: pa.Schema) -> pa.Schema:
@@ -191,7 +191,7 @@ class LancePylance(TabularFormat):
         return pa.schema([field.with_metadata(metadata) for field in schema])
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the last version."""
+        """Read all columns of the latest version."""
         return self._dataset(location).to_table()
 
     def _dataset(self, location: Path) -> Any:
@@ -203,12 +203,12 @@ class LancePylance(TabularFormat):
         return {"index_cache_size_bytes": 0, "metadata_cache_size_bytes": 0}
 
     def open(self, location: Path) -> Handle:
-        """Open the last version. A data set keeps no file open, so there is nothing to close."""
+        """Open the latest version. A data set keeps no file open, so there is nothing to close."""
         dataset = self._dataset(location)
         rows = dataset.count_rows()
 
         def project(columns: Sequence[str]) -> pa.Table:
-            # Lance takes names for expressions: what '*' adds goes, and a name that it takes otherwise is an error.
+            # Lance takes names for expressions. This drops columns added by '*', and raises for other expressions.
             return dataset.to_table(columns=list(columns)).select(columns)
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
@@ -224,15 +224,11 @@ class LancePylance(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write a fragment, and a version that has it too. No index knows of it: its rows are tested one by one."""
+        """Write a fragment and a version that includes it. Indices omit its rows, which are tested one by one."""
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all pages, which must have the layout, the version and the indices that the settings
-        say.
-
-        Raises AdapterError where they have not.
-        """
+        """Return codec and encodings of all pages. Raises AdapterError if the files contradict the settings."""
         dataset = self._lance.dataset(str(location))
         found = lance_pages.stored_of(location, dataset, self._lance.file.LanceFileReader)
         if found.details["file format"] != self.values["version"]:
@@ -242,13 +238,13 @@ class LancePylance(TabularFormat):
         wanted = set() if self.values["index"] == "none" else {*filter(_takes_index, dataset.schema)}
         if indexed != {field.name for field in wanted}:
             raise AdapterError(
-                f"the data set has indices of {sorted(indexed)}, its variant says index={self.values['index']}"
+                f"the data set has indices of {sorted(indexed)}; its variant sets index={self.values['index']}"
             )
         return found
 
 
 def _takes_index(field: pa.Field) -> bool:
-    """Whether Lance has a B-tree for such a column. Booleans have none, and what is nested has no order."""
+    """Return whether Lance can index such a column with a B-tree. Booleans and nested columns have none."""
     import pyarrow.types as of
 
     kinds = (of.is_integer, of.is_floating, of.is_date, of.is_timestamp, of.is_string, of.is_large_string)
@@ -256,7 +252,7 @@ def _takes_index(field: pa.Field) -> bool:
 
 
 def _condition(predicate: Predicate) -> str:
-    """A filter of Lance's SQL, in which -0.0 is less than 0.0 and NaN is above all other numbers."""
+    """Return a filter in Lance's SQL, in which -0.0 is less than 0.0 and NaN is above all other numbers."""
     name = "`" + predicate.column.replace("`", "``") + "`"
     values = [value for value in predicate.present if value == value]
     if predicate.kind is Kind.RANGE and len(values) == 2:

@@ -1,4 +1,4 @@
-"""ORC: one file, the writer's own stripes, by the calls of pyarrow and pandas."""
+"""ORC: one file in the writer's stripes, read and written by pyarrow and pandas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS_OF_LEAST_STRIPE = 10_000
-"""However few bytes it is to have, a stripe may have so many rows: as many as a stride of the writer's index."""
+"""Rows that any stripe may have, however small its limit of bytes: a stride of the writer's index."""
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
@@ -39,7 +39,7 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
 
 
 class _Orc(ProjectsByOneCall):
-    """What both calls have in common. The writer takes no level."""
+    """The common parts of both engines. The writer has no level."""
 
     format = "orc"
     title = "ORC"
@@ -57,22 +57,22 @@ class _Orc(ProjectsByOneCall):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn pyarrow's error about a point in time that is stored, but does not fit into its nanoseconds, into
-        RefusedData: the writer takes it."""
+        """Turn pyarrow's error about a stored time outside the range of its nanoseconds into RefusedData. The writer
+        accepts such times."""
         try:
             yield
         except ValueError as error:
             if "out of range for nanosecond" not in str(error):
                 raise
-            raise RefusedData(f"pyarrow reads ORC's times in nanoseconds alone ({error})") from error
+            raise RefusedData(f"pyarrow reads ORC's times only in nanoseconds ({error})") from error
 
     @property
     def codec(self) -> str:
-        """What the calls call the codec."""
+        """The codec as the calls name it."""
         return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the postscript."""
+        """Return the codec in the postscript."""
         import pyarrow.orc
 
         with location.open("rb") as file:
@@ -92,7 +92,7 @@ class OrcPyarrow(_Orc):
         **_Orc.settings,
         "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before its codec; without it 64 MiB"),
     }
-    # A file object has one place to read from: on a shared one streams read each other's bytes.
+    # A file object has one position: streams that share it would read each other's bytes.
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
@@ -105,12 +105,12 @@ class OrcPyarrow(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """ORC has timestamps in nanoseconds alone, no names of zones, and lists of any length."""
+        """Losses of ORC, which has only nanosecond timestamps, no names of zones, and lists of any length."""
         return (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         stripe = "" if self.values["stripe_bytes"] is None else f", stripe_size={self.values['stripe_bytes']}"
         return Calls(
             ("from pyarrow import orc",),
@@ -121,7 +121,7 @@ class OrcPyarrow(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.orc, the file systems that its read call asks for, and what filters such files."""
+        """Import pyarrow.orc, the file systems that its read call uses, and what filters such files."""
         import pyarrow.dataset
         import pyarrow.fs
         import pyarrow.orc
@@ -133,25 +133,25 @@ class OrcPyarrow(_Orc):
         self._orc.write_table(table, str(location), compression=self.codec, **self._stripes())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a stripe when it is full."""
+        """Write one file, with a stripe whenever one is full."""
         with (
             whole_or_nothing(location),
             self._orc.ORCWriter(str(location), compression=self.codec, **self._stripes()) as writer,
         ):
-            # Of nothing the writer makes no file.
+            # Without any write, the writer makes no file.
             writer.write(schema.empty_table())
             for batch in batches:
                 writer.write(self._arrow.Table.from_batches([batch]))
 
     def stored(self, location: Path) -> Stored:
-        """The codec in the postscript. Raises AdapterError where stripes are larger than was asked for."""
+        """Return the codec in the postscript. Raises AdapterError if stripes are larger than requested."""
         asked = self.values["stripe_bytes"]
         with location.open("rb") as source:
             file = self._orc.ORCFile(source)
             stripes = max(file.nstripes, 1)
             mean_bytes, mean_rows = file.content_length // stripes, file.nrows // stripes
         if asked is not None and mean_bytes > 2 * int(asked) and mean_rows > MOST_ROWS_OF_LEAST_STRIPE:
-            raise AdapterError(f"the file has stripes of {mean_bytes:,} bytes, its variant says {asked:,}")
+            raise AdapterError(f"the file has stripes of {mean_bytes:,} bytes; its variant sets {asked:,}")
         return super().stored(location)
 
     def _stripes(self) -> dict[str, Any]:
@@ -163,30 +163,32 @@ class OrcPyarrow(_Orc):
             return self._orc.read_table(str(location))
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read the streams of these columns alone; they come back in the file's order."""
+        """Read only the streams of these columns; they come back in the order of the file."""
         with self.refusing():
             return self._orc.read_table(str(location), columns).select(columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read a stripe after the other."""
+        """Read one stripe after the other."""
         with location.open("rb") as source:
             file = self._orc.ORCFile(source)
             if missing := set(columns).difference(file.schema.names):
-                raise KeyError(f"no columns are called {sorted(missing)}; there are: {', '.join(file.schema.names)}")
+                raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(file.schema.names)}")
             read = (file.read_stripe(stripe, columns) for stripe in range(file.nstripes))
             with self.refusing():
                 yield from tables(read, columns, rows)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Filter what is read: no stripe is left out by its statistics."""
+        """Filter all rows after reading: statistics of stripes are not used."""
         table = self._dataset.dataset(str(location), format="orc")
         condition = arrow_expression(predicate)
         with self.refusing():
             return table.to_table(columns=columns, filter=condition, use_threads=self.threads is None)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file, and learn how many rows each stripe has: pyarrow tells it of stripes that it has read, so a
-        column of each is read where there are several."""
+        """Open the file and count the rows of each stripe.
+
+        pyarrow returns the number only for stripes that it reads, so it reads one column of each, if there are several.
+        """
         source = location.open("rb")
         file = self._orc.ORCFile(source)
         rows = [file.nrows]
@@ -197,7 +199,7 @@ class OrcPyarrow(_Orc):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             stripes, places = located(numbers, starts)
-            # A table without rows has no stripe; of one that is asked for nothing a stripe tells the types.
+            # A table without rows has no stripes. For an empty selection, a stripe supplies the types.
             if not file.nstripes:
                 return file.read(list(columns)).select(columns)
             with self.refusing():
@@ -207,7 +209,7 @@ class OrcPyarrow(_Orc):
         return Handle(take=take, close=source.close)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open the file: its footer is read once."""
+        """Open the file, and read its footer once."""
         source = location.open("rb")
         file = self._orc.ORCFile(source)
 
@@ -227,7 +229,7 @@ class OrcPandas(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What ORC does not have; and nothing in the file tells pandas of its own types."""
+        """Losses for types that ORC lacks, and for pandas' own types, which the file does not record."""
         return (
             shared.objects_of_nulls("bool-null"),
             _TIMESTAMPS_AS_NS_IN_UTC,
@@ -240,7 +242,7 @@ class OrcPandas(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pandas with what it loads on the first call."""
+        """Import pandas, including modules that its first call would load."""
         import pandas
 
         for module in ("pyarrow.fs", "pyarrow.orc"):
@@ -249,7 +251,7 @@ class OrcPandas(_Orc):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         how = {"compression": self.codec}
         return Calls(
             ("import pandas as pd",),
@@ -268,7 +270,7 @@ class OrcPandas(_Orc):
             return self._pandas.read_orc(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read the streams of these columns alone; they come back in the file's order."""
+        """Read only the streams of these columns; they come back in the order of the file."""
         with self.refusing():
             return in_order(self._pandas.read_orc(location, columns), columns)
 

@@ -1,7 +1,7 @@
 """Pickle: Python's own serialisation of the DataFrame.
 
-Reading a pickle runs whatever its writer put in. This adapter reads the locations that the harness hands out, so only
-what the same run has written; do not point it at files of others.
+Reading a pickle runs code that its writer chose. The harness passes only files that the same run has written. Do not
+use this adapter for other files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PicklePandas(TabularFormat):
-    """pandas.to_pickle and read_pickle. It has no call for some columns: what is pickled is one object."""
+    """pandas.to_pickle and read_pickle. Single columns cannot be read, because the pickle is one object."""
 
     format = "pickle"
     engine = "pandas"
@@ -32,14 +32,14 @@ class PicklePandas(TabularFormat):
     codec_distributions = pandas_codecs.DISTRIBUTIONS
     maturity = Maturity(
         Stage.YOUNG,
-        "what is pickled are pandas' own objects: pandas alone reads them, and an older version not always what a "
+        "a pickle holds pandas' own objects: only pandas reads them, and an older version does not always read what a "
         "newer one wrote",
     )
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE})
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Pickle keeps a DataFrame as it is; an Arrow table has to become one first."""
+        """Losses from the conversion of an Arrow table; pickle keeps a DataFrame unchanged."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),
@@ -50,7 +50,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
         return Calls(
@@ -73,7 +73,7 @@ class PicklePandas(TabularFormat):
         return self._pandas.read_pickle(location, compression=pandas_codecs.for_read(self.values))
 
     def stored(self, location: Path) -> Stored:
-        """The codec around the pickle."""
+        """Return the codec of the file."""
         return Stored(pandas_codecs.codec_of(location))
 
 

@@ -1,7 +1,7 @@
-"""HDF5 through PyTables, as a table of its own kind: rows of one compound type, with a field for each column.
+"""HDF5 through PyTables, in a table of this project's design: rows of one compound type with a field per column.
 
-Beside the field of a column may lie one that says which rows have a value, and one that says how long a text is: HDF5
-has neither nulls nor, in such a table, texts of any length. The columns' names and types lie beside the table.
+HDF5 tables have no nulls and no texts of any length. A column may therefore have another field for whether a value
+exists, and one for the length of a text. The columns' names and types are stored next to the table.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Pytables(TabularFormat):
     native = Native.ARROW
     suffix = ".h5"
     maturity = Maturity(
-        Stage.YOUNG, "HDF5 is a standard, but what the fields of such a table mean is said here alone", ours=True
+        Stage.YOUNG, "HDF5 is a standard, but the meaning of such a table's fields is defined only here", ours=True
     )
     capabilities: ClassVar = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.NO_PICKLE})
     offers = Offers(
@@ -44,14 +44,14 @@ class Pytables(TabularFormat):
     losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of a type that no field can hold."""
+        """Refuse columns of types that no field can hold."""
         for field in schema:
             if not _has_field(_plain(field.type)):
                 return f"a table of PyTables has no field for {field.type} (column {field.name})"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import tables; with threads=1 what tests conditions is held to one."""
+        """Import tables; threads=1 limits the evaluation of conditions to one thread."""
         import numexpr
         import numpy
         import pyarrow
@@ -62,8 +62,7 @@ class Pytables(TabularFormat):
             numexpr.set_num_threads(1)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file, all rows at once. Raises RefusedData where a type has no field: what pandas holds as vectors
-        are lists of any length."""
+        """Write all rows at once. Raises RefusedData for types without a field: pandas' vectors have any length."""
         if reason := self.refusal(table.schema, table.num_rows):
             raise RefusedData(reason)
         fields = self._fields(table)
@@ -76,8 +75,7 @@ class Pytables(TabularFormat):
             stored.append(rows)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write rows behind the others. Raises RefusedData for longer texts than the first rows had, and for nulls in a
-        column that had none."""
+        """Append rows. Raises RefusedData for longer texts than at first, and for nulls in a column without any."""
         fields = self._fields(table)
         with self._tables.open_file(str(location), "a") as file:
             stored = file.get_node(_TABLE)
@@ -88,7 +86,7 @@ class Pytables(TabularFormat):
                     )
                 if data.dtype.kind == "S" and data.dtype.itemsize > stored.dtype[name].itemsize:
                     raise RefusedData(
-                        f"longer values than there are cannot be added (column {table.column_names[int(name[1:])]})"
+                        f"longer values than at first cannot be added (column {table.column_names[int(name[1:])]})"
                     )
             for name in set(stored.dtype.names) - fields.keys():
                 fields[name] = self._numpy.ones(table.num_rows, bool)
@@ -109,9 +107,7 @@ class Pytables(TabularFormat):
         def project(columns: Sequence[str]) -> pa.Table:
             asked = [schema.get_field_index(name) for name in columns]
             if -1 in asked:
-                raise KeyError(
-                    f"no column is called {columns[asked.index(-1)]!r}; there are: {', '.join(schema.names)}"
-                )
+                raise KeyError(f"no column is named {columns[asked.index(-1)]!r}; there are: {', '.join(schema.names)}")
             names = [name for name in stored.dtype.names if int(name[1:]) in asked]
             return self._table({name: stored.read(field=name) for name in names}, schema, columns)
 
@@ -126,7 +122,7 @@ class Pytables(TabularFormat):
         return Handle(project=project, take=take, scan=scan, close=file.close)
 
     def stored(self, location: Path) -> Stored:
-        """The rows of a chunk, and the width of one."""
+        """Return the rows of a chunk, and the width of a row."""
         with self._tables.open_file(str(location)) as file:
             stored = file.get_node(_TABLE)
             return Stored(details={"chunk rows": str(stored.chunkshape[0]), "row bytes": str(stored.rowsize)})
@@ -143,8 +139,7 @@ class Pytables(TabularFormat):
         return rows
 
     def _fields(self, table: pa.Table) -> dict[str, np.ndarray]:
-        """The arrays of all fields: c0 with the values of the first column, n0 with their lengths, v0 with whether each
-        is there."""
+        """Return the arrays of all fields: c0 for values of the first column, n0 for lengths, v0 for presence."""
         fields = {}
         for place, column in enumerate(table.columns):
             whole = column.cast(_plain(column.type)).combine_chunks()
@@ -161,7 +156,7 @@ class Pytables(TabularFormat):
             empty = self._arrow.scalar([0] * kind.list_size, kind)
             whole = column.fill_null(empty) if column.null_count else column
             if whole.flatten().null_count:
-                raise RefusedData("a table of PyTables has no nulls inside vectors")
+                raise RefusedData("a table of PyTables cannot store nulls inside vectors")
             return {"c": whole.flatten().to_numpy(zero_copy_only=False).reshape(-1, kind.list_size)}
         if _is_bytes(kind):
             values = [value or b"" for value in column.cast(self._arrow.large_binary()).to_pylist()]
@@ -175,7 +170,7 @@ class Pytables(TabularFormat):
         return {"c": numbers.fill_null(0).to_numpy(zero_copy_only=False)}
 
     def _table(self, rows: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-        """Columns of the rows, which are a structured array, or the arrays of fields by their names."""
+        """Return columns of the rows, given as a structured array or as arrays of fields by name."""
         names = rows.keys() if isinstance(rows, dict) else rows.dtype.names
         made = []
         for column in columns:
@@ -211,14 +206,14 @@ class Pytables(TabularFormat):
         return array if number == kind else array.view(kind)
 
     def _condition(self, predicate: Predicate, schema: pa.Schema, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """The condition in the words of numexpr, with its values; empty where no row can meet it."""
+        """Return the condition in numexpr's syntax, with its values; empty if no row can meet it."""
         place = schema.names.index(predicate.column)
         kind = schema.field(place).type
         has_nulls = f"v{place}" in names
         if predicate.kind is Kind.NULL:
             return (f"~v{place}" if has_nulls else ""), {}
         if kind == self._arrow.uint64():
-            raise RefusedData("PyTables tests no conditions on uint64")
+            raise RefusedData("PyTables cannot test conditions on uint64")
         values: dict[str, Any] = {}
         tests = []
         for number, value in enumerate(predicate.present):
@@ -237,7 +232,7 @@ class Pytables(TabularFormat):
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a dictionary."""
+    """Return the type of the values of a dictionary; other types unchanged."""
     import pyarrow.types as of
 
     return kind.value_type if of.is_dictionary(kind) else kind
@@ -251,7 +246,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _number(kind: pa.DataType) -> pa.DataType:
-    """The integers that days, times, points in time and spans of time are."""
+    """Return the type of the integers that represent dates, times, timestamps and durations."""
     import pyarrow as pa
 
     return pa.int32() if kind.bit_width == 32 else pa.int64()
@@ -267,7 +262,7 @@ def _has_field(kind: pa.DataType) -> bool:
 
 
 def _shape(data: np.ndarray) -> tuple[Any, ...]:
-    """How a field is described: its dtype, and how many values one has where there are several."""
+    """Describe a field: its dtype, and the number of values per row if there are several."""
     return (data.dtype, data.shape[1:]) if data.ndim > 1 else (data.dtype,)
 
 

@@ -1,10 +1,9 @@
-"""Raw I/O: what the machine can do without any format, for every figure to be set against.
+"""Raw I/O: the speed of the machine without any format, as the yardstick for every figure.
 
-The table's own Arrow buffers go to a file by plain writes, each after a few bytes that say what it is (an Arrow IPC
-stream), and come back by one `readinto` into fresh memory that the table then lies in. Of some columns come the bytes
-that the messages name, by one `readinto` for each column and batch; of some rows their bytes, by a `preadv` each; of a
-condition its column, a mask of it, and what the mask leaves of the other columns. Nothing is encoded. It is a
-yardstick, not a format to use.
+The table's own Arrow buffers are written by plain writes, each after a few bytes of description (an Arrow IPC stream).
+They are read by one `readinto` into fresh memory, over which the table is laid. Columns are read by one `readinto` per
+column and batch, from the offsets in the messages; rows by one `preadv` each. A condition reads its column, makes a
+mask, and applies it to the other columns. Nothing is encoded. It is not a format to use.
 """
 
 from __future__ import annotations
@@ -33,27 +32,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEADER = struct.Struct("<8sQ")
-"""Magic, and how many bytes follow; 16 bytes keep the alignment that an Arrow stream gives its buffers."""
+"""Magic, and the number of bytes that follow. 16 bytes preserve the alignment of buffers in an Arrow stream."""
 
 _MAGIC = b"FB-FLOOR"
 
 _PREFIX = struct.Struct("<II")
-"""What precedes the metadata of each message of a stream: a mark, and their length; 0 ends the stream."""
+"""Precedes the metadata of each message of a stream: a mark, and their length; 0 ends the stream."""
 
 _END = _PREFIX.pack(0xFFFFFFFF, 0)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the columns lie in a file, and what else a stream needs to be one: bytes by where they lie."""
+    """The places of columns in a file, and by place the other bytes that a stream needs."""
 
     schema: pa.Schema
     columns: tuple[list[tuple[int, int]], ...]
-    """From where to where, for each batch of each column."""
+    """First byte and end of each batch of each column."""
     buffers: tuple[np.ndarray, ...]
-    """Where each buffer of each column begins, int64 of shape (buffers, batches); -1 where a batch has none."""
+    """Offset of each buffer of each column, int64 of shape (buffers, batches); -1 where a batch has none."""
     starts: np.ndarray
-    """The number of the first row of each batch, and behind the last one that of all rows."""
+    """Number of the first row of each batch, followed by the number of all rows."""
     others: dict[int, bytes]
 
 
@@ -66,9 +65,9 @@ class RawIO(TabularFormat):
     distributions = ("pyarrow",)
     native = Native.BUFFERS
     suffix = ".raw"
-    maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick and no format: nothing else reads it", ours=True)
+    maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick, not a format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    # What is not read by rows is found by a seek, of which a file has one place.
+    # Reads other than by rows use seek, and a file has one position.
     offers = Offers(
         project=True,
         take=Reach.ROWS,
@@ -91,7 +90,7 @@ class RawIO(TabularFormat):
         self._write(table.schema, [table], location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write the buffers of each batch as it comes; the header tells in the end that all have come."""
+        """Write the buffers of each batch as it arrives. The header records at the end that all have arrived."""
         with whole_or_nothing(location):
             self._write(schema, batches, location)
 
@@ -106,10 +105,7 @@ class RawIO(TabularFormat):
             file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
 
     def read(self, location: Path) -> pa.Table:
-        """Read the whole file into one fresh buffer and lay the table over it.
-
-        Raises AdapterError when the file is not one that `save` has finished.
-        """
+        """Read the file into one fresh buffer and lay the table over it. Raises AdapterError for incomplete files."""
         buffer = self._arrow.allocate_buffer(location.stat().st_size)
         with FileIO(location) as file:
             view = memoryview(buffer)
@@ -119,16 +115,13 @@ class RawIO(TabularFormat):
             return stream.read_all()
 
     def open(self, location: Path) -> Handle:
-        """Open the file and learn from its messages where each column lies.
-
-        Raises AdapterError when the file is not one that `save` has finished.
-        """
+        """Open the file and find the columns from its messages. Raises AdapterError for incomplete files."""
         return self._opened(FileIO(location), location)
 
     def open_rows(self, location: Path) -> Handle:
-        """As `open`, and nothing is read along: the system fetches the pages that a row lies in, and no others.
+        """Like `open`, without read-ahead: the system reads only the pages that hold requested rows.
 
-        Raises AdapterError when the file is not one that `save` has finished.
+        Raises AdapterError if `save` has not finished the file.
         """
         file = FileIO(location)
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
@@ -145,7 +138,7 @@ class RawIO(TabularFormat):
 
         def project(columns: Sequence[str]) -> pa.Table:
             places = [_place(layout.schema, column) for column in columns]
-            # As large as the file: what is not filled is never touched, so it takes no memory.
+            # As large as the file; unused parts are never touched and take no memory.
             buffer = self._arrow.allocate_buffer(size_bytes)
             view = memoryview(buffer).cast("B")
             for start, piece in layout.others.items():
@@ -160,7 +153,7 @@ class RawIO(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             checked(numbers, int(layout.starts[-1]))
-            # Of batches without rows the last one is found, which is the one that has the row.
+            # With batches without rows, this finds the last one, which has the row.
             batches = np.searchsorted(layout.starts, numbers, side="right") - 1
             runs = Runs(batches, numbers - layout.starts[batches], np.ones(len(numbers), np.int64))
             fields = [layout.schema.field(_place(layout.schema, column)) for column in columns]
@@ -188,9 +181,9 @@ class RawIO(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches, close=file.close)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write the buffers over the mark that ends the stream, and the mark behind them.
+        """Replace the mark that ends the stream by the buffers, and write the mark after them.
 
-        Raises AdapterError when the file is not one that `save` has finished.
+        Raises AdapterError if `save` has not finished the file.
         """
         sink = self._arrow.BufferOutputStream()
         with self._arrow.ipc.new_stream(sink, table.schema) as stream:
@@ -200,7 +193,7 @@ class RawIO(TabularFormat):
         with location.open("r+b", buffering=0) as file:
             self._check(location, file.read(_HEADER.size), location.stat().st_size)
             file.seek(-len(_END), os.SEEK_END)
-            # The first message is the schema, which is there.
+            # Skip the schema, the first message, which the file has already.
             _write_all(file, messages[_PREFIX.size + schema_bytes :])
             size_bytes = file.tell()
             file.seek(0)
@@ -218,7 +211,7 @@ class RawIO(TabularFormat):
             others[start] = head
             body = start + len(head)
             if not message.is_record_batch:
-                # Dictionaries come whole, whichever columns are asked for: they are small beside their columns.
+                # Dictionaries are read whole, because they are small compared with their columns.
                 others[body] = file.read(message.body_bytes)
                 continue
             rows.append(message.rows)
@@ -227,7 +220,7 @@ class RawIO(TabularFormat):
                 column.append((first, max((body + offset + length for offset, length in found), default=first)))
                 places.append([body + offset if length else -1 for offset, length in found])
         others[file.tell() - len(_END)] = _END
-        # Of views the number of buffers is not the same in all batches: nobody looks for their rows.
+        # Batches may have different numbers of buffers for views, whose rows are never looked up.
         arrays = tuple(
             np.array(places, np.int64).T if places and has_rows(field.type) else np.empty((0, 0), np.int64)
             for field, places in zip(schema, buffers, strict=True)
@@ -240,20 +233,22 @@ class RawIO(TabularFormat):
         _, body_bytes = _HEADER.unpack(header)
         if body_bytes != size_bytes - _HEADER.size:
             raise AdapterError(
-                f"{location}: {size_bytes - _HEADER.size:,} bytes after the header, which says {body_bytes:,}; "
+                f"{location}: {size_bytes - _HEADER.size:,} bytes after the header, which states {body_bytes:,}; "
                 "the save did not finish"
             )
 
     def stored(self, location: Path) -> Stored:
-        """No codec; the header must be sound."""
+        """Return no codec, after checking the header."""
         with location.open("rb") as file:
             self._check(location, file.read(_HEADER.size), location.stat().st_size)
         return Stored()
 
 
 def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
-    """Where each message of the stream lies, its prefix with its metadata, and what they say. The file is left where
-    its body begins, in the end behind the mark that ends the stream."""
+    """Yield for each message of the stream its offset, its prefix with metadata, and the parsed metadata.
+
+    The file is then at the beginning of the message's body, at the end of the stream after its final mark.
+    """
     start = _HEADER.size
     while True:
         file.seek(start)
@@ -268,7 +263,7 @@ def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
 
 
 def _write_all(file: FileIO, view: memoryview) -> None:
-    """One call takes at most 2 GiB."""
+    """Write all bytes. One call writes at most 2 GiB."""
     written = 0
     while written < len(view):
         written += file.write(view[written:])
@@ -282,7 +277,7 @@ def _place(schema: pa.Schema, column: str) -> int:
 
 
 def _fill(file: FileIO, view: memoryview) -> int:
-    """Read until the memory is full or the file ends; how many bytes that were. One call takes at most 2 GiB."""
+    """Read until the memory is full or the file ends; return the number of bytes. One call reads at most 2 GiB."""
     filled = 0
     while received := file.readinto(view[filled:]):
         filled += received

@@ -1,6 +1,6 @@
-"""The only list of tabular formats: a name, the module that holds its engines, the extra that installs them.
+"""The only list of tabular formats: name, module of its engines, and the extra that installs them.
 
-Sorted by name; suites, listings, documentation and completion all derive from it.
+Sorted by name. Suites, listings, documentation and completion derive from it.
 """
 
 from adapters.contract import TabularFormat

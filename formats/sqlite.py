@@ -1,7 +1,7 @@
-"""SQLite: a database of one table, whose columns are declared with names that tell Arrow's types again.
+"""SQLite: a database of one table, whose declared column types identify Arrow's types.
 
-SQLite itself has integers of 64 bits, floats, text and bytes. What a column holds besides is what its declared type
-says: points in time and days as text by ISO 8601, which sorts as they do, decimals as text, booleans as 0 and 1.
+SQLite has 64-bit integers, floats, text and bytes. Declared types define the rest: timestamps and dates as ISO 8601
+text, which sorts in time order, decimals as text, booleans as 0 and 1.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 _TABLE = "data"
 _BATCH_ROWS = 65_536
-"""Rows that are Python objects at once."""
+"""Rows held as Python objects at a time."""
 _MOST_COLUMNS = 2_000
-"""SQLite's own limit, unless it is built with another."""
+"""SQLite's default limit, which a build can change."""
 _ROW_NUMBERS = ("rowid", "oid", "_rowid_")
-"""What SQLite calls the number of a row, where no column is called so."""
+"""SQLite's names for the number of a row, unless a column has the name."""
 
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TIMESTAMP = re.compile(r"TIMESTAMP(TZ)?\((\d)\)")
 _DECIMAL = re.compile(r"DECIMAL_TEXT\((\d+),(-?\d+)\)")
-"""With TEXT in its name: SQLite would make a float of a number that is text in a column of DECIMAL."""
+"""TEXT is part of the name because SQLite would turn numeric text in a DECIMAL column into floats."""
 
 
 class Sqlite(TabularFormat):
-    """Python's own sqlite3, with SQLite's default settings: pages of 4 KiB, every commit synced."""
+    """Python's sqlite3 with SQLite's default settings: pages of 4 KiB, every commit synced."""
 
     format = "sqlite-table"
     engine = "sqlite3"
@@ -66,7 +66,7 @@ class Sqlite(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """SQLite has one type of integers and one of floats, in which NaN is no value and -0.0 is 0.0."""
+        """Losses of SQLite, which has one type each for integers and floats, no NaN and no -0.0."""
         return (
             shared.CATEGORIES_OF_NULLS,
             shared.DICTIONARY_AS_VALUES,
@@ -90,12 +90,12 @@ class Sqlite(TabularFormat):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of a type that a declared one cannot tell; names that SQL takes for one."""
+        """Refuse types that no declared type can represent, and names that SQL takes for the same."""
         for field in schema:
             if _declared(field.type) is None:
                 return f"SQLite has no type for {field.type} (column {field.name})"
         if len(schema) > _MOST_COLUMNS:
-            return f"SQLite takes at most {_MOST_COLUMNS:,} columns, this table has {len(schema):,}"
+            return f"SQLite allows at most {_MOST_COLUMNS:,} columns; this table has {len(schema):,}"
         return same_but_for_case(schema.names) or super().refusal(schema, rows)
 
     def load_library(self) -> None:
@@ -107,7 +107,7 @@ class Sqlite(TabularFormat):
         self._sqlite3, self._arrow = sqlite3, pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file in one transaction; its journal lies beside it until the commit."""
+        """Write one file in one transaction; its journal is next to it until the commit."""
         columns = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in table.schema)
         with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
             connection.execute("BEGIN")
@@ -135,8 +135,7 @@ class Sqlite(TabularFormat):
             return self._table(connection, schema, schema.names, f"ORDER BY {_row_number(schema.names)}")
 
     def open(self, location: Path) -> Handle:
-        """Open the file, and learn its columns and how many rows it has. No row was ever removed, so their numbers
-        are those of the order of insertion."""
+        """Open the file. Rows are never removed, so their numbers follow the order of insertion."""
         connection = self._opened(location)
         schema = _schema(connection)
         number = _row_number(schema.names)
@@ -178,11 +177,11 @@ class Sqlite(TabularFormat):
         return self._arrow.Table.from_batches(batches, schema=asked)
 
     def _opened(self, location: Path) -> sqlite3.Connection:
-        # Read-only: otherwise SQLite would make an empty database of a file that is not there.
+        # Read-only, because SQLite would otherwise create a missing file.
         return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
 
     def stored(self, location: Path) -> Stored:
-        """No codec. The size of a page and the release that is used here."""
+        """Return no codec, the size of a page, and the release in use."""
         with closing(self._opened(location)) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})
@@ -192,7 +191,7 @@ class Sqlite(TabularFormat):
 
 
 def _declared(kind: pa.DataType) -> str | None:
-    """What a column of this type is declared as; None where there is nothing for it."""
+    """Return the declared type of a column; None if there is none for its Arrow type."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -216,7 +215,7 @@ def _declared(kind: pa.DataType) -> str | None:
 
 
 def _schema(connection: sqlite3.Connection) -> pa.Schema:
-    """The columns of the table, by their declared types."""
+    """Return the Arrow schema of the table, from its declared types."""
     import pyarrow as pa
 
     columns = connection.execute("SELECT name, type FROM pragma_table_info(?) ORDER BY cid", (_TABLE,)).fetchall()
@@ -253,7 +252,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """What SQLite is given for a column."""
+    """Return the values of a column in the form in which SQLite stores them."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -262,7 +261,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """A column of what SQLite gave."""
+    """Return a column from the values that SQLite returned."""
     import pyarrow as pa
 
     if _is_text_for(kind):
@@ -279,13 +278,13 @@ def _row_number(names: Sequence[str]) -> str:
 
 
 def _condition(predicate: Predicate, name: str, kind: pa.DataType) -> tuple[str, list[Any]]:
-    """The condition with places for its values, and these. No NaN is stored, and zero has no sign."""
+    """Return the condition with placeholders, and its values. Stored values have no NaN and no sign of zero."""
     import pyarrow as pa
 
     if predicate.kind is Kind.NULL:
         return f"{name} IS NULL", []
     if predicate.kind is Kind.PREFIX:
-        # Not by GLOB or substr, for which text ends at its first NUL.
+        # GLOB and substr are not used, because for them text ends at its first NUL.
         prefix = predicate.values[0]
         after = _after(prefix)
         return (f"{name} >= ?", [prefix]) if after is None else (f"{name} >= ? AND {name} < ?", [prefix, after])
@@ -296,11 +295,11 @@ def _condition(predicate: Predicate, name: str, kind: pa.DataType) -> tuple[str,
 
 
 def _after(prefix: str) -> str | None:
-    """The first text behind all that begin with it; None where nothing is."""
+    """Return the first text after all that begin with `prefix`; None if there is none."""
     for place in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[place]) + 1
         if following <= 0x10FFFF:
-            # Surrogates are no characters of UTF-8.
+            # Surrogates are not valid in UTF-8.
             return prefix[:place] + chr(0xE000 if following == 0xD800 else following)
     return None
 

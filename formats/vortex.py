@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DENSE = {"vortex.pco", "vortex.zstd", "vortex.zstd_buffers"}
-"""Encodings that only the compact strategy chooses."""
+"""Encodings that only the compact strategy uses."""
 
 _COLUMN = "vortex.expr.column(column)"
 _CONDITIONS: Mapping[Kind, str] = {
@@ -32,7 +32,7 @@ _CONDITIONS: Mapping[Kind, str] = {
     Kind.NULL: f"vortex.expr.is_null({_COLUMN})",
     Kind.PREFIX: f'vortex.expr.like({_COLUMN}, prefix + "%")',
 }
-"""What a user writes."""
+"""Filters as a user writes them."""
 
 
 class VortexData(TabularFormat):
@@ -57,8 +57,8 @@ class VortexData(TabularFormat):
     }
     maturity = Maturity(
         Stage.YOUNG,
-        "files stay readable since 2025, but encodings that older versions do not read come every few months; "
-        "nearly all read it by one implementation, in Rust",
+        "files stay readable since 2025, but every few months new encodings appear that older versions cannot read; "
+        "nearly all software reads it by one implementation, in Rust",
     )
     capabilities = frozenset(
         {Can.PROJECTION, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
@@ -75,12 +75,12 @@ class VortexData(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """A dictionary is one of Vortex's encodings, not a type."""
+        """Losses of dictionaries, which Vortex has as an encoding, not as a type."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         write = "io.VortexWriteOptions.compact().write" if self.values["codec"] == "compact" else "io.write"
         opened = f"vortex.open({{path}}{self._spelled_cache()}).to_arrow"
         plain = "from formats.vortex import without_views_in_lists"
@@ -105,9 +105,9 @@ class VortexData(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import vortex; with threads=1 its pool of workers, beside the calling thread, is emptied."""
+        """Import vortex; threads=1 leaves its pool without workers, next to the calling thread."""
         import pyarrow
-        import pyarrow.types  # the types of columns are told apart by it
+        import pyarrow.types  # used to distinguish the types of columns
         import vortex
         import vortex.expr
         import vortex.io
@@ -121,7 +121,7 @@ class VortexData(TabularFormat):
         self._write(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file of what comes."""
+        """Write a stream of batches as one file."""
         with whole_or_nothing(location):
             self._write(self._arrow.RecordBatchReader.from_batches(schema, batches), location)
 
@@ -132,7 +132,7 @@ class VortexData(TabularFormat):
             self._vortex.io.write(data, str(location))
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file; text and bytes in lists become plain ones, see without_views_in_lists."""
+        """Read all columns of the file; views of text and bytes in lists become plain, see without_views_in_lists."""
         return without_views_in_lists(self._file(location).to_arrow().read_all())
 
     def _file(self, location: Path) -> Any:
@@ -142,7 +142,7 @@ class VortexData(TabularFormat):
         return ", without_segment_cache=True" if self.values["library_cache"] == "off" else ""
 
     def open(self, location: Path) -> Handle:
-        """Open the file. Vortex has no call that closes one: it is closed when nobody holds it."""
+        """Open the file. Vortex has no call to close it: it is closed when it is no longer referenced."""
         opened = [self._file(location)]
         rows = len(opened[0])
 
@@ -152,7 +152,7 @@ class VortexData(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             (file,) = opened
-            # A number that is too large ends the process.
+            # A number that is too large would end the process.
             unique, places = ascending(checked(numbers, rows))
             asked = self._vortex.array(self._arrow.array(unique))
             read = file.to_arrow(list(columns), indices=asked).read_all()
@@ -179,16 +179,16 @@ class VortexData(TabularFormat):
             return expr.like(column, re.sub(r"([\\%_])", r"\\\1", predicate.values[0]) + "%")
         values = [value for value in predicate.present if value == value]
         if predicate.kind is Kind.RANGE and len(values) == 2:
-            # To Vortex -0.0 is less than 0.0.
+            # For Vortex, -0.0 is less than 0.0.
             return expr.and_(column >= minus_zero(values[0]), column < minus_zero(values[1]))
         if predicate.kind is Kind.RANGE or not values:
             return expr.and_(expr.is_null(column), expr.not_(expr.is_null(column)))
         return expr.or_collect([_equal(expr, column, value) for value in values])
 
     def stored(self, location: Path) -> Stored:
-        """The encodings of the file's first chunk. A file does not tell with which strategy it was written.
+        """Return the encodings of the file's first chunk. A file does not record the strategy that wrote it.
 
-        Raises RefusedData where `compact` packed nothing more densely, as with integers and booleans.
+        Raises RefusedData if `compact` used no denser encodings, as for integers and booleans.
         """
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
@@ -198,10 +198,10 @@ class VortexData(TabularFormat):
 
 
 def without_views_in_lists(table: pa.Table) -> pa.Table:
-    """The table, with plain text and bytes in each column that has lists of their views, which pyarrow cannot turn into
-    pandas. Other tables are returned as they are.
+    """Return the table with plain text and bytes in place of views in lists, which pyarrow cannot convert to pandas.
 
-    The types are those that the file itself has told. Casting takes less time than having Vortex give other types.
+    Tables without such columns are returned unchanged. Types come from the file. Casting is faster than asking Vortex
+    for other types.
     """
     for position, field in enumerate(table.schema):
         if field.type.num_fields and _has_lists_of_views(field.type):
@@ -217,14 +217,14 @@ def _equal(expr: Any, column: Any, value: Any) -> Any:
 
 
 def plain_views(table: pa.Table) -> pa.Table:
-    """The table, with plain text and bytes wherever it has views, of which pyarrow takes no rows."""
+    """Return the table with plain text and bytes in place of all views, of which pyarrow cannot take rows."""
     import pyarrow as pa
 
     return table.cast(pa.schema([_plain(field) for field in table.schema]))
 
 
 def _has_lists_of_views(kind: pa.DataType) -> bool:
-    """Whether a list at any depth has views as its values; views in structs and maps are no trouble."""
+    """Return whether a list at any depth has views as its values; views in structs and maps are converted fine."""
     import pyarrow.types as of
 
     inside = [kind.field(place).type for place in range(kind.num_fields)]
@@ -240,7 +240,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """The field with the plain type in the place of each view in it."""
+    """Return the field with plain types in place of views."""
     import pyarrow as pa
     import pyarrow.types as of
 

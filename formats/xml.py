@@ -1,4 +1,4 @@
-"""XML: text, one element a row, names repeated twice in each."""
+"""XML: text with one element per row, which repeats each name twice."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ELEMENT = re.compile(r"[^\W\d][\w.-]*")
-"""Names of elements without a prefix (XML 1.0, section 2.3), but for some rare signs."""
+"""Names of elements without a prefix (XML 1.0, section 2.3), except for some rare characters."""
 _PANDAS_MODULES = ("pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict")
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "lxml": ("lxml.etree", "lxml._elementpath"),
     "etree": ("xml.etree.ElementTree", "xml.dom.minidom", "xml.dom.expatbuilder"),
 }
-"""What pandas loads for each of these parsers on its first call."""
+"""Parser -> modules that pandas loads for it on its first call."""
 
 
 class XmlPandas(TabularFormat):
     """pandas.to_xml and read_xml, with lxml or the standard library's etree."""
 
-    # No call of its own for some columns. read_xml has `iterparse`, which looks for each column asked in each element:
-    # 10 of 20 columns took 1.7 times what reading all takes with lxml, and with etree the time grows with the square of
-    # their number. It leaves out a column that is not there, and finds nothing where a column is called `row`.
+    # No projection. read_xml has `iterparse`, which searches each element for every requested column: 10 of 20 columns
+    # took 1.7 times the time of reading all with lxml, and with etree time grows with the square of their number. It
+    # ignores missing columns, and finds nothing if a column is named `row`.
 
     format = "xml"
     engine = "pandas"
@@ -42,13 +42,13 @@ class XmlPandas(TabularFormat):
     besides_for: ClassVar = {"parser=lxml": Besides(("lxml",), "xml")}
     native = Native.PANDAS
     suffix = ".xml"
-    settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "the library that builds and parses the tree")}
+    settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "library that builds and parses the tree")}
     maturity = Maturity(Stage.ESTABLISHED, "a W3C recommendation since 1998; every language reads it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What text without types loses, and what the reader takes for missing."""
+        """Losses from text without types, and from words that the reader takes for missing."""
         return (
             shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_VALUES,
@@ -65,21 +65,21 @@ class XmlPandas(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with pandas 3.1."""
+        """Faults of pandas 3.1."""
         if self.values["parser"] == "lxml":
             return {}
         return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column whose name can be no element's, or which holds vectors."""
+        """Refuse vectors, and names that cannot be the name of an element."""
         for name in schema.names:
             if not _ELEMENT.fullmatch(name):
-                return f"XML has no element of the name {name!r}, which a column has"
+                return f"the column name {name!r} cannot be the name of an XML element"
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         parser = "" if self.values["parser"] == "lxml" else f', parser="{self.values["parser"]}"'
         return Calls(
             ("import pandas as pd",),
@@ -88,10 +88,10 @@ class XmlPandas(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import the parser, and pandas with what it loads on the first call."""
+        """Import the parser, and pandas including modules that its first call would load."""
         import pandas
 
-        # Whatever the parser is, pandas looks for lxml when it reads.
+        # pandas looks for lxml when it reads, whatever the parser.
         lxml = _MODULES["lxml"] if find_spec("lxml") is not None else ()
         for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]], *lxml):
             import_module(module)
@@ -104,7 +104,7 @@ class XmlPandas(TabularFormat):
         table.to_xml(location, index=False, parser=parser)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, types guessed by the call."""
+        """Read all columns, with types guessed by the call."""
         parser: Any = self.values["parser"]
         return self._pandas.read_xml(location, parser=parser)
 

@@ -1,3 +1,4 @@
-"""What is built here because nobody else has it. Each library is usable without the rest of the project, and measured
-like any other.
+"""Libraries written for this project because no other package offers them.
+
+Each works without the rest of the project and is measured like any other library.
 """

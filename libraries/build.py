@@ -1,8 +1,8 @@
-"""Compile what is in C, of all libraries: `python -m libraries.build` does it in place, setup.py when the package is
-installed.
+"""Compile the C sources of all libraries.
 
-Each library that has C says here what its sources become; all are compiled in one way. The compiler comes with the
-package `ziglang`, which is needed for nothing else. This file imports nothing of ours: setup.py runs it by path.
+`python -m libraries.build` compiles in place; setup.py does it when the package is installed. The compiler comes with
+the package `ziglang`, which nothing else needs. setup.py loads this file by its path, so it must not import other
+modules of the project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parent
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
 _NATIVE = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 _MODULE = (
-    # Without the pass that rewrites addresses: then constant distances stay in the instructions that load and store.
+    # Skip the pass that rewrites addresses, so that loads and stores keep their constant offsets.
     "--target=wasm32-freestanding", "-mllvm", "-disable-lsr",
     "-msimd128", "-mbulk-memory", "-nostdlib", "-s", "-Wl,--no-entry",
     "-Wl,--export=FFFUDE_VERSION_1_0", "-Wl,-z,stack-size=65536",
@@ -26,18 +26,18 @@ _MODULE = (
 
 @dataclass(frozen=True)
 class Product:
-    """One file that the compiler makes of sources of one folder."""
+    """A file that the compiler makes from sources of one folder."""
 
     folder: str
-    """Below libraries/; the product lies there too. Sources are named without it: a module is the same bytes wherever
-    the checkout lies."""
+    """Folder under libraries/ that holds sources and product. The compiler runs in it, so that a module has the same
+    bytes wherever the checkout is."""
     name: str
     sources: tuple[str, ...]
     options: tuple[str, ...] = _NATIVE
 
 
 def native_name(library: str) -> str:
-    """What a native library of that name is called on this machine."""
+    """Return the file name of a native library on this platform."""
     return {"darwin": f"lib{library}.dylib", "win32": f"{library}.dll"}.get(sys.platform, f"lib{library}.so")
 
 
@@ -58,23 +58,26 @@ PRODUCTS = {
         ),
     ),
 }
-"""Library -> what is compiled for it."""
+"""Library -> files to compile."""
 
 WITHOUT = {
-    "f3": "the kernels of F3 are not built; it can be read but not written",
-    "document_store": "the kernels of the document store are not built; it does all in Python, many times slower",
+    "f3": "the kernels of F3 are not built; F3 files can be read but not written",
+    "document_store": "the kernels of the document store are not built; it runs in Python, many times slower",
 }
-"""Library -> what is so where its compilation fails."""
+"""Library -> consequence of a failed compilation."""
 
 
 def build(into: Path, library: str) -> list[Path]:
-    """All products of one library, into a copy of the folder libraries/ or into itself. Raises
-    subprocess.CalledProcessError with the compiler's words, and OSError."""
+    """Compile all products of a library and return their paths.
+
+    `into` is the folder libraries/ or a copy of it. Raises OSError, or subprocess.CalledProcessError with the
+    compiler's output.
+    """
     made = []
     for product in PRODUCTS[library]:
         target = into.resolve() / product.folder / product.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it first: a process that has the file open keeps what it has.
+        # Rename at the end: a process that has the old file open keeps it.
         fresh = target.with_name(f"{target.name}.new")
         command = [*_COMPILER, *product.options, "-o", str(fresh), *product.sources]
         subprocess.run(command, cwd=PACKAGE / product.folder, check=True, capture_output=True, text=True)
@@ -84,7 +87,7 @@ def build(into: Path, library: str) -> list[Path]:
 
 
 def main(libraries: list[str]) -> int:
-    """Build these libraries in place, all when none is named; the exit code."""
+    """Build the given libraries in place (all by default) and return the exit code."""
     failed = 0
     for library in libraries or PRODUCTS:
         try:

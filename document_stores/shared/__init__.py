@@ -1,1 +1,1 @@
-"""What several document stores use."""
+"""Code that several document stores share."""

@@ -1,4 +1,4 @@
-"""JSON Lines as an Arrow table by pyarrow's own reader, without the types that it guesses from texts."""
+"""JSON Lines as an Arrow table by pyarrow's reader, without the types that it guesses from texts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from adapters.errors import RefusedData
 from document_stores.shared import document_encoding
 
 LEAST_BLOCK_BYTES = 1 << 20
-"""What the reader parses at a time, at least; a line must fit."""
+"""Smallest block that the reader parses at a time; a line must fit."""
 
 MOST_LEVELS = 100
-"""Levels of a Parquet schema that pyarrow reads; an array takes two."""
+"""Levels of a Parquet schema that pyarrow can read; an array takes two."""
 
 
 def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
-    """All documents as one table. Raises RefusedData for what pyarrow, or Parquet by it, does not take."""
+    """Return all documents as one table. Raises RefusedData for documents that pyarrow, or its Parquet, refuses."""
     if not text.strip():
         return pa.table({key: pa.array([], pa.int64())})
     longest = max(map(len, text.split(b"\n")))
@@ -38,12 +38,14 @@ def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
 
 def _check(table: pa.Table, key: str) -> None:
     if key not in table.column_names or table.schema.field(key).type not in (pa.int64(), pa.string()):
-        raise RefusedData(f"the key {key!r} is not int or text in all documents")
+        raise RefusedData(f"the key {key!r} is not an int or a text in all documents")
     if table[key].null_count:
         raise RefusedData(f"a document has no key {key!r}")
     for field in table.schema:
         if _levels(field.type) > MOST_LEVELS - 2:
-            raise RefusedData(f"the field {field.name!r} has more levels than pyarrow reads of Parquet ({MOST_LEVELS})")
+            raise RefusedData(
+                f"the field {field.name!r} exceeds the {MOST_LEVELS} levels that pyarrow reads from Parquet"
+            )
 
 
 def _without_times(type_: pa.DataType) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Documents on their way out of a store whose rows are JSON texts: of whole documents, or of parts, a column each."""
+"""Decode documents from a store whose rows are JSON texts, of whole documents or of parts in a column each."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from document_stores.shared import document_encoding
 
 
 def whole(rows: Sequence[tuple[str]]) -> list[Document]:
-    """A document of each row's only text."""
+    """Decode the only text of each row."""
     return document_encoding.values_of("\n".join(text for (text,) in rows).encode())
 
 
 def assembled(rows: Sequence[tuple[Any, ...]], paths: Sequence[FieldPath]) -> list[Document]:
-    """Documents of the texts of their parts, in the order of `paths`; None is nothing."""
+    """Assemble documents from the texts of their parts, in the order of `paths`; None means missing."""
     documents: list[Document] = [{} for _ in rows]
     for path, column in zip(paths, zip(*rows, strict=True), strict=True):
         there = [(document, text) for document, text in zip(documents, column, strict=True) if text is not None]

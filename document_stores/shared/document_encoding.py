@@ -1,6 +1,6 @@
-"""Documents on their way into a store: from what a user has (JSON Lines or dicts) to what a library's call takes.
+"""Convert documents from what a user has (JSON Lines or dicts) to what a library's call takes.
 
-What is wrong with a document is said as RefusedData with its number.
+Faults of a document raise RefusedData with its number.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
 _NOT_JSON = re.compile(rb"NaN|nan|Inf|inf")
-"""What several readers take for a number, and JSON does not; a text may hold it."""
+"""Words that several readers take for numbers although JSON has none of them; a text may contain them."""
 
 INTEGERS = range(-(2**63), 2**63)
 
 
 def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
-    """Each batch as dicts, none of them empty. Raises RefusedData for lines that are no JSON objects."""
+    """Yield each non-empty batch as dicts. Raises RefusedData for lines that are not JSON objects."""
     first = 0
     for batch in batches:
         found = parsed(batch, first) if isinstance(batch, bytes) else batch
@@ -38,19 +38,19 @@ def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
 
 
 def parsed(lines: bytes, first: int = 0) -> list[Document]:
-    """JSON Lines as dicts; `first` is the number of the first one. Raises RefusedData for what is no object."""
+    """Parse JSON Lines; `first` is the number of the first document. Raises RefusedData for other than objects."""
     try:
         found = _DECODER.decode_lines(lines)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise RefusedData(_first_wrong(lines, first)) from None
     for number, document in enumerate(found, start=first):
         if not isinstance(document, dict):
-            raise RefusedData(f"document {number}: is no JSON object")
+            raise RefusedData(f"document {number}: is not a JSON object")
     return found
 
 
 def values_of(lines: bytes) -> list[Any]:
-    """Values of any kind, one a line."""
+    """Parse values of any kind, one per line."""
     return _DECODER.decode_lines(lines)
 
 
@@ -62,16 +62,16 @@ def _first_wrong(lines: bytes, first: int) -> str:
         try:
             _DECODER.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return f"document {number}: is no JSON ({error})"
+            return f"document {number}: is not valid JSON ({error})"
         number += 1
-    return f"documents from number {first} are no JSON Lines"
+    return f"documents from number {first} are not JSON Lines"
 
 
 def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
-    """Each batch as JSON Lines whose last line is ended; those that come as text stay as they are.
+    """Yield each batch as JSON Lines with an end of line at the end; text stays unchanged.
 
-    Raises RefusedData for dicts that JSON has no notation for, but for what msgspec writes in another way: bytes
-    become Base64, and NaN and the infinities null.
+    Raises RefusedData for dicts that JSON cannot express, except for values that msgspec converts: bytes become Base64,
+    and NaN and the infinities null.
     """
     first = 0
     for batch in batches:
@@ -84,7 +84,7 @@ def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
 
 
 def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
-    """Dicts as JSON Lines. Raises RefusedData with the number of the first that cannot be written."""
+    """Encode dicts as JSON Lines. Raises RefusedData with the number of the first that cannot be written."""
     try:
         return _ENCODER.encode_lines(documents)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -98,8 +98,11 @@ def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
 
 
 def strict(text: bytes, first: int = 0) -> bytes:
-    """The same JSON Lines, after a look for what readers take though it is no JSON: NaN, Infinity, bytes that are no
-    UTF-8. All else they find themselves. `first` is the number of the first document. Raises RefusedData."""
+    """Return the JSON Lines after checking for NaN, Infinity and bytes that are not UTF-8.
+
+    Readers accept these although they are not valid JSON; they find other faults themselves. `first` is the number of
+    the first document. Raises RefusedData.
+    """
     if _NOT_JSON.search(text):
         parsed(text, first)
     try:
@@ -111,13 +114,13 @@ def strict(text: bytes, first: int = 0) -> bytes:
 
 
 def texts_of(text: bytes) -> pa.Array:
-    """JSON Lines in UTF-8 whose last line is ended as an array of large_string, without the lines that are empty."""
+    """Split JSON Lines in UTF-8, which end with an end of line, into a large_string array without empty lines."""
     import pyarrow as pa
 
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")).astype(np.int64) + 1
     offsets = np.concatenate((np.zeros(1, np.int64), ends))
     array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text))
-    # An object ends with a brace: only lines that do not are looked at.
+    # Objects end with a brace, so only other lines have to be examined.
     last = np.frombuffer(text, np.uint8)[np.maximum(ends - 2, 0)]
     blank = {int(place) for place in np.flatnonzero(last != ord("}")) if not array[int(place)].as_py().strip()}
     if not blank:
@@ -126,20 +129,20 @@ def texts_of(text: bytes) -> pa.Array:
 
 
 def key_of(document: Any, key: str, number: int) -> Key:
-    """The key of one document. Raises RefusedData where it has none, or one that is neither int nor text."""
+    """Return the key of a document. Raises RefusedData if it is missing or neither an int nor a text."""
     found = document.get(key) if isinstance(document, dict) else None
     if (type(found) is int and found in INTEGERS) or type(found) is str:
         return found
-    raise RefusedData(f"document {number}: its key {key!r} is {found!r}, an int of 64 bits or a text is needed")
+    raise RefusedData(f"document {number}: its key {key!r} is {found!r}; it must be an int of 64 bits or a text")
 
 
 def possible(keys: Iterable[Key]) -> list[Key]:
-    """Those that a document can have, each once: integers of 64 bits, and texts in UTF-8."""
+    """Return the distinct keys that a document can have: integers of 64 bits, and texts in UTF-8."""
     return list(dict.fromkeys(key for key in keys if (key in INTEGERS if isinstance(key, int) else is_utf8(key))))
 
 
 def is_utf8(text: str) -> bool:
-    """Whether it has no surrogates, which UTF-8 has not."""
+    """Return whether a text can be encoded as UTF-8, which surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -148,8 +151,11 @@ def is_utf8(text: str) -> bool:
 
 
 def keyed_texts(batch: Batch, key: str, first: int = 0) -> list[tuple[Key, str]]:
-    """The key and the JSON text of each document, written anew: without blanks, and nothing escaped that need not be,
-    so that a name is the same bytes wherever it stands. Raises RefusedData."""
+    """Return the key and the JSON text of each document.
+
+    The text is written anew, without blanks or needless escapes, so that a name always has the same bytes. Raises
+    RefusedData.
+    """
     documents = parsed(batch, first) if isinstance(batch, bytes) else batch
     keys = [key_of(document, key, number) for number, document in enumerate(documents, start=first)]
     texts = encoded(documents, first).decode().split("\n")

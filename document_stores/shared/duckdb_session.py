@@ -1,5 +1,5 @@
-"""What all stores of DuckDB have in common: a connection, documents on their way in as Arrow lines, and rows on their
-way out as JSON text.
+"""The common parts of DuckDB's stores: connections, documents on their way in as Arrow lines, and rows on their way out
+as JSON text.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Documents that a scan gives at a time: a vector of DuckDB's."""
+"""Documents that a scan yields at a time: a vector of DuckDB."""
 
 
 def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: bool = False) -> Any:
-    """A connection to a file, or to memory alone; nothing is loaded or fetched besides, and nothing spilled elsewhere.
+    """Connect to a file, or to memory if `location` is None. Nothing is downloaded or spilled to other files.
 
-    Raises AdapterError for a file that DuckDB cannot open."""
+    Raises AdapterError for a file that DuckDB cannot open.
+    """
     config: dict[str, Any] = {"autoinstall_known_extensions": "false", "temp_directory": ""}
     if threads is not None:
         config["threads"] = threads
@@ -36,7 +37,7 @@ def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: 
 
 
 def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
-    """Arrow texts, one for each document. Raises RefusedData for NaN and Infinity in lines, which DuckDB would take."""
+    """Yield Arrow texts, one per document. Raises RefusedData for NaN and Infinity, which DuckDB would accept."""
     first = 0
     for text in document_encoding.lines(batches):
         array = document_encoding.texts_of(document_encoding.strict(text, first))
@@ -46,16 +47,16 @@ def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
 
 
 class BatchStream:
-    """Documents as a stream of Arrow batches that one statement reads. What breaks it is raised again after it."""
+    """A stream of Arrow batches for one statement. An error of its source is raised again after the statement."""
 
     def __init__(self, arrays: Iterator[pa.Array]) -> None:
-        """Takes the first array at once."""
+        """Take the first array at once."""
         self.first = next(arrays, None)
         self._arrays = itertools.chain([self.first] if self.first is not None else [], arrays)
         self.broken: RefusedData | None = None
 
     def reader(self) -> pa.RecordBatchReader:
-        """With one column, `line`."""
+        """Return a reader with one column, `line`."""
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_batches(pa.schema([("line", pa.large_string())]), self._batches())
@@ -73,7 +74,7 @@ class BatchStream:
 
 @contextmanager
 def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
-    """What DuckDB says against documents as RefusedData, and what broke their stream as it was."""
+    """Turn DuckDB's errors about documents into RefusedData, and raise the error of their stream unchanged."""
     refused = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.ConstraintException)
     try:
         yield
@@ -84,7 +85,7 @@ def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
 
 
 def key_type(line: Any, key: str) -> str:
-    """BIGINT or VARCHAR, by the first document; BIGINT where there is none. Raises RefusedData."""
+    """Return BIGINT or VARCHAR by the first document; BIGINT if there is none. Raises RefusedData."""
     if line is None:
         return "BIGINT"
     document = document_encoding.parsed(str(line).encode())[0]
@@ -92,21 +93,21 @@ def key_type(line: Any, key: str) -> str:
 
 
 def strict_key(value: Value, type_: str) -> str:
-    """The key within a document, as SQL that fails for a document whose key is none of this type."""
+    """Return SQL for the key of a document that fails for a key of another type."""
     found = value.integer() if type_ == "BIGINT" else value.text()
     wanted = "an int of 64 bits" if type_ == "BIGINT" else "a text"
     return f"coalesce({found}, CAST(error({Quoted.text(f'a document has a key that is not {wanted}')}) AS {type_}))"
 
 
 def json_lines(relation: Any) -> Iterator[bytes]:
-    """The texts of a relation's only column, batch by batch, one after the other."""
+    """Yield the concatenated texts of a relation's only column, batch by batch."""
     for batch in relation.to_arrow_reader(SCAN_DOCUMENTS):
         if batch.num_rows:
             yield text_bytes(batch.column(0))
 
 
 def text_bytes(array: pa.Array) -> bytes:
-    """The bytes of all texts of an array without nulls."""
+    """Return the bytes of all texts of an array without nulls."""
     import numpy as np
     import pyarrow as pa
 
@@ -119,7 +120,7 @@ def text_bytes(array: pa.Array) -> bytes:
 
 
 def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
-    """Documents of the parts that a batch has as columns of JSON text, in the order of `paths`; NULL is nothing."""
+    """Assemble documents from columns of JSON text, in the order of `paths`; NULL means missing."""
     import pyarrow.compute as pc
 
     documents: list[Document] = [{} for _ in range(batch.num_rows)]
@@ -137,11 +138,11 @@ def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
 
 
 def fitting(keys: Sequence[Key], type_: str) -> list[Key]:
-    """The keys that a column of this type may hold, each once."""
+    """Return the distinct keys that a column of this type can hold."""
     wanted = int if type_ == "BIGINT" else str
     return document_encoding.possible(key for key in keys if type(key) is wanted)
 
 
 def names_with_nul(paths: Sequence[FieldPath]) -> bool:
-    """Whether a name among them cannot be written in SQL."""
+    """Return whether a name contains a NUL, which SQL cannot express."""
     return any("\0" in name for path in paths for name in path)

@@ -1,6 +1,6 @@
-"""What stores lose whose documents travel as JSON text, and what those lose that give all documents one schema.
+"""Losses of stores that receive documents as JSON text, and of those with one schema for all documents.
 
-Each loss is a view of a document: what is left to compare.
+Each loss is a view of a document: the part that is compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from adapters.losses import Cause
 
 
 def everywhere(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A view that changes every value that is no array and no object."""
+    """Return a view that changes every value except arrays and objects."""
 
     def view(value: Any) -> Any:
         if isinstance(value, dict):
@@ -40,7 +40,7 @@ def _as_double(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """A document without its fields that are null, at any depth; items of arrays stay."""
+    """Return a document without its null fields, at any depth; items of arrays stay."""
     if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
@@ -63,7 +63,7 @@ BINARY_AS_BASE64 = DocumentLoss(
     everywhere(_as_base64),
 )
 JSON_TEXT = (NOT_FINITE_AS_NULL, BINARY_AS_BASE64)
-"""What every store loses that documents reach as JSON text."""
+"""Losses of every store that receives documents as JSON text."""
 
 
 def _without_sign_of_zero(value: Any) -> Any:
@@ -75,7 +75,7 @@ def _large_as_double(value: Any) -> Any:
 
 
 FIRST_EXPONENT = 10**16
-"""From it on a whole double is written with an exponent, and not with a fraction of zero."""
+"""From here on, whole doubles are written with an exponent instead of a fraction of zero."""
 
 MINUS_ZERO_AS_ZERO = DocumentLoss(
     "-0.0 becomes 0.0: decimal numbers have one zero",
@@ -86,7 +86,7 @@ MINUS_ZERO_AS_ZERO = DocumentLoss(
 )
 LARGE_WHOLE_AS_INTEGER = DocumentLoss(
     "a whole double from 1e16 on becomes an integer: its exponent is written out",
-    "the double that is nearest to it",
+    "the double nearest to it",
     Cause.FORMAT,
     frozenset({"doubles"}),
     everywhere(_large_as_double),
@@ -94,7 +94,7 @@ LARGE_WHOLE_AS_INTEGER = DocumentLoss(
 
 
 def missing_as_null(*kinds: str) -> DocumentLoss:
-    """A field that one document has is null in all others."""
+    """A field of one document comes back as null in all others."""
     return DocumentLoss(
         "a field that is missing comes back as null: all documents have one schema",
         "no other field, and no other value",
@@ -105,10 +105,10 @@ def missing_as_null(*kinds: str) -> DocumentLoss:
 
 
 def numbers_as_double(*kinds: str) -> DocumentLoss:
-    """Integers of a field that has a fraction elsewhere."""
+    """Integers become doubles if the field has doubles elsewhere."""
     return DocumentLoss(
         "an integer becomes a double where the field has doubles in other documents",
-        "the double that is nearest to it",
+        "the double nearest to it",
         Cause.FORMAT,
         frozenset(kinds),
         everywhere(_as_double),
@@ -116,7 +116,7 @@ def numbers_as_double(*kinds: str) -> DocumentLoss:
 
 
 def refused(what: str, cause: Cause, *kinds: str, lossless: str | None = None) -> DocumentLoss:
-    """Documents that are not taken at all."""
+    """Documents that cannot be stored."""
     return DocumentLoss(what, "refused when they are stored", cause, frozenset(kinds), lossless=lossless)
 
 

@@ -1,4 +1,4 @@
-"""What is lost where all documents get the columns of one schema."""
+"""Losses of stores with the columns of one schema for all documents."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ DUCKDB_LOSSES = (
     missing_as_null("missing", "missing and null", "changing fields", "object or empty object"),
     numbers_as_double("integers and doubles"),
     refused(
-        "a field without a name, and names that differ by case alone",
+        "a field without a name, and names that differ only by case",
         Cause.CALL,
         *("empty name", "names that differ by case"),
     ),
 )
 DUCKDB_PARQUET_LOSSES = (
-    refused("arrays in arrays to many levels: each doubles the time to read", Cause.CALL, "deep arrays"),
+    refused("deeply nested arrays: each level doubles the time to read", Cause.CALL, "deep arrays"),
 )
 PYARROW_LOSSES = (
     missing_as_null("missing", "missing and null", "changing fields", "object or empty object"),
     numbers_as_double("integers and doubles"),
     refused(
-        "values of unlike types in one field: a column has one type",
+        "values of different types in one field: a column has one type",
         Cause.FORMAT,
         *("mixed scalars", "object or scalar", "object or array", "mixed items", "changing types"),
         lossless="parquet-variant",
     ),
-    refused("an object that never has a field: a group of Parquet has one", Cause.FORMAT, "empty objects"),
-    refused("arrays in arrays to many levels", Cause.CALL, "deep arrays"),
+    refused("an object that never has a field: a group in Parquet needs one", Cause.FORMAT, "empty objects"),
+    refused("deeply nested arrays", Cause.CALL, "deep arrays"),
     refused(
-        "an array whose first item is null and that has others: pyarrow's JSON reader miscounts its items",
+        "an array with a null as its first of several items: pyarrow's JSON reader miscounts its items",
         Cause.CALL,
         *("nulls in arrays",),
         lossless="parquet-nested[engine=duckdb]",

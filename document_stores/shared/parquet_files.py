@@ -1,4 +1,4 @@
-"""What the stores of Parquet files have in common: codecs, and a file as a relation of DuckDB's."""
+"""The common parts of stores of Parquet files: codecs, and a file as a relation of DuckDB."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ CODECS = ("none", "snappy", "zstd")
 
 
 def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
-    """What stands after FROM for the file, under the name `documents`, and its columns.
+    """Return the file for FROM, named `documents`, and its columns.
 
-    Raises AdapterError, and closes the connection, for a file that is missing or no Parquet."""
+    Raises AdapterError, and closes the connection, for a file that is missing or not Parquet.
+    """
     if not location.is_file():
         connection.close()
-        raise AdapterError(f"{location}: there is no such file")
-    # Otherwise a folder called run=3 on the way is a field of all documents, and replaces one of that name.
+        raise AdapterError(f"{location}: the file does not exist")
+    # Otherwise a parent folder named run=3 would become a field of all documents, or replace one of that name.
     relation = f"read_parquet({Quoted.text(_literally(location))}, hive_partitioning = false) AS documents"
     try:
         return relation, connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
@@ -28,7 +29,7 @@ def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
 
 
 def said_of(connection: Any, location: Path, name: str) -> str | None:
-    """What the file's footer says under a name."""
+    """Return the value of a name in the file's footer."""
     found = connection.execute(
         f"SELECT decode(value) FROM parquet_kv_metadata({Quoted.text(_literally(location))}) WHERE decode(key) = ?",
         [name],
@@ -37,12 +38,12 @@ def said_of(connection: Any, location: Path, name: str) -> str | None:
 
 
 def _literally(location: Path) -> str:
-    """The path with what DuckDB would take for a pattern in brackets."""
+    """Return the path with the characters that DuckDB takes for patterns in brackets."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(location))
 
 
 def codec_of(parquet: Any, location: Path) -> str:
-    """The codec of a file's columns, from its footer."""
+    """Return the codec of a file's columns, from its footer."""
     with parquet.ParquetFile(location) as file:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         found = {group.column(column).compression for group in groups for column in range(group.num_columns)}

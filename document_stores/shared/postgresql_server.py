@@ -1,7 +1,7 @@
-"""A PostgreSQL server of one's own for one folder: it is made, started, reached and stopped here.
+"""A private PostgreSQL server for one folder: create, start, connect to and stop it.
 
-The folder is the server's data directory and holds all of it: files, socket, and what it says. It listens to nothing
-but that socket, which its account and root alone can reach.
+The folder is the server's data directory and holds everything: files, socket and log. The server listens only to that
+socket, which only its account and root can reach.
 """
 
 from __future__ import annotations
@@ -24,44 +24,44 @@ INSTALL = "apt-get install postgresql"
 """The command that installs the server's programs."""
 
 START_LIMIT_S = 60.0
-"""A server that does not answer for so long will not: after a crash it first replays its log."""
+"""Maximum time until the server answers; after a crash it first replays its log."""
 START_LOOK_S = 0.01
-"""It is asked this often meanwhile."""
+"""Interval of connection attempts until then."""
 STOP_LIMIT_S = 60.0
-"""A server that stops writes what is in memory; one that takes longer is stopped without."""
+"""A stopping server writes what is in memory. After this long it is killed."""
 
 BUFFERS_BYTES = 128 << 20
-"""PostgreSQL's own default: in so much memory it keeps what it has read."""
+"""PostgreSQL's default size of its memory for data that was read."""
 
 LOG, SIZES = "server.log", "sizes.json"
-"""What the server says; what its files held when it stopped."""
+"""The server's log, and the sizes of its files when it stopped."""
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _ACCOUNT = "nobody"
-"""Who runs the server where we are root, which PostgreSQL refuses."""
+"""Account of the server if this process is root, as whom PostgreSQL refuses to run."""
 
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_directories": ".",
     "unix_socket_permissions": "0700",
     "port": "5432",
-    # All memory that processes share is their own, or a file in the folder.
+    # Shared memory is private to these processes, or a file in the folder.
     "shared_buffers": f"{BUFFERS_BYTES // 2**20}MB",
     "shared_memory_type": "mmap",
     "dynamic_shared_memory_type": "mmap",
     "allow_in_place_tablespaces": "on",
-    # What is due is done when the store is told to settle, and not at some moment of a measurement.
+    # Due work is done in `settle` rather than during a measurement.
     "autovacuum": "off",
 }
 
-# It ends at once when we have ended, however that happened, and does not begin where that came before it could be
-# told. The process keeps its id through all three programs.
+# The server ends with this process, however that ends, and does not start if this process has ended before the watch
+# was set up. The process keeps its id through all three programs.
 _WATCHED = 'test "$PPID" = "$1" && shift && exec "$@"'
 
 
 @lru_cache(maxsize=1)
 def programs() -> Path | None:
-    """The folder of the server's programs: of those on the path, else of the newest that Debian has installed."""
+    """Return the folder of the server's programs: on the PATH, or else the newest that Debian has installed."""
     on_path = shutil.which("postgres")
     folders = [Path(on_path).resolve().parent] if on_path else []
     versions = [folder for folder in _DEBIAN.glob("*/bin") if folder.parent.name.isdigit()]
@@ -74,27 +74,27 @@ def programs() -> Path | None:
 
 @lru_cache(maxsize=1)
 def version() -> str | None:
-    """The server's release, '15.18'; None where its programs are not installed."""
+    """Return the server's release, such as '15.18'; None if its programs are not installed."""
     folder = programs()
     if folder is None or shutil.which("setpriv") is None:
         return None
     try:
-        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
+        done = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True)
     except OSError:
         return None
-    found = re.search(r"\d[\w.]*", told.stdout)
-    return found[0] if told.returncode == 0 and found else None
+    found = re.search(r"\d[\w.]*", done.stdout)
+    return found[0] if done.returncode == 0 and found else None
 
 
 class Server:
-    """One that runs. `stop` has to be called, or it goes with this process, as after a power cut."""
+    """A running server. Call `stop`; otherwise it ends with this process, as after a power cut."""
 
     def __init__(self, location: Path, folder: int, process: subprocess.Popen[bytes]) -> None:
-        """Takes the process over, and the descriptor of its folder."""
+        """Own the process and the descriptor of its folder from now on."""
         self._location, self._folder, self._process = location, folder, process
 
     def connect(self, psycopg: Any) -> Any:
-        """A connection on which each statement is a transaction. Raises psycopg's errors."""
+        """Return a connection on which each statement is a transaction. Raises psycopg's errors."""
         connection = psycopg.connect(
             host=_named(self._folder),
             port=5432,
@@ -106,14 +106,14 @@ class Server:
             options="",
             autocommit=True,
         )
-        # Variables of the environment may name another server.
+        # Environment variables may name another server.
         if connection.execute("SHOW data_directory").fetchone() != (_named(self._folder),):
             connection.close()
-            raise AdapterError(f"{self._location}: another PostgreSQL answers, unset PGHOSTADDR and PGSERVICE")
+            raise AdapterError(f"{self._location}: another PostgreSQL answers; unset PGHOSTADDR and PGSERVICE")
         return connection
 
     def wait_until_it_answers(self, psycopg: Any) -> None:
-        """Raises AdapterError, with what the server says, for one that never does."""
+        """Wait for an answer. Raises AdapterError with the server's message if there is none."""
         socket, pause = self._location / ".s.PGSQL.5432", threading.Event()
         for _ in range(int(START_LIMIT_S / START_LOOK_S)):
             if self._process.poll() is not None:
@@ -129,11 +129,11 @@ class Server:
 
     def _last_words(self) -> str:
         lines = (self._location / LOG).read_text(errors="replace").splitlines()
-        told = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines or ["it says nothing"]
-        return told[-1].strip()
+        said = [line for line in lines if "FATAL" in line or "PANIC" in line] or lines or ["it gives no reason"]
+        return said[-1].strip()
 
     def stop(self) -> None:
-        """Once all it has in memory is in its files. A second call does nothing."""
+        """Stop the server after it has written everything to its files. A second call does nothing."""
         if self._folder < 0:
             return
         try:
@@ -151,8 +151,10 @@ class Server:
 
 
 def make(location: Path) -> None:
-    """An empty data directory at `location`, which does not exist yet, and a superuser of our own name, who needs no
-    password. Raises AdapterError."""
+    """Create an empty data directory at `location`, which must not exist.
+
+    Its superuser has this user's name and no password. Raises AdapterError.
+    """
     location.mkdir(mode=0o700)
     account = _account()
     if account:
@@ -160,7 +162,7 @@ def make(location: Path) -> None:
     folder = _opened(location)
     try:
         initdb = [_program("initdb"), "-D", _named(folder), "--username", _user(), "--encoding=UTF8", "--no-locale"]
-        # Who asks is told by the kernel; nobody is let in from elsewhere.
+        # The kernel identifies the user of a connection; connections from elsewhere are refused.
         done = subprocess.run(
             _watched("TERM", [*initdb, "--auth-local=peer", "--auth-host=reject"]),
             **_surroundings(folder),
@@ -169,12 +171,12 @@ def make(location: Path) -> None:
     finally:
         os.close(folder)
     if done.returncode != 0:
-        told = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
-        raise AdapterError(f"{location}: PostgreSQL's initdb fails ({told[-1]})")
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it gives no reason"]
+        raise AdapterError(f"{location}: PostgreSQL's initdb fails ({said[-1]})")
 
 
 def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
-    """A server for a data directory; with one thread it makes no workers for a query. Raises AdapterError."""
+    """Start a server for a data directory; with one thread, queries use no workers. Raises AdapterError."""
     _check_sizes(location)
     settings = _SETTINGS | ({"max_parallel_workers_per_gather": "0"} if threads == 1 else {})
     words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -186,7 +188,7 @@ def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
                 **_surroundings(folder),
                 stdout=log,
                 stderr=log,
-                # What ends our group would end the first of its processes alone.
+                # A signal to this process's group would otherwise end only the first of its processes.
                 start_new_session=True,
             )
     except BaseException:
@@ -213,8 +215,10 @@ def _opened(location: Path) -> int:
 
 
 def _named(folder: int) -> str:
-    """The folder of a descriptor, for this process and for those that have it from us. So a path may be longer than
-    that of a socket, and lead through folders that the server's account may not enter."""
+    """Return the path of a descriptor's folder, for this process and for those that inherit the descriptor.
+
+    The folder's own path may be too long for a socket, or lead through folders that the server's account cannot enter.
+    """
     return f"/proc/self/fd/{folder}"
 
 
@@ -223,13 +227,13 @@ def _watched(ending: str, command: list[str]) -> list[str]:
 
 
 def _account() -> dict[str, Any]:
-    """How subprocess makes a process that is not root's."""
+    """Return arguments with which subprocess starts a process that does not run as root."""
     if os.geteuid() != 0:
         return {}
     try:
         found = pwd.getpwnam(_ACCOUNT)
     except KeyError:
-        raise AdapterError(f"PostgreSQL is not run by root, and there is no user {_ACCOUNT}") from None
+        raise AdapterError(f"PostgreSQL does not run as root, and the user {_ACCOUNT} does not exist") from None
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
 
 
@@ -238,15 +242,15 @@ def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        raise AdapterError(f"PostgreSQL needs a user with a name, number {os.geteuid()} has none") from None
+        raise AdapterError(f"PostgreSQL needs a user with a name; number {os.geteuid()} has none") from None
 
 
 def _surroundings(folder: int) -> dict[str, Any]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {
-        # With a time zone that is given none is looked for.
+        # With a given time zone PostgreSQL does not search for one.
         "env": kept | {"LC_ALL": "C", "TZ": "UTC"},
-        # PostgreSQL leaves the folder that it begins in, and has to find back.
+        # PostgreSQL leaves the folder in which it starts, and has to find it again.
         "cwd": "/",
         "stdin": subprocess.DEVNULL,
         "pass_fds": (folder,),
@@ -255,7 +259,7 @@ def _surroundings(folder: int) -> dict[str, Any]:
 
 
 def _sizes(location: Path) -> dict[str, int]:
-    """Of a thousand files; pathlib takes ten times as long over them."""
+    """Return the sizes of a thousand files. pathlib would take ten times as long."""
     found, folders = {}, [("", location)]
     while folders:
         within, folder = folders.pop()
@@ -268,15 +272,15 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _check_sizes(location: Path) -> None:
-    """PostgreSQL takes a table whose file was cut for a shorter table. Raises AdapterError."""
+    """Check the sizes of files, because PostgreSQL takes a cut file for a shorter table. Raises AdapterError."""
     note = location / SIZES
     if not note.exists():
-        # It did not stop by itself: what is whole is told by its log, which it replays.
+        # It was not stopped properly: its log, which it replays, determines what is complete.
         return
     found = _sizes(location)
     for name, size in json.loads(note.read_text()).items():
         if found.get(name) != size:
             there = f"has {found[name]:,} bytes" if name in found else "is missing"
-            raise AdapterError(f"{location}: {name} {there}, it had {size:,} when the server stopped")
-    # From now on they change.
+            raise AdapterError(f"{location}: {name} {there}; it had {size:,} when the server stopped")
+    # From here on sizes change.
     note.unlink()

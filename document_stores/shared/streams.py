@@ -1,7 +1,7 @@
-"""Files that hold one document after the other, with or without zstd around: nothing is found in them but by reading.
+"""Files of one document after the other, with or without zstd, which can be searched only by reading.
 
-A store gives the bytes of a batch, and the documents of an open file; everything else is here. Each file begins and
-ends where its format says, so any program of that format reads it.
+A store converts batches to bytes and open files to documents; this module does everything else. Files begin and end as
+their format requires, so any program for that format can read them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from adapters.document_store import (
 from adapters.errors import AdapterError
 
 BATCH_DOCUMENTS = 1_024
-"""Documents that a scan gives at a time."""
+"""Documents that a scan yields at a time."""
 
 READ_BYTES = 1 << 20
-"""What is read of a file at a time."""
+"""Bytes that are read at a time."""
 
 ZSTD_LEVEL = 3
-"""That of zstandard, where nobody says another."""
+"""zstandard's default level."""
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class StreamStore(DocumentStoreAdapter):
-    """One file of documents in the order in which they came. It takes no further ones: a user writes the file anew."""
+    """One file of documents in the order of their arrival. It cannot grow: a user writes it anew."""
 
     distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
     settings: ClassVar = {
@@ -54,18 +54,18 @@ class StreamStore(DocumentStoreAdapter):
 
     @abstractmethod
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """The bytes of the file. Raises RefusedData."""
+        """Yield the bytes of the file. Raises RefusedData."""
 
     @abstractmethod
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """The documents of a file that is open at its beginning, in batches that are not empty. Raises AdapterError."""
+        """Yield the documents of a file opened at its beginning, in non-empty batches. Raises AdapterError."""
 
     @abstractmethod
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """How many documents there are, found without making them."""
+        """Count the documents without decoding them."""
 
     def load_library(self) -> None:
-        """Import msgspec, and zstandard where it is used."""
+        """Import msgspec, and zstandard if it is used."""
         import msgspec
 
         self._msgspec = msgspec
@@ -77,7 +77,7 @@ class StreamStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """Write one file. What the key is means nothing to it."""
+        """Write one file. The key does not matter here."""
         with location.open("wb") as file, self._compressed(file) as sink:
             for piece in self.encoded(batches):
                 sink.write(piece)
@@ -94,7 +94,7 @@ class StreamStore(DocumentStoreAdapter):
 
     @contextmanager
     def reading(self, location: Path) -> Iterator[BinaryIO]:
-        """The file, open, without the codec around it. What zstd finds wrong is an AdapterError."""
+        """Yield the open file without its codec. Errors of zstd become AdapterError."""
         with location.open("rb") as file:
             if self.values["codec"] == "none":
                 yield file
@@ -106,17 +106,17 @@ class StreamStore(DocumentStoreAdapter):
                 raise AdapterError(f"{location}: its zstd frame is damaged ({error})") from None
 
     def open(self, location: Path, key: str = "id") -> StreamHandle:
-        """Nothing stays open: each call reads the file from its beginning."""
+        """Check that the file exists. Nothing stays open: each call reads the file from its beginning."""
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location}: the file does not exist")
         return StreamHandle(self, location, key)
 
     def stored(self, location: Path) -> Stored:
-        """The codec, by the first bytes of the file. Raises AdapterError for another than the variant says."""
+        """Return the codec by the file's first bytes. Raises AdapterError if it is not the variant's."""
         with location.open("rb") as file:
             found = "zstd" if file.read(4) == _ZSTD_MAGIC else "none"
         if found != self.values["codec"]:
-            raise AdapterError(f"{location}: its codec is {found}, {self.variant} was expected")
+            raise AdapterError(f"{location}: its codec is {found}; {self.variant} was expected")
         return Stored(found)
 
 
@@ -124,22 +124,22 @@ class StreamHandle(DocumentHandle):
     """Reads the whole file for every call."""
 
     def __init__(self, store: StreamStore, location: Path, key: str) -> None:
-        """`location` is a file of `store`'s format."""
+        """`location` is a file in the format of `store`."""
         self._store, self._location, self._key = store, location, key
 
     def count(self) -> int:
-        """By walking from one document to the next."""
+        """Count by walking from one document to the next."""
         with self._store.reading(self._location) as file:
             return self._store.counted(file, self._location)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """In the order in which they were stored."""
+        """Yield the documents in the order of storing."""
         with self._store.reading(self._location) as file:
             for batch in self._store.decoded(file, self._location):
                 yield batch if paths is None else [parts(document, paths) for document in batch]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By reading all."""
+        """Read all documents to find them."""
         wanted = set(keys)
         found: dict[Any, Document] = {}
         for batch in self.scan():
@@ -147,11 +147,11 @@ class StreamHandle(DocumentHandle):
         return [found.get(key) for key in keys]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file stays open."""
 
 
 def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """BATCH_DOCUMENTS at a time."""
+    """Yield BATCH_DOCUMENTS at a time."""
     batch: list[Document] = []
     for document in documents:
         batch.append(document)
@@ -163,8 +163,10 @@ def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 
 def length_of(header: bytes, location: Path, limit: int) -> int:
-    """The length that four bytes say, little-endian. Raises AdapterError for a header that is cut, or for more than
-    `limit`: nothing is allocated for what a damaged file claims."""
+    """Return the length in four little-endian bytes.
+
+    Raises AdapterError for an incomplete header or a length above `limit`, so that damaged files cannot claim memory.
+    """
     length = int.from_bytes(header, "little")
     if len(header) != 4 or length > limit:
         raise AdapterError(f"{location}: a document's length is damaged ({length:,} bytes)")
@@ -172,7 +174,7 @@ def length_of(header: bytes, location: Path, limit: int) -> int:
 
 
 def whole(piece: bytes, length: int, location: Path) -> bytes:
-    """What was read, if it is as long as it should be. Raises AdapterError."""
+    """Return the bytes that were read if they are complete. Raises AdapterError."""
     if len(piece) != length:
         raise AdapterError(f"{location}: ends within a document ({len(piece):,} of {length:,} bytes)")
     return piece

@@ -1,4 +1,4 @@
-"""The types that documents have together, in the notation of DuckDB's JSON functions: what one schema can hold."""
+"""The types that documents have in common, in the notation of DuckDB's JSON functions, and what one schema can hold."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ARRAY_LEVELS = 12
-"""Arrays directly within each other that are taken: DuckDB's Parquet reader doubles its time with each level."""
+"""Maximum depth of arrays directly within arrays: DuckDB's Parquet reader doubles its time with each level."""
 
 
 NESTED_ARRAYS = r"(?:\[[^\]]*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
-"""Texts of more levels have this pattern, unless an array or a text ends between the first openings. Others may have it
-too, and are looked at."""
+"""A pattern for texts with more levels, unless an array or a text ends between the first brackets. Other texts may
+match it too and are examined."""
 
 
 _PERHAPS_NULL = r"[:\[,]\s*null"
-"""A pattern that every text with a null outside its texts has; a text within a document may have it too."""
+"""A pattern that matches every text with a null outside its strings, and some others."""
 
 
 def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tuple[str, bool]:
-    """Make the table `arriving` of all lines. Give the structure that holds each of them, and whether a null is in any.
+    """Make the table `arriving` of all lines; return the structure for all of them, and whether any contains a null.
 
-    All integers are of 64 bits. Raises RefusedData where a document has no key, two kinds of keys, names that differ by
-    case alone or a name of nothing."""
+    Integers have 64 bits. Raises RefusedData for documents without a key, keys of two kinds, names that differ only by
+    case, and empty names.
+    """
     import pyarrow as pa
 
     arrays = list(lines)
@@ -41,11 +42,11 @@ def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tu
     found = connection.execute("SELECT json_group_structure(CAST(line AS JSON)) FROM arriving").fetchone()[0]
     structure = msgspec.json.decode(found)
     if not isinstance(structure, dict):
-        raise RefusedData("a document is no JSON object")
+        raise RefusedData("a document is not a JSON object")
     _check(structure)
     type_ = structure.get(key)
     if type_ not in ("UBIGINT", "BIGINT", "HUGEINT", "VARCHAR"):
-        raise RefusedData(f"the key {key!r} has the type {type_ or 'of none'}, int or text is needed")
+        raise RefusedData(f"the key {key!r} has the type {type_ or 'none'}; it must be int or text")
     _check_keys(connection, key, str(type_))
     return msgspec.json.encode(_with_bigint(structure)).decode(), any(map(_holds_null, arrays))
 
@@ -77,9 +78,9 @@ def _check(structure: Any) -> None:
     if isinstance(structure, dict):
         folded = {name.lower() for name in structure}
         if len(folded) < len(structure):
-            raise RefusedData("names that differ by case alone are one name to DuckDB")
+            raise RefusedData("DuckDB treats names that differ only by case as the same")
         if "" in folded:
-            raise RefusedData("DuckDB has no column without a name")
+            raise RefusedData("DuckDB cannot have a column without a name")
         for inner in structure.values():
             _check(inner)
 
@@ -93,8 +94,8 @@ def _with_bigint(structure: Any) -> Any:
 
 
 def array_levels(value: Any, around: int = 0) -> int:
-    """How many arrays lie directly within each other, at most, in a structure or a document; `around` are those that
-    the value itself lies in."""
+    """Return the maximum depth of arrays directly within arrays in a structure or document. `around` is the number of
+    arrays around the value itself."""
     if isinstance(value, dict):
         return max(around, *map(array_levels, value.values())) if value else around
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""Queries as SQL: a plan is translated for an engine whose values tell their kinds in its own words."""
+"""Queries as SQL: plans are translated for an engine, given the expressions by which it distinguishes values."""

@@ -1,4 +1,4 @@
-"""From the rows of a plan's SELECT, which come in order, to those of its answer: a value of each column's cells."""
+"""Convert the ordered rows of a plan's SELECT to those of its answer: one value from each column's cells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from adapters.document_store import RefusedQuery
 _DECODE = msgspec.json.Decoder().decode
 
 MISSING = object()
-"""What a column has that is left out of a row."""
+"""The value of a column that is omitted from a row."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the answer: its cells as SQL, and what makes a value of them."""
+    """A column of the answer: its cells as SQL, and the function that makes a value of them."""
 
     name: str
     cells: tuple[str, ...]
@@ -33,15 +33,16 @@ class Selection:
     parameters: dict[str, Any]
     columns: tuple[Column, ...]
     rows: int | None
-    """At most this many; None: all."""
+    """Maximum number of rows; None: all."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors and their texts. The last cell of a row, if it is not NULL, is the number of one of these: such rows come
-    first."""
+    """Errors and their texts. A last cell that is not NULL is the number of one; such rows come first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """The answer to the plan. Raises RefusedQuery for values that SQL does not treat as the plan means, QueryError for
-    a sum beyond 64 bits."""
+    """Return the answer to the plan.
+
+    Raises RefusedQuery for values that SQL does not treat as the plan means, QueryError for a sum beyond 64 bits.
+    """
     answered = []
     for row in rows:
         if selection.refusals and row[-1] is not None:
@@ -58,24 +59,24 @@ def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str
 
 
 def plain(value: Any) -> Any:
-    """A value that comes as it is; NULL is missing."""
+    """Return a value unchanged; NULL is missing."""
     return MISSING if value is None else value
 
 
 def of_json(text: str | None) -> Any:
-    """A value that comes as JSON text; NULL is missing."""
+    """Parse a value that arrives as JSON text; NULL is missing."""
     return MISSING if text is None else _DECODE(text)
 
 
 def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
-    """A value that comes in the cell of its kind; all NULL are null. Raises RefusedQuery for a zero of doubles."""
+    """Return a function for a value in the cell of its kind; all NULL are null. Raises RefusedQuery for a double 0."""
 
     def read(*cells: Any) -> Any:
         for kind, cell in zip(kinds, cells, strict=True):
             if cell is None:
                 continue
             if kind == "double" and cell == 0:
-                raise RefusedQuery("0.0 and -0.0 are one to SQL, and the value may be either")
+                raise RefusedQuery("SQL treats 0.0 and -0.0 as the same, so the value may be either")
             return bool(cell) if kind == "boolean" else cell
         return None
 
@@ -83,5 +84,5 @@ def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
 
 
 def average(high: Any, low: Any, count: int) -> float | None:
-    """Of integers whose sum comes in halves."""
+    """Return the average of integers whose sum arrives in halves."""
     return (int(high) * 2**32 + int(low)) / count if count else None

@@ -12,12 +12,12 @@ from document_stores.sql.values import Quoted, Value
 
 
 class DuckdbDialect(Dialect):
-    """Values are those of duckdb_values; the relation is called `documents` at each step."""
+    """Values are those of duckdb_values. The relation is called `documents` at each step."""
 
     division = "//"
 
     def __init__(self, taken: Collection[str] = ()) -> None:
-        """`taken` are the names of columns that the relation has, in small letters."""
+        """`taken` are the relation's column names in lower case."""
         self._taken = taken
 
     def _named(self, alias: str) -> str:
@@ -27,19 +27,19 @@ class DuckdbDialect(Dialect):
         return Quoted.name(name)
 
     def parameter(self, name: str) -> str:
-        """Named."""
+        """Return a named parameter."""
         return f"${name}"
 
     def of_json(self, text: str) -> Value:
-        """By pointers into it."""
+        """Use JSON pointers into it."""
         return JsonValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
-        """By starts_with, which knows no patterns."""
+        """Use starts_with, which has no patterns."""
         return f"starts_with({text}, {parameter})"
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Another SELECT around the relation, with a column for the item."""
+        """Wrap the relation in another SELECT, with a column for the item."""
         arrays = cast("Any", value)
         items = arrays.items()
         if distinct is not None:
@@ -52,13 +52,13 @@ class DuckdbDialect(Dialect):
         )
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Another SELECT around the relation."""
+        """Wrap the relation in another SELECT."""
         name = self._named(alias)
         column = ColumnValue(f"documents.{name}", kind)
         return Unnested(f"(SELECT *, {expression} AS {name} FROM {relation}) AS documents", column)
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """By list_filter."""
+        """Use list_filter."""
         arrays = cast("Any", value)
 
         def some(condition: str) -> str:
@@ -71,5 +71,5 @@ class DuckdbDialect(Dialect):
 def _canonical(item: Value, path: FieldPath) -> str:
     for name in path:
         item = item.step(name)
-    # No JSON text is empty.
+    # JSON text is never empty.
     return f"coalesce({item.canonical()}, '')"

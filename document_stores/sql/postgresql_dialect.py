@@ -1,4 +1,4 @@
-"""Plans as PostgreSQL's SQL, with psycopg's parameters: the items of arrays are rows of jsonb_array_elements."""
+"""Plans as PostgreSQL's SQL, with psycopg's parameters: items of arrays are rows of jsonb_array_elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from document_stores.sql.values import Value
 
 
 def as_psycopg_takes_it(text: str) -> str:
-    """The statement with the signs of division doubled. No literal has one, and before a name there is no blank."""
+    """Double the modulo operators of the statement. No literal contains one, and parameters have no blank after %."""
     return text.replace(" % ", " %% ")
 
 
@@ -22,25 +22,25 @@ class PostgresqlDialect(Dialect):
     division = "/"
 
     def parameter(self, name: str) -> str:
-        """Named."""
+        """Return a named parameter."""
         return f"%({name})s"
 
     def of_json(self, text: str) -> Value:
-        """By a cast."""
+        """Cast to jsonb."""
         return JsonbValue(f"CAST({text} AS jsonb)")
 
     def prefix(self, text: str, parameter: str) -> str:
-        """By starts_with, which knows no patterns."""
+        """Use starts_with, which has no patterns."""
         return f"starts_with({text}, {parameter})"
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """Booleans have functions of their own names."""
+        """Use separate functions for booleans."""
         if kind == "boolean":
             return f"{'bool_or' if function == 'max' else 'bool_and'}({part})"
         return super().extreme(function, part, kind)
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Joined with the items of the array."""
+        """Join with the items of the array."""
         items = cast("JsonbValue", value).items()
         item = JsonbValue(f"{alias}.value")
         relation = f"{relation} CROSS JOIN LATERAL {_elements(items, alias)}"
@@ -54,11 +54,11 @@ class PostgresqlDialect(Dialect):
         return Unnested(relation, item, f"NOT EXISTS ({earlier})")
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """PostgreSQL would put the expression back to where it is used."""
+        """Return None, because PostgreSQL would move the expression to where it is used."""
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """By EXISTS."""
+        """Use EXISTS."""
         items = cast("JsonbValue", value).items()
         return (
             JsonbValue(f"{alias}.value"),

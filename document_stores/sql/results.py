@@ -1,4 +1,4 @@
-"""Columns of an answer, as SQL over the groups or the documents that a plan selects: what they are, and their order."""
+"""Columns of an answer, as SQL over the groups or documents that a plan selects, and their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from document_stores.sql.values import NOTHING, exactly, is_nothing
 
 SAFE = "9e18"
-"""Differences of integers whose rounded difference is below it have 64 bits."""
+"""A difference of integers has 64 bits if its rounded value is below this."""
 
 _LARGEST = "9223372036854775807"
 _BEYOND = "9223372036854775808e0"
@@ -15,25 +15,24 @@ _BEYOND = "9223372036854775808e0"
 
 
 class Result:
-    """A value by its kind: each part has the value where it is of that kind, and is NULL otherwise."""
+    """A value by its kind: each part has the value if it is of that kind, else NULL."""
 
     def __init__(self, parts: Mapping[str, str], json: str | None = None, is_there: str | None = None) -> None:
-        """`json` has the JSON text of the same value, where that is known; `is_there` tells a null from something
-        missing, where there may be both."""
+        """`json`: the JSON text of the value, if known. `is_there`: distinguishes null from missing, if both occur."""
         self._parts = {kind: part for kind, part in parts.items() if not is_nothing(part)}
         self._json, self._is_there = json, is_there
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """The parts of those kinds that may occur."""
+        """The parts of kinds that may occur."""
         return self._parts
 
     def part(self, kind: str) -> str:
-        """The part of one kind, NULL if there is none."""
+        """Return the part of one kind, NULL if there is none."""
         return self._parts.get(kind, NOTHING[kind])
 
     def number(self) -> str | None:
-        """The value as a double, rounded, if it is a number; None if no value is one."""
+        """Return the value as a rounded double if it is a number; None if values are never numbers."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         whole = f"CAST({integer} AS DOUBLE PRECISION)"
         if integer is None or double is None:
@@ -41,7 +40,7 @@ class Result:
         return f"coalesce({whole}, {double})"
 
     def order(self) -> list[str]:
-        """What values are ordered by as a plan orders them, each term after the last; NULL comes first."""
+        """Return terms, in descending priority, that order values as a plan does; NULL comes first."""
         terms = self._numbers()
         terms += [self._parts[kind] for kind in ("text", "boolean") if kind in self._parts]
         if len(self._parts) <= 1 and self._is_there is None:
@@ -52,7 +51,7 @@ class Result:
         return [f"(CASE {' '.join(cases)} ELSE 0 END)", *terms]
 
     def _numbers(self) -> list[str]:
-        """Exactly: rounded, then as whole numbers, then integers before doubles and -0.0 before 0.0."""
+        """Order exactly: by rounded values, then as whole numbers, then integers before doubles and -0.0 before 0.0."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         if double is None:
             return [] if integer is None else [integer]
@@ -65,7 +64,7 @@ class Result:
 
 
 def extreme(parts: Mapping[str, str], highest: bool) -> Result:
-    """The highest or the lowest value of all kinds, given that of each kind."""
+    """Return the highest or lowest value of all kinds, given that of each kind."""
     ranks = {"boolean": 2, "integer": 3, "double": 3, "text": 4}
     chosen = dict(parts)
     integer, double = parts.get("integer"), parts.get("double")
@@ -82,7 +81,7 @@ def extreme(parts: Mapping[str, str], highest: bool) -> Result:
 
 
 def difference(left: Result, right: Result) -> tuple[Result, str | None]:
-    """The difference of two results, and where it may leave 64 bits."""
+    """Return the difference of two results, and the condition under which it may exceed 64 bits."""
     one, other = left.number(), right.number()
     if one is None or other is None:
         return Result({}), None

@@ -1,4 +1,4 @@
-"""Plans as SQLite's SQL: the items of arrays are rows of json_each."""
+"""Plans as SQLite's SQL: items of arrays are rows of json_each."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class SqliteDialect(Dialect):
     division = "/"
 
     def parameter(self, name: str) -> str:
-        """Named."""
+        """Return a named parameter."""
         return f":{name}"
 
     def of_json(self, text: str) -> Value:
-        """By paths into it."""
+        """Use paths into it."""
         return SqliteValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
-        """By substr, which knows no patterns and no letter case."""
+        """Use substr, which has no patterns and does not ignore case."""
         return f"(substr({text}, 1, length({parameter})) = {parameter})"
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Joined with json_each of the array."""
+        """Join with json_each of the array."""
         items = cast("SqliteValue", value).items()
         item = SqliteValue(alias, item=True)
         relation = f"{relation}, json_each({items}) AS {alias}"
@@ -41,11 +41,11 @@ class SqliteDialect(Dialect):
         return Unnested(relation, item, f"NOT EXISTS ({earlier})")
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """SQLite would put the expression back to where it is used."""
+        """Return None, because SQLite would move the expression to where it is used."""
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """By EXISTS."""
+        """Use EXISTS."""
         items = cast("SqliteValue", value).items()
         return SqliteValue(
             alias, item=True

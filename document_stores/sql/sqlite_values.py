@@ -1,7 +1,7 @@
-"""What lies in a document, in SQLite's SQL: in a JSON text whose names are written as msgspec writes them.
+"""Values in a document, in SQLite's SQL: within JSON text with names as msgspec writes them.
 
-SQLite's paths compare names as they stand in the text, without reading escapes, and end at a quotation mark: names that
-need either cannot be named.
+SQLite's paths compare names with the stored text without decoding escapes, and end at a quotation mark. Names that
+contain either cannot be expressed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from document_stores.sql.values import Quoted, Value
 
 
 def can_name(name: str) -> bool:
-    """Whether a path of SQLite's can name a field: nothing in its name is written by an escape."""
+    """Return whether a path of SQLite can name a field, because its name contains no escapes."""
     return name != "" and not any(sign in '"\\' or sign < " " for sign in name)
 
 
 class SqliteValue(Value):
-    """By a path within an expression that is JSON text."""
+    """A value at a path within an expression that is JSON text."""
 
     def __init__(self, document: str, path: str = "$", item: bool = False, indexed: Collection[str] = ()) -> None:
         """`item`: `document` is a row of json_each, with its columns `type`, `value`, `key` and `json`. `indexed` are
@@ -25,11 +25,11 @@ class SqliteValue(Value):
         self._document, self._path, self._item, self._indexed = document, path, item, indexed
 
     def step(self, name: str) -> SqliteValue:
-        """A path in quotation marks names fields alone, never an item. Raises ValueError for a name that none can."""
+        """Extend the path. A path in quotation marks names only fields. Raises ValueError for other names."""
         if not can_name(name):
-            raise ValueError(f"SQLite has no path to a field called {name!r}")
+            raise ValueError(f"SQLite has no path for a field named {name!r}")
         if self._item:
-            # The text of an object; to look it up in the array again would be to read all of it for each item.
+            # Use the object's text; looking it up in the array again would read the whole array for each item.
             return SqliteValue(f"(CASE WHEN {self._document}.type = 'object' THEN {self._document}.value END)").step(
                 name
             )
@@ -39,65 +39,68 @@ class SqliteValue(Value):
         return Quoted.text(self._path)
 
     def _json(self) -> str:
-        """The value as JSON text, and NULL if missing."""
+        """Return the value as JSON text, or NULL if missing."""
         if self._item:
-            # What json_each gives of a double has 15 digits; the text that it was given has all.
+            # json_each returns doubles with 15 digits; its source text has all digits.
             return f"({self._document}.json -> ('$[' || {self._document}.key || ']'))"
         return f"({self._document} -> {self._literal()})"
 
     def _value(self) -> str:
-        """The value as SQL has it."""
+        """Return the value as an SQL value."""
         return f"{self._document}.value" if self._item else f"json_extract({self._document}, {self._literal()})"
 
     def _type(self) -> str:
         return f"{self._document}.type" if self._item else f"json_type({self._document}, {self._literal()})"
 
     def indexed(self) -> str:
-        """The expression of an index: that of `is_text`, `integer` and the others."""
+        """Return the expression of an index: that of `is_text`, `integer` and others."""
         return self._value()
 
     def kind(self) -> str:
-        """By json_type."""
+        """Use json_type."""
         return (
             f"(CASE {self._type()} WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' WHEN 'real' THEN 'double'"
             f" ELSE {self._type()} END)"
         )
 
     def integer(self) -> str:
-        """The value, if it is one."""
+        """Return integers."""
         return f"(CASE WHEN {self._type()} = 'integer' THEN {self._value()} END)"
 
     def double(self) -> str:
-        """The value, if it is one."""
+        """Return doubles."""
         return f"(CASE WHEN {self._type()} = 'real' THEN {self._value()} END)"
 
     def text(self) -> str:
-        """The value, if it is one."""
+        """Return texts."""
         return f"(CASE WHEN {self._type()} = 'text' THEN {self._value()} END)"
 
     def boolean(self) -> str:
-        """0 or 1, if it is one."""
+        """Return booleans as 0 or 1."""
         return f"(CASE WHEN {self._type()} IN ('true', 'false') THEN {self._value()} END)"
 
     def canonical(self) -> str:
-        """The text as it is stored, which is as msgspec writes it."""
+        """Return the stored text, which is in msgspec's form."""
         return self._json()
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Equal as SQL has it, which an index of the expression answers, and as JSON: SQL's texts end at a NUL."""
+        """Compare in SQL, which an index of the expression can answer, and as JSON: in SQL texts end at a NUL."""
         return f"({self._value()} = {plain} AND {self._json()} = {canonical})"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """The order of SQL's values, where this path has an index: numbers of both kinds lie before texts, and
-        booleans, arrays and objects among them. SQLite takes an index for its very expression alone, beside AND."""
+        """Use the order of SQL values if this path has an index.
+
+        Numbers of both kinds come before texts, with booleans, arrays and objects among them. SQLite uses an index only
+        for exactly its expression, next to AND.
+        """
         return f"({self._value()} {operator} {plain})" if self._value() in self._indexed else None
 
     def unguarded(self, type_: str) -> str:
-        """The value as it is."""
+        """Return the value without a test."""
         return self._value()
 
     def items(self) -> str:
-        """An array's text for json_each; NULL for what is no array."""
+        """Return an array's text for json_each; NULL for other values."""
         if self._item:
             return f"(CASE WHEN {self._document}.type = 'array' THEN {self._document}.value END)"
         return f"(CASE WHEN {self._type()} = 'array' THEN {self._json()} END)"

@@ -1,5 +1,4 @@
-"""How long SQL may become, and how long lists of conditions are written: what a plan says once may stand there often.
-"""
+"""Limits of the size of SQL, and the form of long lists of conditions. Parts of a plan can occur many times in it."""
 
 from __future__ import annotations
 
@@ -8,27 +7,27 @@ from collections.abc import Iterable
 from adapters.document_store import RefusedQuery
 
 MOST_FLAT = 50
-"""Conditions that are joined side by side: engines take a chain for so many levels, and SQLite takes 1,000."""
+"""Maximum conditions in one chain: engines need a level for each, and SQLite allows 1,000."""
 
 MOST_LETTERS = 20_000
-"""Letters of one expression. A function of a function, or a number as a name in JSON, is written two or three times at
-each level."""
+"""Maximum characters of one expression. Nested functions, and numbers as names in JSON, are written two or three times
+at each level."""
 
 MOST_PARAMETERS = 20_000
-"""Constants of one query; SQLite takes 32,766."""
+"""Maximum constants of a query; SQLite allows 32,766."""
 
 
 def joined(word: str, parts: Iterable[str], none: str) -> str:
-    """Conditions with a word between them, in halves of halves where they are many; `none` where there are none."""
-    told = list(parts)
-    if len(told) <= MOST_FLAT:
-        return f"({word.join(told) or none})"
-    half = len(told) // 2
-    return f"({joined(word, told[:half], none)}{word}{joined(word, told[half:], none)})"
+    """Join conditions with a word, in nested halves if there are many; return `none` for no conditions."""
+    conditions = list(parts)
+    if len(conditions) <= MOST_FLAT:
+        return f"({word.join(conditions) or none})"
+    half = len(conditions) // 2
+    return f"({joined(word, conditions[:half], none)}{word}{joined(word, conditions[half:], none)})"
 
 
 def short(expression: str) -> str:
-    """The same. Raises RefusedQuery for one that is too long."""
+    """Return the expression. Raises RefusedQuery if it is too long."""
     if len(expression) > MOST_LETTERS:
-        raise RefusedQuery(f"an expression takes more than {MOST_LETTERS:,} letters in SQL")
+        raise RefusedQuery(f"an SQL expression exceeds {MOST_LETTERS:,} characters")
     return expression

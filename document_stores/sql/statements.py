@@ -1,4 +1,4 @@
-"""SELECTs of plans, written once: before a question is asked, as a user has written the statement down."""
+"""SELECTs of plans, prepared once before a question is asked, as a user would have written the statement in advance."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from libraries.document_queries.json_form import from_json
 
 
 class StatementHandle(DocumentHandle):
-    """Open documents that answer plans by SELECTs. What was found of the documents holds until they change."""
+    """Open documents that answer plans by SELECTs. Facts found about the documents are valid until they change."""
 
     asks_for_kinds: bool = True
-    """Whether the kinds of fields are asked for; columns tell them themselves."""
+    """Whether kinds of fields have to be queried; typed columns determine them."""
 
     def __init__(self) -> None:
-        """Nothing is written yet."""
+        """Begin without statements."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
-        """What the questions about kinds gave: plans that differ in their constants ask the same."""
+        """Answers to queries of kinds. Plans that differ in their constants share them."""
 
     @abstractmethod
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """The plan for this engine, given the kinds that its fields have."""
+        """Translate the plan for this engine, given the kinds of its fields."""
 
     @abstractmethod
     def selected(self, text: str) -> Iterable[Sequence[Any]]:
-        """The rows of a SELECT without parameters."""
+        """Return the rows of a SELECT without parameters."""
 
     def check(self, selection: Selection) -> None:
         """Raise RefusedQuery for a SELECT that these documents do not allow."""
         return
 
     def prepare(self, plan: Plan) -> None:
-        """Look the kinds up that the plan's fields have, and write the SELECT."""
+        """Query the kinds of the plan's fields and write the SELECT."""
         self.statement(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """The statements that it has written, and what was found for them."""
+        """Take over the statements that it has written, and the facts behind them."""
         assert isinstance(other, StatementHandle)
         self._written, self._found = dict(other._written), dict(other._found)
 
     def statement(self, plan: Plan) -> Selection:
-        """The SELECT of a plan. Raises RefusedQuery for what SQL would answer otherwise than the plan means."""
+        """Return the SELECT of a plan. Raises RefusedQuery if SQL's answer would differ from the plan's meaning."""
         if plan not in self._written:
             parsed = from_json(plan)
             questions = tuple(self.translation(parsed, {}).questions()) if self.asks_for_kinds else ()
@@ -61,10 +61,10 @@ class StatementHandle(DocumentHandle):
         return self._written[plan]
 
     def write_anew(self) -> None:
-        """Forget the statements: there is another index."""
+        """Forget the statements, because an index was added."""
         self._written.clear()
 
     def forget(self) -> None:
-        """Forget all: the documents have changed."""
+        """Forget everything, because documents have changed."""
         self._written.clear()
         self._found.clear()

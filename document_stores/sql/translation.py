@@ -1,8 +1,8 @@
-"""From a plan to one SELECT whose rows are those of the answer, in its order.
+"""Translate a plan to one SELECT whose rows are those of the answer, in order.
 
-Inside is a SELECT of groups, or of documents with what is projected; around it lie computed columns, the order with
-ties, and the first rows. What SQL would answer otherwise than the plan means is refused: before it is asked where that
-is known, else by a column of the SELECT.
+The inner SELECT returns groups, or documents with projected fields. The outer one adds computed columns, sorts with the
+plan's ties, and limits the rows. Plans that SQL would answer differently are refused: in advance if that is known, else
+by a column of the SELECT.
 """
 
 from __future__ import annotations
@@ -25,57 +25,58 @@ from libraries.document_queries import steps
 from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Operator -> the one that means the same with its sides exchanged."""
+"""Operator -> operator with the same meaning for exchanged sides."""
 
-_CONTAINERS = "arrays and objects are compared by their text here"
+_CONTAINERS = "SQL here compares arrays and objects as text"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
-"""What stands for a constant until it is bound: no name in SQL holds a NUL."""
+"""Placeholders for a constant until it is bound; names in SQL contain no NUL."""
 
 Known = Mapping[steps.Field, Kinds]
-"""The kinds that fields have."""
+"""Field -> its kinds."""
 
 
 class Dialect(ABC):
-    """What engines write differently beside values."""
+    """Differences between engines, apart from values."""
 
     division: str
-    """The operator that divides one integer by another, towards zero."""
+    """Operator of integer division, rounding towards zero."""
 
     @abstractmethod
     def parameter(self, name: str) -> str:
-        """The place of a parameter."""
+        """Return the placeholder of a parameter."""
 
     @abstractmethod
     def of_json(self, text: str) -> Value:
-        """The value that a JSON text spells."""
+        """Return the value of a JSON text."""
 
     @abstractmethod
     def prefix(self, text: str, parameter: str) -> str:
-        """Whether a text begins so."""
+        """Return the condition that a text begins with a parameter."""
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """The `max` or `min` of values that are all of one kind, or NULL."""
+        """Return the `max` or `min` of values that have one kind or are NULL."""
         return f"{function}({part})"
 
     @abstractmethod
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """With a row for each item of the array that `value` is. With `distinct`, the path of a field of the items,
-        only the first ones stay of those that are alike in it."""
+        """Return the relation with a row for each item of the array `value`.
+
+        With `distinct`, the path of a field of the items, only the first of items with equal fields are kept.
+        """
 
     @abstractmethod
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """With an expression of this kind as one more column; None where the engine would evaluate it later all the
-        same."""
+        """Return the relation with the expression as a column; None if the engine would evaluate it later anyway."""
 
     @abstractmethod
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """An item as a value, and what makes of a condition on it one that some item meets it."""
+        """Return an item as a value, and a function that turns a condition on it into one that any item meets it."""
 
 
 @dataclass(frozen=True)
 class Unnested:
-    """What stands after FROM, the item as a value, and a condition that rows have to meet."""
+    """A relation for FROM, the item as a value, and a condition for its rows."""
 
     relation: str
     item: Value
@@ -83,7 +84,7 @@ class Unnested:
 
 
 class Translation:
-    """One plan for one engine. Raises RefusedQuery for what SQL there does not answer as the plan means."""
+    """A plan for one engine. Raises RefusedQuery if its SQL would not answer as the plan means."""
 
     def __init__(
         self,
@@ -94,8 +95,8 @@ class Translation:
         key: str,
         known: Known,
     ) -> None:
-        """`relation` stands after FROM, `key` is the expression of a document's key in it. `known` are the kinds that
-        fields of the plan have in all documents."""
+        """`relation` is for FROM, `key` is the expression of a document's key in it. `known` are the kinds of the
+        plan's fields in all documents."""
         self._known = known
         self._columns: dict[steps.Field, Value] = {}
         self._plan, self._dialect, self._relation, self._key = plan, dialect, relation, key
@@ -106,12 +107,12 @@ class Translation:
         self._answer: dict[str, Column] = {}
         self._results: dict[str, Result] = {}
         self._refusals: dict[str, tuple[type[Exception], str]] = {}
-        """Condition on a row -> the error that it is, and its text."""
+        """Condition on a row -> error and its text."""
         self._computes = False
-        """Whether fields are those of results."""
+        """Whether fields refer to results."""
 
     def selection(self) -> Selection:
-        """The SELECT of the whole plan."""
+        """Return the SELECT of the whole plan."""
         try:
             for number, step in enumerate(self._plan.gathering):
                 if isinstance(step, steps.Filter):
@@ -122,15 +123,15 @@ class Translation:
             if isinstance(result, steps.GroupBy):
                 return self._groups(result)
             if result is None or any(isinstance(step, steps.Unnest) for step in self._plan.gathering):
-                raise RefusedQuery("only groups, counts and fields of documents are selected by SQL here")
+                raise RefusedQuery("SQL here returns only groups, counts and fields of documents")
             return self._projection(result)
         except ValueError as error:
-            raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
+            raise RefusedQuery(f"a name cannot be written in this SQL ({error})") from None
 
     def _unnest(self, step: steps.Unnest, alias: str) -> None:
         distinct = step.distinct
         if distinct is not None and not (isinstance(distinct, steps.Field) and distinct.of == step.name):
-            raise RefusedQuery("items are distinct by one of their own fields here, not by another expression")
+            raise RefusedQuery("SQL here can make items distinct only by one of their fields")
         self._read_once()
         value = self._reached(steps.Field(step.path, step.of))
         path = distinct.path if isinstance(distinct, steps.Field) else None
@@ -140,12 +141,12 @@ class Translation:
         if isinstance(distinct, steps.Field):
             self._refuse_merged(distinct)
             if self._field(distinct).may_hold():
-                raise RefusedQuery("items that are arrays or objects are compared by their text here")
+                raise RefusedQuery("SQL here compares items that are arrays or objects as text")
         if unnested.condition:
             self._conditions.append(unnested.condition)
 
     def _read_once(self) -> None:
-        """Fields of the document as columns before there is a row for each item: else each item reads them anew."""
+        """Make columns of fields before rows are repeated for items, so that each is read once."""
         for part, kinds in self._known.items():
             plain = self._field(part).plain() if part.of == "" and part not in self._columns else None
             if plain is None:
@@ -169,17 +170,17 @@ class Translation:
         return value
 
     def _merges(self, expression: steps.Expression) -> bool:
-        """Whether a null and something missing may be the same here."""
+        """Return whether null and missing may be indistinguishable here."""
         if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null
 
     def _refuse_merged(self, expression: steps.Expression) -> None:
         if self._merges(expression):
-            raise RefusedQuery("missing and null are one in columns of one schema")
+            raise RefusedQuery("columns of one schema do not distinguish missing from null")
 
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
-        """For each field that the plan reads a SELECT of the kinds that it has, one a row. Raises RefusedQuery."""
+        """Yield for each field of the plan a SELECT of its kinds, one per row. Raises RefusedQuery."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
@@ -189,7 +190,7 @@ class Translation:
                 relations[array.name], self._values[array.name] = unnested.relation, unnested.item
                 yield from self._kinds_of(array.name, unnested.relation)
         except ValueError as error:
-            raise RefusedQuery(f"a name cannot be said in this SQL ({error})") from None
+            raise RefusedQuery(f"a name cannot be written in this SQL ({error})") from None
 
     def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[steps.Field, str]]:
         for part in plans.fields_of(self._plan):
@@ -198,7 +199,7 @@ class Translation:
 
     def _bound(self, value: Any) -> str:
         if len(self._parameters) == MOST_PARAMETERS:
-            raise RefusedQuery(f"there are more than {MOST_PARAMETERS:,} constants")
+            raise RefusedQuery(f"the query has more than {MOST_PARAMETERS:,} constants")
         name = f"bound_{len(self._parameters):03}"
         self._parameters[name] = value
         return self._dialect.parameter(name)
@@ -206,7 +207,7 @@ class Translation:
     # --- conditions ------------------------------------------------------------------------------------------------
 
     def is_true(self, condition: steps.Condition) -> str:
-        """True exactly where the condition is; false or NULL for false and for unknown."""
+        """Return SQL that is true exactly if the condition is; false or NULL for false and unknown."""
         if isinstance(condition, steps.And):
             return joined(" AND ", map(self.is_true, condition.conditions), "true")
         if isinstance(condition, steps.Or):
@@ -228,28 +229,28 @@ class Translation:
 
     def _equal(self, expression: steps.Expression, value: Any) -> str:
         if isinstance(value, str) and isinstance(expression, steps.Field):
-            told = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
+            sql = self._of_constant(value, self._field(expression).is_text(_CANONICAL, _PLAIN))
         else:
-            told = self._compared(expression, "=", value)
-        return self._found(expression, "=", value, told)
+            sql = self._compared(expression, "=", value)
+        return self._found(expression, "=", value, sql)
 
-    def _found(self, expression: steps.Expression, operator: str, value: Any, told: str) -> str:
-        """What is told of a comparison, with the words before it by which an engine takes its index."""
+    def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
+        """Return a comparison, preceded by the condition for which an engine uses its index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
-        # Whether a larger number is above another one may depend on how it is written down.
+        # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
-            return told
+            return sql
         found = self._field(expression).found_by(operator, _CANONICAL, _PLAIN)
-        return told if found is None else f"({self._of_constant(value, found)} AND {told})"
+        return sql if found is None else f"({self._of_constant(value, found)} AND {sql})"
 
-    def _of_constant(self, value: Any, told: str) -> str:
-        """With the constant bound in the spelling that is asked for: engines refuse parameters without a place."""
-        if _CANONICAL in told:
-            told = told.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
-        return told.replace(_PLAIN, self._bound(value)) if _PLAIN in told else told
+    def _of_constant(self, value: Any, sql: str) -> str:
+        """Bind the constant in the form that is requested: engines refuse parameters without a placeholder."""
+        if _CANONICAL in sql:
+            sql = sql.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
+        return sql.replace(_PLAIN, self._bound(value)) if _PLAIN in sql else sql
 
     def outcome(self, condition: steps.Condition) -> str:
-        """True, false or NULL, as the condition is true, false or unknown."""
+        """Return SQL that is true, false or NULL, as the condition is true, false or unknown."""
         if isinstance(condition, steps.And):
             return joined(" AND ", map(self.outcome, condition.conditions), "true")
         if isinstance(condition, steps.Or):
@@ -266,19 +267,19 @@ class Translation:
             item, some = self._dialect.any_item(value, "some_item")
             outer = self._values
             self._values = {**outer, condition.name: item}
-            told = some(self.is_true(condition.condition))
+            sql = some(self.is_true(condition.condition))
             self._values = outer
-            return told
+            return sql
         return self._test(condition)
 
     def _test(self, condition: steps.Prefix | steps.Exists | steps.IsMissing | steps.IsNull | steps.IsType) -> str:
         if not isinstance(condition.expression, steps.Field):
-            raise RefusedQuery("only fields are tested for what they are here")
+            raise RefusedQuery("SQL here tests only fields for their kind or presence")
         value = self._field(condition.expression)
         if isinstance(condition, steps.Prefix):
             return self._dialect.prefix(value.text(), self._bound(condition.text))
         if not value.tells_null and not (isinstance(condition, steps.IsType) and condition.kind != "null"):
-            raise RefusedQuery("missing and null are one in columns of one schema")
+            raise RefusedQuery("columns of one schema do not distinguish missing from null")
         if isinstance(condition, steps.IsType):
             return f"coalesce({value.kind()} = {self._bound(condition.kind)}, false)"
         if isinstance(condition, steps.IsNull):
@@ -293,19 +294,19 @@ class Translation:
                 condition.right, TURNED.get(condition.operator, condition.operator), condition.left.value
             )
         if not isinstance(condition.left, steps.Field) or not isinstance(condition.right, steps.Field):
-            raise RefusedQuery("fields are compared with fields and with constants here, not functions of them")
+            raise RefusedQuery("SQL here compares only fields with fields or constants, not functions of fields")
         left, right = self._field(condition.left), self._field(condition.right)
         operator = "<>" if condition.operator == "!=" else condition.operator
-        told = [
+        comparisons = [
             f"{one} {operator} {other}"
             for one, other in (
                 *((left.text(), right.text()), (left.integer(), right.integer())),
                 *((left.double(), right.double()), (left.boolean(), right.boolean())),
             )
         ]
-        told.append(exactly(left.integer(), operator, right.double()))
-        told.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
-        return f"coalesce({', '.join(told)})"
+        comparisons.append(exactly(left.integer(), operator, right.double()))
+        comparisons.append(exactly(right.integer(), TURNED.get(operator, operator), left.double()))
+        return f"coalesce({', '.join(comparisons)})"
 
     def _compared(self, expression: steps.Expression, operator: str, value: Any) -> str:
         operator = "<>" if operator == "!=" else operator
@@ -314,7 +315,7 @@ class Translation:
         if isinstance(value, str):
             return f"({self._scalar(expression, 'text')} {operator} {self._bound(value)})"
         if not isinstance(value, int | float) or value != value:
-            # Null, NaN and bytes: nothing stored here compares with them.
+            # Null, NaN and bytes: no stored value here is comparable with them.
             return "(NULL = 1)"
         integer, double = self._scalar(expression, "integer"), self._scalar(expression, "double")
         bound = self._bound(value)
@@ -328,14 +329,14 @@ class Translation:
     # --- expressions -----------------------------------------------------------------------------------------------
 
     def _scalar(self, expression: steps.Expression, kind: str) -> str:
-        """The value if it is of this kind, else NULL."""
+        """Return the value if it is of this kind, else NULL."""
         if isinstance(expression, steps.Field):
             if self._computes:
                 return self._result(expression.path[0]).part(kind)
-            told: str = getattr(self._field(expression), kind)()
-            return told
+            sql: str = getattr(self._field(expression), kind)()
+            return sql
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("constants stand beside fields here")
+            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         if kind != "integer":
             return NOTHING[kind]
         return self._call(expression)
@@ -345,10 +346,10 @@ class Translation:
         if call.function == "length":
             return f"length({self._scalar(first, 'text')})"
         if call.function == "minus":
-            raise RefusedQuery("differences are of results here, not of fields")
+            raise RefusedQuery("SQL here computes differences only of results, not of fields")
         divisor = call.operands[1]
         if not isinstance(divisor, steps.Constant) or not isinstance(divisor.value, int):
-            raise RefusedQuery("divisors are whole constants here")
+            raise RefusedQuery("SQL here divides only by whole constants")
         whole = self._scalar(first, "integer")
         bound = self._bound(divisor.value)
         if call.function == "floor_divide":
@@ -357,22 +358,22 @@ class Translation:
         return short(f"(CASE WHEN {whole} >= 0 THEN {whole} % {bound} ELSE {below} END)")
 
     def _floor(self, whole: str, divisor: str) -> str:
-        """An integer divided by one above 0, rounded down, without leaving 64 bits on the way."""
+        """Divide an integer by a positive one, rounding down, without exceeding 64 bits on the way."""
         divide = self._dialect.division
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
     def _value(self, expression: steps.Expression) -> Value | str:
-        """A field's value, or what a function gives: an integer, or NULL for null, which is never missing."""
+        """Return a field's value, or a function's integer; NULL then means null and never missing."""
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("constants stand beside fields here")
+            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)
 
     # --- results ---------------------------------------------------------------------------------------------------
 
     def _where(self) -> str:
-        told = " AND ".join(self._conditions)
-        return f" WHERE {told}" if told else ""
+        sql = " AND ".join(self._conditions)
+        return f" WHERE {sql}" if sql else ""
 
     def _projection(self, result: steps.Project) -> Selection:
         ordered = {order.name for step in self._plan.steps if isinstance(step, steps.TopK) for order in step.by}
@@ -383,10 +384,10 @@ class Translation:
             if isinstance(value, str):
                 self._answer_parts(column.name, Result({"integer": self._selecting(value)}))
                 continue
-            told = self._answer_json(column.name, value, column.expression)
+            sql = self._answer_json(column.name, value, column.expression)
             if ordered and (is_computed or column.name in ordered):
                 self._refuse_merged(column.expression)
-                self._refuse_containers(told, value)
+                self._refuse_containers(sql, value)
         return self._finished("", [f"{key} ASC"])
 
     def _groups(self, result: steps.GroupBy) -> Selection:
@@ -395,24 +396,24 @@ class Translation:
             value = self._value(key.expression)
             if isinstance(value, str):
                 self._answer_parts(key.name, Result({"integer": self._selecting(value)}))
-            elif (told := value.plain()) is not None:
-                name = self._selecting(told)
+            elif (sql := value.plain()) is not None:
+                name = self._selecting(sql)
                 kind = "integer" if is_nothing(value.text()) else "text"
                 self._results[key.name], self._answer[key.name] = Result({kind: name}), Column(key.name, (name,), plain)
             else:
                 name = self._answer_json(key.name, value, key.expression)
                 self._refuse_containers(name, value)
             if self._merges(key.expression):
-                self._refuse_where(f"{name} IS NULL", "missing and null are one group in columns of one schema")
+                self._refuse_where(f"{name} IS NULL", "columns of one schema do not distinguish missing from null")
             order += [f"{term} ASC NULLS FIRST" for term in self._results[key.name].order()]
         for aggregate in result.aggregates:
             self._aggregate(aggregate)
-        # By number: a column of the user's may have any name, and would be meant.
+        # By number, because an alias could also be the name of a column of the user.
         numbers = ", ".join(str(place + 1) for place in range(len(result.keys)))
         return self._finished(f" GROUP BY {numbers}" if numbers else "", order)
 
     def _finished(self, grouping: str, order: Sequence[str]) -> Selection:
-        """What is computed of the columns that are there, their order before that of the plan, and the first rows."""
+        """Add computed columns, sort by the plan's order before their own, and limit the rows."""
         terms: list[str] = []
         rows: int | None = None
         for step in self._plan.steps:
@@ -430,47 +431,47 @@ class Translation:
             cases = " ".join(f"WHEN {where} THEN {number}" for number, where in enumerate(self._refusals))
             cells.append(f"(CASE {cases} END) AS refusal")
             terms.insert(0, "refusal ASC NULLS LAST")
-        selected = ", ".join(f"{told} AS c{place}" for place, told in enumerate(self._selected)) or "count(*) AS c0"
+        selected = ", ".join(f"{sql} AS c{place}" for place, sql in enumerate(self._selected)) or "count(*) AS c0"
         inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
         text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
         text += f" ORDER BY {', '.join(terms)}" if terms else ""
-        # A row that is refused is seen even where none is asked for.
+        # At least one row, so that a refused row is seen even if no rows are requested.
         text += "" if rows is None else f" LIMIT {max(rows, 1)}"
         return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 
     def _selecting(self, expression: str) -> str:
-        """The name of an expression that is selected of documents or groups."""
+        """Select an expression of documents or groups and return its name."""
         self._selected.append(expression)
         return f"c{len(self._selected) - 1}"
 
     def _refuse_where(self, condition: str, reason: str) -> None:
         self._refusals[condition] = RefusedQuery, reason
 
-    def _refuse_containers(self, told: str, value: Value) -> None:
+    def _refuse_containers(self, sql: str, value: Value) -> None:
         if value.may_hold():
-            self._refuse_where(f"substr({told}, 1, 1) IN ('[', '{{')", _CONTAINERS)
+            self._refuse_where(f"substr({sql}, 1, 1) IN ('[', '{{')", _CONTAINERS)
 
     def _answer_json(self, name: str, value: Value, expression: steps.Expression) -> str:
-        """A column that comes as JSON; the name of its cell."""
-        told = self._selecting(value.canonical())
-        spelled = self._dialect.of_json(told)
+        """Add a column that arrives as JSON; return the name of its cell."""
+        sql = self._selecting(value.canonical())
+        spelled = self._dialect.of_json(sql)
         known = self._known.get(expression) if isinstance(expression, steps.Field) else None
         if known is not None:
             spelled = KnownValue(spelled, known)
         has_both = known is None or known >= {"null", None}
         parts = {kind: str(getattr(spelled, kind)()) for kind in NOTHING}
-        self._results[name] = Result(parts, told, f"{told} IS NOT NULL" if has_both else None)
-        self._answer[name] = Column(name, (told,), of_json)
-        return told
+        self._results[name] = Result(parts, sql, f"{sql} IS NOT NULL" if has_both else None)
+        self._answer[name] = Column(name, (sql,), of_json)
+        return sql
 
     def _answer_parts(self, name: str, result: Result) -> None:
-        """A column that comes in parts by kind."""
+        """Add a column that arrives in parts by kind."""
         self._results[name] = result
         self._answer[name] = Column(name, tuple(result.parts.values()), of_kinds(tuple(result.parts)))
 
     def _result(self, name: str) -> Result:
         if name not in self._results:
-            raise RefusedQuery("averages are rounded behind the SELECT, and nothing is ordered by them here")
+            raise RefusedQuery("averages are rounded after the SELECT, so rows cannot be sorted by them")
         return self._results[name]
 
     def _compute(self, step: steps.Compute) -> None:
@@ -487,13 +488,13 @@ class Translation:
         if isinstance(expression, steps.Field):
             return self._result(expression.path[0])
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("constants stand beside fields here")
+            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         if expression.function != "minus":
             return Result({"integer": self._call(expression)})
         left, right = map(self._computed, expression.operands)
         found, beyond = difference(left, right)
         if beyond is not None:
-            self._refuse_where(beyond, "a difference of integers may have more than 64 bits")
+            self._refuse_where(beyond, "a difference of integers may exceed 64 bits")
         for part in found.parts.values():
             short(part)
         return found
@@ -504,12 +505,12 @@ class Translation:
             self._answer_parts(aggregate.name, Result({"integer": self._selecting(self._count(value))}))
         elif function == "count_distinct":
             counted = self._value(value)
-            told = counted if isinstance(counted, str) else counted.plain()
-            if told is None and not isinstance(counted, str):
+            sql = counted if isinstance(counted, str) else counted.plain()
+            if sql is None and not isinstance(counted, str):
                 canonical = counted.canonical()
-                told = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
+                sql = f"CASE WHEN {canonical} <> 'null' THEN {canonical} END"
                 self._refuse_counted(value)
-            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {told})")}))
+            self._answer_parts(aggregate.name, Result({"integer": self._selecting(f"count(DISTINCT {sql})")}))
         elif function in ("sum", "avg"):
             self._sum(aggregate.name, value, is_average=function == "avg")
         else:
@@ -526,18 +527,18 @@ class Translation:
         if value is None:
             return "count(*)"
         counted = self._value(value)
-        told = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
-        return f"count({told})"
+        sql = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
+        return f"count({sql})"
 
     def _sum(self, name: str, value: steps.Expression, is_average: bool) -> None:
         integer, double = self._scalar(value, "integer"), self._scalar(value, "double")
         if not is_nothing(double):
             doubles = self._selecting(f"count({double})")
-            self._refuse_where(f"{doubles} > 0", "SQL rounds sums of doubles at each step, and the plan does not")
+            self._refuse_where(f"{doubles} > 0", "SQL rounds sums of doubles at each step; plans need exact sums")
         if is_nothing(integer):
             self._answer_parts(name, Result({}))
             return
-        # Halves of the bits: no sum of fewer than 2 ** 31 of them leaves 64 bits.
+        # Sum halves of the bits: fewer than 2 ** 31 of them cannot exceed 64 bits.
         part = self._floor(integer, "4294967296")
         high = self._selecting(f"sum({part})")
         low = self._selecting(f"sum({integer} - {part} * 4294967296)")
@@ -553,12 +554,12 @@ class Translation:
 
     def _refuse_counted(self, expression: steps.Expression) -> None:
         if isinstance(expression, steps.Field) and (value := self._field(expression)).may_hold():
-            told = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
-            self._refuse_where(f"{self._selecting(told)} > 0", _CONTAINERS)
+            sql = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
+            self._refuse_where(f"{self._selecting(sql)} > 0", _CONTAINERS)
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
-    """What the answers to `Translation.questions` say. A name that several arrays' items have stands for all."""
+    """Return the kinds from the answers to `questions`. A name shared by items of several arrays combines them."""
     found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}

@@ -1,7 +1,7 @@
-"""Values within documents, as SQL expressions: what a translator asks of an engine.
+"""Values within documents, as SQL expressions: the interface between the translator and an engine.
 
-A value is reached from another by a field's name. What it gives are expressions of the engine's SQL: its kind, or what
-it is if it is of one kind and NULL otherwise.
+A value is reached from another by a field's name. Methods return expressions of the engine's SQL: its kind, or the
+value if it has one kind and NULL otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 EXACT = 2**53
-"""Integers below it are doubles without rounding."""
+"""Integers below this are exact as doubles."""
 
 NOTHING = {
     "integer": "CAST(NULL AS BIGINT)",
@@ -19,100 +19,103 @@ NOTHING = {
     "text": "CAST(NULL AS VARCHAR)",
     "boolean": "CAST(NULL AS BOOLEAN)",
 }
-"""Kind -> what stands for a value of it that nothing has."""
+"""Kind -> a NULL of that kind."""
 
 
 def is_nothing(expression: str) -> bool:
-    """Whether an expression is one of NOTHING, or the same in an engine's words."""
+    """Return whether an expression is one of NOTHING, possibly in an engine's own form."""
     return expression.startswith("CAST(NULL AS ")
 
 
 class Value(ABC):
-    """Something in a document, there or missing. Every method gives an SQL expression, but for `step`."""
+    """A value in a document, present or missing. Every method except `step` returns an SQL expression."""
 
     tells_null: ClassVar[bool] = True
-    """Whether `kind` tells null from missing."""
+    """Whether `kind` distinguishes null from missing."""
 
     holds_nulls: bool = True
-    """Of a document: whether documents may hold a null anywhere."""
+    """For a document: whether documents may contain nulls anywhere."""
 
     @abstractmethod
     def step(self, name: str) -> Value:
-        """The field `name` of it; missing where it is no object."""
+        """Return the field `name`; missing if the value is not an object."""
 
     @abstractmethod
     def kind(self) -> str:
-        """'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object'; NULL where it is missing."""
+        """Return 'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object'; NULL if missing."""
 
     @abstractmethod
     def integer(self) -> str:
-        """A 64-bit integer, or NULL."""
+        """Return a 64-bit integer, or NULL."""
 
     @abstractmethod
     def double(self) -> str:
-        """A double, or NULL; integers are none."""
+        """Return a double, or NULL, also for integers."""
 
     @abstractmethod
     def text(self) -> str:
-        """A text, or NULL."""
+        """Return a text, or NULL."""
 
     @abstractmethod
     def boolean(self) -> str:
-        """A boolean, or NULL."""
+        """Return a boolean, or NULL."""
 
     @abstractmethod
     def canonical(self) -> str:
-        """Its JSON text, the same for the same kind and bits, but for the order of an object's fields; NULL where it is
-        missing."""
+        """Return its JSON text, equal for equal kind and bits (except for the order of fields); NULL if missing."""
 
     def stored(self) -> str:
-        """As `canonical`, but null where whole documents of this store have a null for something missing."""
+        """Return `canonical`, but null if whole documents of this store have null instead of missing here."""
         return self.canonical()
 
     @abstractmethod
     def unguarded(self, type_: str) -> str:
-        """The value as BIGINT, DOUBLE or VARCHAR, given that it is of that kind, null or missing."""
+        """Return the value as BIGINT, DOUBLE or VARCHAR, given that it is of that kind, null or missing."""
 
     def plain(self) -> str | None:
-        """An integer or a text as SQL has it, NULL only where it is missing; None where that does not say all."""
+        """Return an integer or a text as an SQL value, NULL only if missing; None if that is ambiguous."""
         return None
 
     def may_hold(self) -> bool:
-        """Whether it may be an array or an object."""
+        """Return whether it may be an array or an object."""
         return True
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """A condition which an index answers, and which is met wherever this stands so to a number or text, given as an
-        expression in JSON and as it is; None where there is no such index."""
+        """Return a condition that an index answers and that holds whenever this comparison holds; None without index.
+
+        The value compared with is a number or text, given as an expression in JSON and as an SQL value.
+        """
         return None
 
     @abstractmethod
     def is_text(self, canonical: str, plain: str) -> str:
-        """Whether it is one text, given as an expression in JSON and as it is; false or NULL for all else. The cheapest
-        test that an engine has."""
+        """Return a test for equality with a text, given in JSON and as an SQL value; false or NULL for other values.
+
+        It is the fastest such test of the engine.
+        """
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """How an engine writes texts and names down, so that nothing in them is taken for SQL."""
+    """Texts and names as SQL, so that nothing in them is taken for SQL."""
 
     @staticmethod
     def text(value: str) -> str:
-        """A text as a literal of standard SQL. Raises ValueError for one that holds a NUL, which no literal may."""
+        """Return a text as a literal of standard SQL. Raises ValueError for a NUL, which literals cannot contain."""
         if "\0" in value:
-            raise ValueError("a NUL cannot stand in SQL")
+            raise ValueError("SQL cannot contain a NUL")
         return "'" + value.replace("'", "''") + "'"
 
     @staticmethod
     def name(value: str) -> str:
-        """A name of a column or table in double quotes. Raises ValueError as `text` does."""
+        """Return the name of a column or table in double quotes. Raises ValueError as `text` does."""
         if "\0" in value:
-            raise ValueError("a NUL cannot stand in SQL")
+            raise ValueError("SQL cannot contain a NUL")
         return '"' + value.replace('"', '""') + '"'
 
 
 def exactly(integer: str, operator: str, double: str) -> str:
-    """An integer compared with a double, neither of them rounded: a double from 2 ** 53 on is a whole number."""
+    """Return the exact comparison of an integer with a double: doubles from 2 ** 53 on are whole numbers."""
     return (
         f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
         f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STREAM_BUFFER_BYTES = 65_536
-"""Of each column chunk so much is held at least where rows come batch by batch: wide tables have thousands of them."""
+"""Smallest buffer per column chunk when rows arrive batch by batch; wide tables have thousands of chunks."""
 ROW_GROUP_ROWS = 1_048_576
-"""Rows of a row group of pyarrow's where nobody says how many."""
+"""pyarrow's default number of rows of a row group."""
 
 
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
@@ -39,14 +39,14 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     settings: ClassVar = {
         **Parquet.settings,
         "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "most rows of a data page; without it 20,000"),
-        "page_index": Setting(("false", "true"), "false", "whether statistics of pages lie beside the footer"),
-        "dictionary": Setting(("true", "false"), "true", "whether columns may be stored by dictionaries"),
-        "statistics": Setting(("true", "false"), "true", "whether column chunks tell their smallest and largest value"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
+        "page_index": Setting(("false", "true"), "false", "whether to store statistics of pages next to the footer"),
+        "dictionary": Setting(("true", "false"), "true", "whether columns may be stored with dictionaries"),
+        "statistics": Setting(("true", "false"), "true", "whether to store the smallest and largest value of chunks"),
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
-    # Several threads on one ParquetFile end the process.
+    # Several threads on one ParquetFile crash the process.
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
@@ -59,12 +59,12 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Parquet has no seconds, and pyarrow reads dictionaries of text and bytes alone."""
+        """Losses of Parquet, which has no seconds, and of pyarrow, which reads only dictionaries of text and bytes."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
         before, taken = calls_of_groups(
@@ -85,7 +85,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         )
 
     def _writing(self) -> dict[str, Any]:
-        """What write_table is told besides the codec: what is not its default."""
+        """Return the arguments of write_table, apart from the codec, that differ from their defaults."""
         asked: dict[str, Any] = {
             "row_group_size": self.values["row_group_rows"],
             "max_rows_per_page": self.values["page_rows"],
@@ -96,7 +96,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return {name: value for name, value in asked.items() if value is not None}
 
     def load_library(self) -> None:
-        """Import pyarrow.parquet, and the data sets that its read call goes through."""
+        """Import pyarrow.parquet, and the data sets that its read call uses."""
         import pyarrow.dataset
         import pyarrow.parquet
 
@@ -108,7 +108,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a row group at a time: of each batch by itself the writer would make one."""
+        """Write one file, a row group at a time. Given single batches, the writer would make a row group of each."""
         writing = self._writing()
         rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
         codec, level = self.values["codec"], self.values["level"]
@@ -118,10 +118,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
                 writer.write_table(group, rows)
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks; the footer must tell what the settings say.
-
-        Raises AdapterError where it does not.
-        """
+        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
         footer = self._parquet.read_metadata(location)
         parquet_codecs.check_layout(
             footer,
@@ -137,23 +134,25 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return self._parquet.read_table(location, use_threads=self.threads is None)
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read the chunks of these columns alone."""
+        """Read only the chunks of these columns."""
         return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the row groups whose statistics may meet the condition, and filter them."""
+        """Read the row groups whose statistics may match the condition, and filter them."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read a piece of each column chunk after the other. By default pyarrow keeps all chunks that it has read until
-        the end, and without a buffer it reads each whole."""
+        """Read the column chunks piece by piece.
+
+        By default pyarrow keeps all chunks that it has read until the end, and without a buffer it reads each whole.
+        """
         with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
             read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
             yield from tables(read, columns, rows)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file: its footer is read once."""
+        """Open the file, and read its footer once."""
         file = self._parquet.ParquetFile(location)
         footer = file.metadata
         starts = starts_of([footer.row_group(group).num_rows for group in range(footer.num_row_groups)])
@@ -161,13 +160,13 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             groups, places = located(numbers, starts)
             read = file.read_row_groups(groups, columns=list(columns), use_threads=self.threads is None)
-            # Names asked for come in the file's order.
+            # Columns come in the order of the file.
             return read.select(columns).take(places)
 
         return Handle(take=take, close=file.close)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open the file: its footer is read once."""
+        """Open the file, and read its footer once."""
         file = self._parquet.ParquetFile(location)
 
         def project(columns: Sequence[str]) -> pa.Table:
@@ -185,7 +184,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Parquet has no seconds, and an Arrow table has to become a DataFrame first."""
+        """Losses of Parquet, which has no seconds, and from the conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
@@ -205,7 +204,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         )
 
     def load_library(self) -> None:
-        """Import pandas with what it loads on the first call."""
+        """Import pandas, including modules that its first call would load."""
         import pandas
 
         for module in ("pyarrow.dataset", "pyarrow.parquet", "pandas.core.arrays.arrow.extension_types"):
@@ -214,7 +213,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = None if self.values["codec"] == "none" else self.values["codec"]
         return Calls(
@@ -225,7 +224,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file; of the index, which is the default one, it keeps no column."""
+        """Write one file. The default index is not stored."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         table.to_parquet(location, compression=codec, compression_level=self.values["level"])
 
@@ -234,5 +233,5 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         return self._pandas.read_parquet(location, use_threads=self.threads is None)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read the chunks of these columns alone."""
+        """Read only the chunks of these columns."""
         return self._pandas.read_parquet(location, columns=columns, use_threads=self.threads is None)

@@ -1,7 +1,7 @@
-"""Parquet by near storage: many files whose row groups are pruned and filtered by what is known of them.
+"""Parquet by near storage: many files whose row groups are pruned and filtered by their metadata.
 
-A stored copy is the folder of a catalog and of one node, as they would serve it. Without services it is read by the
-same ways in this process; pyarrow's data sets and DuckDB read the same files, for comparison.
+A stored copy is the folder of a catalog and of one node, as they would serve it. Without services, the same code reads
+it in this process. pyarrow's data sets and DuckDB read the same files for comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from libraries.near_storage.client.connection import Client
 
 GROUP_ROWS, FILE_GROUPS = 10_000, 10
-"""Rows of a row group, and row groups of a file, where nobody says how many."""
+"""Default rows of a row group, and row groups of a file."""
 _MODULE = ("-m", "formats.parquet.near_storage_process")
 _LIBRARIES = (
     *("pyarrow.dataset", "pyarrow.parquet", "formats.parquet.near_storage_filters"),
@@ -38,7 +38,7 @@ _LIBRARIES = (
 
 
 class ParquetNearStorage(Parquet):
-    """near_storage's catalog, nodes and client; without services both ways of reading in one process."""
+    """near_storage's catalog, nodes and client; without services, both ways of reading in one process."""
 
     engine = "near-storage"
     extra = "near-storage"
@@ -51,13 +51,13 @@ class ParquetNearStorage(Parquet):
         "reader": Setting(
             tuple(READERS),
             "ranges",
-            "ranges: exact bytes, made rows by the client; parquet: rows made and filtered by the node; fetch: all "
+            "ranges: exact bytes, decoded by the client; parquet: rows decoded and filtered by the node; fetch: whole "
             "files; pyarrow, duckdb: these libraries on the same files",
             always_spelled=True,
         ),
         "footers": Setting(("kept", "parsed"), "kept", "parsed: reader=parquet parses all footers for each query"),
         "technique": Setting(
-            ("rows", "groups", "none"), "rows", "groups: row groups are left out, rows are not; none: all rows come"
+            ("rows", "groups", "none"), "rows", "groups: skip row groups but filter no rows; none: return all rows"
         ),
         "row_group_rows": Setting(range(1, 2**31), GROUP_ROWS, "rows of a row group"),
         "file_groups": Setting(range(1, 2**20), FILE_GROUPS, "row groups of a file"),
@@ -71,9 +71,9 @@ class ParquetNearStorage(Parquet):
         values = super()._checked(given)
         reader = str(values["reader"])
         if values["footers"] == "parsed" and reader != "parquet":
-            raise RefusedSetting(f"parquet: footers=parsed goes with reader=parquet, not reader={reader}")
+            raise RefusedSetting(f"parquet: footers=parsed requires reader=parquet (got reader={reader})")
         if values["technique"] != "rows" and not READERS[reader].has_techniques:
-            raise RefusedSetting(f"parquet: technique={values['technique']} goes with reader=ranges and reader=parquet")
+            raise RefusedSetting(f"parquet: technique={values['technique']} requires reader=ranges or reader=parquet")
         return values
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -91,16 +91,16 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Return those of pyarrow's writer and of the reader."""
+        """Losses of pyarrow's writer and of the reader."""
         return self._reader.losses
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why the reader, or any engine, cannot give this data back; None if it can."""
+        """Return why the reader, or any engine, cannot return this data; None if it can."""
         return self._reader.refusal(schema) or super().refusal(schema, rows)
 
     @property
     def offers(self) -> Offers:
-        """Filters and aggregates by what is known of row groups."""
+        """Filters and aggregates that use the metadata of row groups."""
         return Offers(
             project=True,
             scan=frozenset(Kind),
@@ -114,21 +114,18 @@ class ParquetNearStorage(Parquet):
 
     @property
     def is_served(self) -> bool:  # type: ignore[override]
-        """Whether services can do the reading: pyarrow and DuckDB read files here."""
+        """Whether services can read the copy; pyarrow and DuckDB read files in this process."""
         return self._reader.way is not None
 
     def load_library(self) -> None:
-        """Import what stores and reads."""
+        """Import the modules that store and read."""
         for name in (*_LIBRARIES, *self._reader.libraries):
             import_module(name)
 
     # --- storing -----------------------------------------------------------------------------------------------
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write the files, then store them as a node and its catalog would.
-
-        Raises RefusedData for tables that near storage does not take.
-        """
+        """Write the files, then store them as a node and its catalog would. Raises RefusedData for some tables."""
         import pyarrow.parquet as pq
 
         from libraries.near_storage.errors import NearStorageError
@@ -161,7 +158,7 @@ class ParquetNearStorage(Parquet):
         (location / ORDER).write_text(json.dumps(order))
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of the first file, whose row groups must be as large as asked for."""
+        """Return codec and encodings of the first file, after checking the size of its row groups."""
         import pyarrow.parquet as pq
 
         footer = pq.read_metadata(Copy(location).paths[0])
@@ -177,11 +174,11 @@ class ParquetNearStorage(Parquet):
     # --- serving -----------------------------------------------------------------------------------------------
 
     def data_of(self, location: Path) -> Path:
-        """The node's files: the catalog writes into its own."""
+        """Return the node's files; the catalog writes into its own folder."""
         return location / NODE
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """A catalog and a node."""
+        """Return a catalog and a node."""
         if not self.is_served:
             return ()
         return (
@@ -190,12 +187,15 @@ class ParquetNearStorage(Parquet):
         )
 
     def reach(self, location: Path, served: Served) -> None:
-        """From now on this copy is asked for at the catalog."""
+        """Use the catalog for this copy from now on."""
         self._reached = location, served
 
     def warm_up(self, location: Path) -> None:
-        """One column in the way that is measured: by V1 of all files, of which the node then holds parsed footers; by
-        others one row, because they hold none at the node."""
+        """Read one column in the way that is measured.
+
+        reader=parquet reads all files, so that the node holds parsed footers. Other readers, for which the node holds
+        none, read one row.
+        """
         from libraries.near_storage.query import Query
 
         client = self._client(location)
@@ -207,7 +207,7 @@ class ParquetNearStorage(Parquet):
     # --- reading -----------------------------------------------------------------------------------------------
 
     def read(self, location: Path) -> pa.Table:
-        """All rows of all columns."""
+        """Read all rows of all columns."""
         handle = self.open(location)
         try:
             assert handle.project is not None
@@ -216,12 +216,11 @@ class ParquetNearStorage(Parquet):
             handle.close()
 
     def open(self, location: Path) -> Handle:
-        """A client of the services, where they serve this copy; else what is known of the files, and none of their
-        values."""
+        """Connect to the services that serve this copy; without services, read the files' metadata but no values."""
         return self._reader.open(Copy(location), self._client(location))
 
     def _client(self, location: Path) -> Client | None:
-        """Connect to the services of this copy; None where none serve it."""
+        """Connect to the services of this copy; return None if there are none."""
         if self._reached is None or self._reached[0] != location:
             return None
         from libraries.near_storage.client.connection import connect

@@ -41,17 +41,17 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What polars itself does not have."""
+        """Losses for types that polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     def load_library(self) -> None:
-        """Import polars with what it loads on the first call."""
+        """Import polars, including modules that its first call would load."""
         super().load_library()
         import_module("polars._utils.parquet")
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
@@ -78,19 +78,19 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
         frame.sink_parquet(location, compression=codec, compression_level=level)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """The file."""
+        """Return the file."""
         return self._polars.scan_parquet(location)
 
 
 class ParquetDuckdb(Parquet, DuckdbCopies):
     """DuckDB's COPY to Parquet and read_parquet."""
 
-    # DuckDB takes a level for every codec, and uses it for this one alone.
+    # DuckDB accepts a level for every codec, but uses it only for this one.
     levels: ClassVar = {"zstd": range(1, 23)}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What DuckDB itself does not have."""
+        """Losses for types that DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             DICTIONARY_AS_VALUES,
@@ -99,27 +99,27 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of durations."""
+        """Refuse columns of durations."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_duration(field.type):
-                return f"DuckDB makes Parquet intervals of durations, which have no sign (column {field.name})"
+                return f"DuckDB stores durations as Parquet intervals, which have no sign (column {field.name})"
         return super().refusal(schema, rows)
 
     def copy_options(self) -> str:
-        """Format, codec and level."""
+        """Return format, codec and level."""
         codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
         return f"FORMAT parquet, COMPRESSION {codec}{level}"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file."""
+        """Return the file."""
         return connection.read_parquet(str(location))
 
 
 class ParquetFastparquet(ProjectsByOneCall, Parquet):
-    """fastparquet's write and ParquetFile.to_pandas. It knows neither projection of nested columns nor threads."""
+    """fastparquet's write and ParquetFile.to_pandas, without projection of nested columns and without threads."""
 
     engine = "fastparquet"
     distributions = ("fastparquet",)
@@ -133,7 +133,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Objects are stored as what their first values suggest, and an Arrow table has to become a DataFrame first."""
+        """Losses of objects, stored as their first values suggest, and from the conversion of an Arrow table."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.NAN_AS_NULL,
@@ -142,14 +142,14 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """The first column of timestamps in seconds."""
+        """Refuse columns of timestamps in seconds."""
         for field in schema:
             if str(field.type).startswith("timestamp[s"):
                 return f"fastparquet stores timestamps in s as if they were ms (column {field.name})"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import fastparquet, and the file system that its calls ask for."""
+        """Import fastparquet, and the file system that its calls use."""
         import fastparquet
         import pandas
 
@@ -158,7 +158,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """As a user writes them."""
+        """The calls as a user writes them."""
         return Calls(
             ("import fastparquet",),
             f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
@@ -177,10 +177,10 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         except ValueError as error:
             if "object conversion" not in str(error):
                 raise
-            raise RefusedData(f"fastparquet does not take this data ({str(error).splitlines()[0]})") from error
+            raise RefusedData(f"fastparquet refuses this data ({str(error).splitlines()[0]})") from error
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Write a row group behind the others, and the footer anew."""
+        """Append a row group and rewrite the footer."""
         how = self._compression()
         self._fastparquet.write(str(location), table, compression=how, write_index=False, append=True)
 
@@ -188,7 +188,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
             return None
-        # What other writers call LZ4 is LZ4_RAW in the specification; its LZ4 is an older framing.
+        # LZ4 of other writers is LZ4_RAW in the specification, whose LZ4 is an older framing.
         name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
         argument = "compresslevel" if codec == "gzip" else "level"
         return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
@@ -198,17 +198,17 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         return self._fastparquet.ParquetFile(str(location)).to_pandas()
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read the chunks of these columns alone."""
+        """Read only the chunks of these columns."""
         return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Read a row group after the other."""
+        """Read one row group after the other."""
         for group in self._fastparquet.ParquetFile(str(location)).iter_row_groups(columns=columns):
             for start in range(0, len(group), rows):
                 yield group.iloc[start : start + rows]
 
     def open_rows(self, location: Path) -> Handle:
-        """Read the footer; each call opens the file."""
+        """Read the footer once; each call opens the file."""
         file = self._fastparquet.ParquetFile(str(location))
         starts = starts_of([group.num_rows for group in file.row_groups])
 
@@ -225,16 +225,19 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
 
 class ParquetDatafusion(Parquet, DatafusionEngine):
-    """DataFusion's write_parquet and read_parquet, which are those of Rust: the index of pages is written, and a scan
-    reads the pages alone that may hold rows that meet the condition. It has no call for rows by their numbers."""
+    """DataFusion's write_parquet and read_parquet, from Rust's parquet library.
+
+    Files have a page index, and scans read only pages that may hold matching rows. DataFusion has no call for rows by
+    their numbers.
+    """
 
     settings: ClassVar = {
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
         "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "most rows of a data page; without it 20,000"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
         "dictionary": Setting(
-            ("true", "false"), "true", "whether columns may be stored by dictionaries, which are read whatever page is"
+            ("true", "false"), "true", "whether to store columns with dictionaries, which every read of pages needs"
         ),
     }
     library_default: ClassVar = {"codec": "zstd"}
@@ -261,13 +264,12 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
             dictionary_enabled=self.values["dictionary"] == "true",
             **{key: value for key, value in asked.items() if value is not None},
         )
-        # In one partition: over several, chunks of a table are spread, and their rows written in any order.
+        # One partition: with several, chunks of a table are distributed and their rows written in any order.
         frame = self.session(partitions=1).from_arrow(table)
         frame.write_parquet_with_options(str(location), options)
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks; the footer must tell what the settings say, and of an index of
-        pages. Raises AdapterError where it does not."""
+        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
         import pyarrow.parquet
 
         footer = pyarrow.parquet.read_metadata(location)
@@ -281,5 +283,5 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
         return parquet_codecs.stored_of(footer)
 
     def frame(self, location: Path) -> datafusion.DataFrame:
-        """The file."""
+        """Return the file."""
         return self.session().read_parquet(str(location))

@@ -1,4 +1,4 @@
-"""What all calls for Parquet files have in common."""
+"""The common parts of all engines for Parquet files."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ TIMESTAMPS_BY_DUCKDB = Loss(
 )
 
 MOST_ROWS = range(1, 2**31)
-"""What a number of rows may be."""
+"""Allowed numbers of rows."""
 
 
 class Parquet(TabularFormat):
-    """What all calls have in common: a Parquet file is a Parquet file."""
+    """The common parts of all engines: Parquet files are alike, whatever wrote them."""
 
     format = "parquet"
     title = "Parquet"
@@ -54,8 +54,8 @@ class Parquet(TabularFormat):
     )
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
-        # Whatever call is measured: pyarrow is there.
+        """Return codec and encodings of all column chunks, from the footer."""
+        # pyarrow is always installed, whichever engine is measured.
         import pyarrow.parquet
 
         return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))

@@ -1,4 +1,4 @@
-"""Conditions in the words of near storage: a tree of its own. What they mean is said in adapters.predicate."""
+"""Conditions as near storage's trees. adapters.predicate defines their meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from libraries.near_storage.predicates.values import literal
 
 
 def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
-    """A condition on a column of this type. NaN meets nothing, which a comparison with it would not either."""
+    """Return the tree of a condition on a column of this type. NaN matches nothing, like in comparisons."""
     column = asked.column
     if asked.kind is Kind.NULL:
         return IsNull(column)
@@ -23,7 +23,7 @@ def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
     if asked.kind is Kind.RANGE:
         return And((Comparison(">=", column, values[0]), Comparison("<", column, values[1])))
     if pa.types.is_floating(kind):
-        # In a list -0.0 and 0.0 might be two values.
+        # In a list, -0.0 and 0.0 could count as two values.
         return Or(tuple(Comparison("==", column, value) for value in values))
     return In(column, tuple(values)) if values else Constant(False)
 

@@ -1,7 +1,7 @@
 """A service of near storage as a process: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
 
-It prints the port at which it listens, as a line of JSON, when it answers. The token of the environment is that of the
-client, and what the services show each other follows from it.
+When it is ready, it prints its port as a line of JSON. The token in the environment is the client's; the services
+derive the one between themselves from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libraries.near_storage.serving import security, server_process
 
 
 def main() -> None:
-    """`catalog FOLDER` and `node FOLDER CATALOG ADVERTISED`; the node has the name of its folder.
+    """Run `catalog FOLDER` or `node FOLDER CATALOG ADVERTISED`; the node has the name of its folder.
 
     CATALOG and ADVERTISED are addresses, 'host:port'; ADVERTISED may be empty.
     """

@@ -31,7 +31,7 @@ TABLE = "stored"
 CATALOG, NODE = "catalog", "node-1"
 """Folders of a stored copy; the node has the name of its folder."""
 ORDER = "order.json"
-"""In the folder of a stored copy: the digests of its files, in the order of their rows."""
+"""File in the folder of a stored copy: the digests of its files, in the order of their rows."""
 
 
 class Copy:
@@ -51,7 +51,7 @@ class Copy:
         return pq.read_schema(self.paths[0])
 
     def infos(self) -> list[PartitionInfo]:
-        """Return what the node knows of each file."""
+        """Return the node's metadata of each file."""
         from libraries.near_storage.storing.partitions import PartitionStore
 
         store = PartitionStore(self.node)
@@ -62,7 +62,7 @@ class Copy:
 
 
 class Reader(ABC):
-    """One way to read: what it changes and refuses, and the calls of an open copy."""
+    """One way to read: its losses and refusals, and the calls of an open copy."""
 
     losses: ClassVar[tuple[Loss, ...]] = (
         shared.CATEGORIES_OF_NULLS,
@@ -70,13 +70,13 @@ class Reader(ABC):
         SECONDS_AS_MS,
     )
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Modules that it needs besides near storage and pyarrow."""
+    """Modules that it needs in addition to near storage and pyarrow."""
     way: ClassVar[Way | None] = None
-    """Name of the reader in near storage; None where another library reads the files, and services cannot."""
+    """Name of the reader in near storage; None if another library reads the files, which services cannot do."""
     warm_up_rows: ClassVar[int | None] = 1
-    """How many rows of one column warm the services up; None for all."""
+    """Rows of one column that warm up the services; None for all rows."""
     has_techniques: ClassVar[bool] = False
-    """Whether row groups and rows can be left out separately. These readers hold metadata in a form of their own."""
+    """Whether to skip row groups or rows can be chosen. Such readers hold metadata in their own form."""
 
     def __init__(self, values: Mapping[str, str | int | None], threads: int | None) -> None:
         self.values, self.threads = values, threads
@@ -91,10 +91,10 @@ class Reader(ABC):
 
 
 class _ByNearStorage(Reader):
-    """near_storage: by its client, or without services by the same way of reading in this process."""
+    """near_storage: with its client, or without services by the same code in this process."""
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Open without values. Footers are read unless each query parses them."""
+        """Open without reading values. Footers are read once, unless each query parses them."""
         import pyarrow as pa
 
         from formats.parquet.near_storage_filters import tree_of
@@ -108,7 +108,7 @@ class _ByNearStorage(Reader):
         if client is None:
             files = LocalFiles.of(zip(copy.paths, copy.infos(), strict=True))
             if footers == "cached":
-                # As pyarrow and DuckDB do. Otherwise the first call to meet a file would take longer than others.
+                # Like pyarrow and DuckDB. Otherwise the first call that meets a file would take longer than others.
                 files.keep_footers()
 
         def ask(query: Query) -> pa.Table:
@@ -143,7 +143,7 @@ class _ByNearStorage(Reader):
         )
 
     def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
-        """Take in the metadata of the files of these numbers, with the rows of each row group of each file."""
+        """Load the metadata of the files of these numbers, and return them with the rows of each row group."""
         raise NotImplementedError(f"{type(self).__name__} has no services")
 
 
@@ -160,7 +160,7 @@ class Ranges(_ByNearStorage):
 
         taken: dict[int, Any] = {}
         for number in held:
-            # A file that comes again is decoded anew. It takes no memory of its own until all are put together.
+            # A repeated file is decoded again, but uses no extra memory until all are combined.
             described = (copy.node / f"{copy.digests[number]}{INFO}").read_bytes()
             taken[number] = PartitionInfo.decode(described).compact
         return together([taken[number] for number in held]), [each.rows.tolist() for each in taken.values()]
@@ -209,7 +209,7 @@ class ByPyarrow(Reader):
 
 
 class ByDuckdb(Reader):
-    """DuckDB's read_parquet, which changes and refuses more than pyarrow's writer."""
+    """DuckDB's read_parquet, with more losses and refusals than pyarrow's writer."""
 
     libraries = ("duckdb",)
     losses = (
@@ -221,14 +221,14 @@ class ByDuckdb(Reader):
     )
 
     def refusal(self, schema: pa.Schema) -> str | None:
-        """Return the first column of durations, or of a name that DuckDB changes."""
+        """Refuse durations, and names that DuckDB changes."""
         import pyarrow.types as of
 
         for field in schema:
             if of.is_duration(field.type):
-                return f"DuckDB reads durations of Parquet as integers (column {field.name})"
+                return f"DuckDB reads durations in Parquet as integers (column {field.name})"
             if not field.name or "\0" in field.name:
-                return f"DuckDB does not give the name {field.name!r} of a column back"
+                return f"DuckDB changes the column name {field.name!r}"
         return refusals.of_names_alike(schema)
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
@@ -250,8 +250,8 @@ class ByDuckdb(Reader):
 
         def aggregate(asked: Predicate, column: str) -> pa.Table:
             name = selected([column], relation.columns)
-            told = f"count(*) AS count, min({name}) AS min, max({name}) AS max, CAST(sum({name}) AS BIGINT) AS sum"
-            return filtered(asked).aggregate(told).to_arrow_table()
+            figures = f"count(*) AS count, min({name}) AS min, max({name}) AS max, CAST(sum({name}) AS BIGINT) AS sum"
+            return filtered(asked).aggregate(figures).to_arrow_table()
 
         return Handle(project=partial(rows, None), scan=rows, aggregate=aggregate, close=connection.close)
 

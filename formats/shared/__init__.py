@@ -1,1 +1,1 @@
-"""What several formats use: codecs and losses of pandas, the engines that read and write more than one format."""
+"""Code that several formats share: codecs and losses of pandas, and engines that support more than one format."""

@@ -1,7 +1,6 @@
-"""What the messages of Arrow's IPC say of themselves, from their flatbuffers: pyarrow has no calls that tell it.
+"""Read the metadata of Arrow IPC messages from their flatbuffers (Message.fbs and File.fbs), which pyarrow cannot.
 
-By Arrow's Message.fbs and File.fbs. A field of a flatbuffer that has its default is left out. It knows no file: where a
-message lies is for the formats to know.
+Flatbuffers omit fields that have their default. Formats find the messages in their files.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ _RECORD_BATCH = 3
 
 @dataclass(frozen=True)
 class Message:
-    """The metadata of a message, without the 8 bytes before it that tell its length."""
+    """The metadata of a message, without the preceding 8 bytes, which hold their length."""
 
     metadata: bytes
 
     @property
     def body_bytes(self) -> int:
-        """Bytes of the body, which lies behind the metadata (Message.bodyLength is field 3)."""
+        """Bytes of the body, which follows the metadata (Message.bodyLength is field 3)."""
         place = _field(self.metadata, _root(self.metadata), 3)
         return 0 if place is None else int(struct.unpack_from("<q", self.metadata, place)[0])
 
@@ -54,7 +53,7 @@ class Message:
         return _CODECS[0 if codec is None else self.metadata[codec]]
 
     def buffers(self, schema: pa.Schema) -> list[list[tuple[int, ...]]]:
-        """Offset in the body and length of each buffer of each column of a record batch, its children's too."""
+        """Return offset in the body and length of each buffer of each column of a record batch, including children."""
         # RecordBatch.buffers is field 2: offset and length of each; RecordBatch.variadicBufferCounts is field 4.
         buffers = list(self._vector(2, "<qq"))
         further = (count for (count,) in self._vector(4, "<q"))
@@ -67,9 +66,9 @@ class Message:
         return columns
 
     def _batch(self) -> int:
-        """Where the record batch lies (Message.header is field 2)."""
+        """Offset of the record batch (Message.header is field 2)."""
         header = _field(self.metadata, _root(self.metadata), 2)
-        assert header is not None  # a message without a header is refused by pyarrow
+        assert header is not None  # pyarrow refuses messages without a header
         return _followed(self.metadata, header)
 
     def _vector(self, number: int, layout: str) -> Iterator[tuple[int, ...]]:
@@ -82,8 +81,11 @@ class Message:
 
 
 def batches_of(footer: bytes) -> list[int]:
-    """Where the record batches of a file lie, by its footer (Footer.recordBatches is field 3, a vector of blocks of an
-    offset, the length of the metadata with padding, and that of the body)."""
+    """Return the offsets of a file's record batches, from its footer.
+
+    Footer.recordBatches is field 3, a vector of blocks of an offset, the length of the metadata with padding, and the
+    length of the body.
+    """
     blocks = _field(footer, _root(footer), 3)
     if blocks is None:
         return []
@@ -93,8 +95,10 @@ def batches_of(footer: bytes) -> list[int]:
 
 
 def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
-    """How many buffers a column of this type has in a message, its children's too, and how many columns of views are
-    among them: these have further buffers, of which the message tells the number."""
+    """Return the number of buffers of a column in a message, including its children, and of columns of views in it.
+
+    Columns of views have further buffers, whose number the message states.
+    """
     import pyarrow.types as of
 
     is_view = of.is_string_view(kind) or of.is_binary_view(kind)
@@ -115,12 +119,12 @@ def _root(data: bytes) -> int:
 
 
 def _followed(data: bytes, place: int) -> int:
-    """Where the table or vector begins that the offset at `place` names."""
+    """Return the offset of the table or vector to which the offset at `place` points."""
     return place + int(struct.unpack_from("<I", data, place)[0])
 
 
 def _field(data: bytes, table: int, number: int) -> int | None:
-    """Where a field of a flatbuffer table lies; None when it has its default."""
+    """Return the offset of a field of a flatbuffer table; None if it has its default."""
     layout = table - struct.unpack_from("<i", data, table)[0]
     (layout_bytes,) = struct.unpack_from("<H", data, layout)
     entry = 4 + 2 * number

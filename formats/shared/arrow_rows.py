@@ -1,6 +1,6 @@
-"""Rows of an Arrow IPC file by plain reads of their bytes: fixed widths directly, texts and lists by their offsets.
+"""Read rows of an Arrow IPC file by plain reads: fixed widths directly, texts and lists by their offsets.
 
-It knows where the buffers of a column lie, batch by batch, and a file descriptor; neither messages nor formats.
+The caller supplies a file descriptor and the offsets of a column's buffers in each batch.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs:
-    """Neighbouring rows that are wanted: for each run its batch, its first row in it, and how many there are. All are
-    int64 arrays."""
+    """Runs of neighbouring rows, as int64 arrays: batch, first row in the batch, and number of rows of each run."""
 
     batches: np.ndarray
     firsts: np.ndarray
@@ -29,15 +28,15 @@ class Runs:
 
     @property
     def rows(self) -> int:
-        """All rows of all runs."""
+        """Number of rows of all runs."""
         return int(self.counts.sum())
 
     def scaled(self, size: int) -> Runs:
-        """The runs of the values in lists that have `size` each."""
+        """Return the runs of the values in lists of `size` values each."""
         return Runs(self.batches, self.firsts * size, self.counts * size)
 
     def single(self) -> tuple[np.ndarray, np.ndarray]:
-        """Batch and row in it of each row by itself."""
+        """Return the batch, and the row in it, of each single row."""
         if len(self.counts) == self.rows and bool((self.counts == 1).all()):
             return self.batches, self.firsts
         ends = np.cumsum(self.counts)
@@ -46,7 +45,7 @@ class Runs:
 
 
 def has_rows(kind: pa.DataType) -> bool:
-    """Whether the rows of a column of this type can be found by its buffers; of dictionaries and views they cannot."""
+    """Return whether rows of this type can be found by their buffers; for dictionaries and views they cannot."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -59,8 +58,10 @@ def has_rows(kind: pa.DataType) -> bool:
 
 
 def read_rows(file: int, kind: pa.DataType, buffers: Iterator[np.ndarray], runs: Runs) -> pa.Array:
-    """The rows of a column, or of what lies within one. `buffers` gives where each of its buffers begins, one int64 for
-    each batch, -1 where a batch has none, in the order of a message. Raises AdapterError for a file that is too short.
+    """Return the rows of a column or of a child of one.
+
+    `buffers` yields the offsets of each of its buffers in the order of a message: one int64 per batch, -1 where a batch
+    has none. Raises AdapterError for a file that is too short.
     """
     import pyarrow as pa
     import pyarrow.types as of
@@ -115,7 +116,7 @@ def _offset_type(kind: pa.DataType) -> type[np.signedinteger]:
 
 
 def _validity(file: int, starts: np.ndarray, runs: Runs) -> pa.Buffer | None:
-    """None where no batch has one: then no row is null."""
+    """Return the validity bitmap; None if no batch has one, so that no row is null."""
     import pyarrow as pa
 
     if bool((starts < 0).all()):
@@ -124,7 +125,7 @@ def _validity(file: int, starts: np.ndarray, runs: Runs) -> pa.Buffer | None:
 
 
 def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
-    """One bit of each row, as a byte; 1 in batches that have no such buffer."""
+    """Return one bit per row, as a byte; 1 in batches without such a buffer."""
     batches, rows = runs.single()
     begins = starts[batches]
     held = begins >= 0
@@ -136,10 +137,10 @@ def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
 
 
 def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinteger]) -> tuple[np.ndarray, Runs]:
-    """Offsets for the rows as they come to lie, from 0, and where what they point at lies now."""
+    """Return offsets of the result's rows, from 0, and the runs of the values to which they point."""
     width = np.dtype(kind).itemsize
     found = _pieces(file, starts[runs.batches] + runs.firsts * width, (runs.counts + 1) * width).view(kind)
-    # A run has one offset more than rows.
+    # A run has one more offset than rows.
     ends = np.cumsum(runs.counts + 1)
     first = ends - runs.counts - 1
     lows, highs = found[first].astype(np.int64), found[ends - 1].astype(np.int64)
@@ -147,14 +148,13 @@ def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinte
     lengths = found[left + 1].astype(np.int64) - found[left]
     offsets = np.zeros(runs.rows + 1, kind)
     np.cumsum(lengths, out=offsets[1:])
-    # Where a list has no values there may be no buffer of theirs.
+    # Without values a list may lack a buffer for them.
     held = highs > lows
     return offsets, Runs(runs.batches[held], lows[held], (highs - lows)[held])
 
 
 def _pieces(file: int, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The bytes at each start, one piece behind the other, by a `preadv` each; neighbours in the file that are
-    neighbours here too by one."""
+    """Return the bytes at each start, concatenated. Pieces that are also neighbours in the file share a `preadv`."""
     wanted = sizes > 0
     if not wanted.all():
         starts, sizes = starts[wanted], sizes[wanted]
@@ -173,7 +173,7 @@ def _pieces(file: int, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _read_on(file: int, view: memoryview, start: int) -> None:
-    """Once more where a read gave less than was asked for, as it may of over 2 GiB."""
+    """Repeat a read that returned fewer bytes than requested, as it may for over 2 GiB."""
     filled = 0
     while filled < len(view):
         received = os.preadv(file, (view[filled:],), start + filled)

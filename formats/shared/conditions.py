@@ -1,6 +1,6 @@
-"""Conditions in the words of libraries that several formats use: Arrow's expressions and functions, polars' and SQL.
+"""Conditions for libraries that several formats use: Arrow's expressions and functions, polars', and SQL.
 
-Each says what adapters.predicate means by them: NaN meets nothing, a null IS NULL alone, -0.0 equals 0.0.
+All follow adapters.predicate: NaN matches nothing, null matches only IS NULL, and -0.0 equals 0.0.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ ARROW_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pc.field(column).is_null()",
     Kind.PREFIX: "pc.starts_with(pc.field(column), pattern=prefix)",
 }
-"""What a user writes for pyarrow's data sets, for values that are no floats; with `IMPORT_COMPUTE`."""
+"""Filters for pyarrow's data sets as a user writes them, for values other than floats; with `IMPORT_COMPUTE`."""
 IMPORT_COMPUTE = "import pyarrow.compute as pc"
 
 
 def dataset_calls(name: str) -> dict[Kind, PartCall]:
-    """What a user writes to filter a file of the format that pyarrow's data sets call `name`."""
+    """Return filter calls as a user writes them, for the format that pyarrow's data sets call `name`."""
     imports = (IMPORT_COMPUTE, "import pyarrow.dataset as ds")
     opened = f'ds.dataset({{path}}, format="{name}")'
     return {
@@ -47,7 +47,7 @@ POLARS_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pl.col(column).is_null()",
     Kind.PREFIX: "pl.col(column).str.starts_with(prefix)",
 }
-"""For lazy frames."""
+"""Filters for polars' lazy frames as a user writes them."""
 SQL_TEXTS: Mapping[Kind, str] = {
     Kind.RANGE: 'f"{column} >= {low!r} AND {column} < {high!r}"',
     Kind.EQUAL: 'f"{column} = {value!r}"',
@@ -55,11 +55,11 @@ SQL_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: 'f"{column} IS NULL"',
     Kind.PREFIX: 'f"starts_with({column}, {prefix!r})"',
 }
-"""For filters in SQL, by numbers and plain text."""
+"""Filters in SQL as a user writes them, for numbers and plain text."""
 
 
 def arrow_expression(predicate: Predicate) -> pc.Expression:
-    """For pyarrow's data sets."""
+    """Return the condition for pyarrow's data sets."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,7 +73,7 @@ def arrow_expression(predicate: Predicate) -> pc.Expression:
         return (column >= values[0]) & (column < values[1])
     if values and not _has_floats(values):
         return column.isin(list(values))
-    # isin takes -0.0 and 0.0 for two values, and NaN for one that equals itself.
+    # isin would distinguish -0.0 from 0.0, and let NaN equal itself.
     met = pc.scalar(pa.scalar(False))
     for value in values:
         met = met | (column == value)
@@ -81,7 +81,7 @@ def arrow_expression(predicate: Predicate) -> pc.Expression:
 
 
 def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Which rows of a column meet the condition, by Arrow's functions: booleans, null where the column is."""
+    """Return a boolean mask of the rows that match, by Arrow's functions; null where the column is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -92,7 +92,7 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
     values = [pa.scalar(value, column.type) for value in predicate.present]
     if predicate.kind is Kind.RANGE:
         return pc.and_(pc.greater_equal(column, values[0]), pc.less(column, values[1]))
-    # Not is_in, to which -0.0 and 0.0 are two values, and NaN one that equals itself.
+    # is_in would distinguish -0.0 from 0.0, and let NaN equal itself.
     met = pc.and_(pc.is_valid(column), False)
     for value in values:
         met = pc.or_(met, pc.equal(column, value))
@@ -100,7 +100,7 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
 
 
 def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
-    """For lazy frames. Plain names will not do: polars takes '*' and '^..$' for patterns."""
+    """Return the condition for polars' lazy frames. Columns are not given as names: '*' and '^..$' are patterns."""
     column = polars.selectors.by_name(predicate.column).as_expr()
     if predicate.kind is Kind.NULL:
         return column.is_null()
@@ -108,7 +108,7 @@ def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
         return column.str.starts_with(predicate.values[0])
     if predicate.kind is Kind.RANGE:
         low, high = predicate.values
-        # Polars has NaN above all other numbers.
+        # For polars, NaN is above all other numbers.
         return polars.lit(False) if _is_nan(low) or _is_nan(high) else (column >= low) & (column < high)
     values = [value for value in predicate.present if not _is_nan(value)]
     if values and not _has_floats(values):
@@ -120,14 +120,14 @@ def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
 
 
 def sql_condition(predicate: Predicate, name: str) -> str:
-    """For DuckDB, to which the column is known by `name`. Raises ValueError for a value that SQL cannot write."""
+    """Return the condition for DuckDB, on a column `name`. Raises ValueError for a value without a literal in SQL."""
     if predicate.kind is Kind.NULL:
         return f"{name} IS NULL"
     if predicate.kind is Kind.PREFIX:
         return f"starts_with({name}, {sql_literal(predicate.values[0])})"
     if predicate.kind is Kind.RANGE:
         low, high = predicate.values
-        # DuckDB has NaN above all other numbers.
+        # For DuckDB, NaN is above all other numbers.
         if _is_nan(low) or _is_nan(high):
             return "FALSE"
         return f"{name} >= {sql_literal(low)} AND {name} < {sql_literal(high)}"
@@ -136,7 +136,7 @@ def sql_condition(predicate: Predicate, name: str) -> str:
 
 
 def sql_literal(value: Any) -> str:
-    """A value as SQL writes it. Raises ValueError for one of another type than those below."""
+    """Return a value as an SQL literal. Raises ValueError for types other than those below."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
@@ -150,11 +150,11 @@ def sql_literal(value: Any) -> str:
         return f"{kind} '{value.isoformat(' ')}'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
-    raise ValueError(f"SQL has no way here to write a {type(value).__name__}")
+    raise ValueError(f"no SQL literal is defined for a {type(value).__name__}")
 
 
 def minus_zero(value: Any) -> Any:
-    """The value, -0.0 for both zeros: as a bound for engines to which -0.0 is less than 0.0."""
+    """Return the value, with -0.0 for both zeros, as a bound for engines to which -0.0 is less than 0.0."""
     return -0.0 if isinstance(value, float) and value == 0 else value
 
 

@@ -1,7 +1,7 @@
-"""What the engines of all formats that DataFusion reads have in common: a session for each call.
+"""The common parts of DataFusion's engines: one session per call.
 
-DataFusion returns Arrow tables. Its sessions are told to hand out rows in their stored order: partitions are ranges of
-the file, and are put together in their order.
+DataFusion returns Arrow tables. Its sessions are configured to return rows in their stored order: partitions are ranges
+of the file, and are combined in order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DatafusionEngine(ProjectsByOneCall):
-    """A format's calls of DataFusion, without what the format adds."""
+    """A format's calls of DataFusion, to which the format adds its own."""
 
     engine = "datafusion"
     distributions: ClassVar = ("datafusion", "pyarrow")
@@ -33,18 +33,20 @@ class DatafusionEngine(ProjectsByOneCall):
     offers = Offers(project=True, scan=frozenset(Kind))
 
     def load_library(self) -> None:
-        """Import datafusion, and pyarrow, of whose batches it makes tables."""
+        """Import datafusion, and pyarrow to make tables of its batches."""
         import datafusion
         import pyarrow
 
         self._datafusion, self._arrow = datafusion, pyarrow
 
     def session(self, partitions: int | None = None) -> datafusion.SessionContext:
-        """A session of its own, with so many partitions; by default one where one thread is the condition, else as
-        many as DataFusion takes."""
-        # Otherwise batches of a filter come in any order.
+        """Return a new session with this number of partitions.
+
+        The default is one if the condition is one thread, else DataFusion's own default.
+        """
+        # Otherwise the batches of a filter come in any order.
         config = self._datafusion.SessionConfig().set("datafusion.optimizer.enable_round_robin_repartition", "false")
-        # Otherwise a partition that has nothing left to do takes a range of the file over from another one.
+        # Otherwise an idle partition takes over a range of the file from another.
         config = config.set("datafusion.execution.enable_file_stream_work_stealing", "false")
         if (partitions := partitions or self.threads) is not None:
             config = config.with_target_partitions(partitions)
@@ -52,32 +54,32 @@ class DatafusionEngine(ProjectsByOneCall):
 
     @abstractmethod
     def frame(self, location: Path) -> datafusion.DataFrame:
-        """The file as a lazy frame."""
+        """Return the file as a lazy frame."""
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns."""
         return self._collected(self.frame(location))
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read these columns alone."""
+        """Read only these columns."""
         return self._collected(self._selected(self.frame(location), columns))
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the rows that meet the condition, by a lazy frame."""
+        """Read the rows that match the condition, by a lazy frame."""
         frame = self.frame(location)
         return self._collected(self._selected(frame.filter(self._condition(predicate, frame.schema())), columns))
 
     def _selected(self, frame: datafusion.DataFrame, columns: list[str]) -> datafusion.DataFrame:
-        # Plain names will not do: DataFusion takes capitals for small letters, and dots for parts of a name.
+        # Not by plain names: DataFusion converts capitals to small letters, and splits names at dots.
         return frame.select(*(self._datafusion.col(quoted(name)) for name in columns))
 
     def _collected(self, frame: datafusion.DataFrame) -> pa.Table:
         batches = [batch for part in frame.collect_partitioned() for batch in part]
-        # What the frame says of ordered dictionaries is not what its batches are.
+        # The frame's schema is wrong about ordered dictionaries; that of the batches is right.
         return self._arrow.Table.from_batches(batches, None if batches else frame.schema())
 
     def _condition(self, predicate: Predicate, schema: pa.Schema) -> datafusion.Expr:
-        """The condition in DataFusion's expressions, to which NaN equals itself and is above all other numbers."""
+        """Return the condition as DataFusion's expression. There NaN equals itself and is above all other numbers."""
         functions, literal = self._datafusion.functions, self._datafusion.lit
         column = self._datafusion.col(quoted(predicate.column))
         if predicate.kind is Kind.NULL:
@@ -101,7 +103,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type of a value of a column: views and dictionaries are layouts of columns."""
+    """Return the type of a single value: views and dictionaries are layouts of columns."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):

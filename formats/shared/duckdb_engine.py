@@ -1,4 +1,4 @@
-"""What the engines of all formats that DuckDB writes and reads have in common: one connection for each call.
+"""The common parts of DuckDB's engines: one connection per call.
 
 DuckDB takes and returns Arrow tables.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DuckdbEngine(TabularFormat):
-    """A format's calls of DuckDB that read, without what the format adds."""
+    """A format's reading calls of DuckDB, to which the format adds its own."""
 
     engine = "duckdb"
     distributions: ClassVar[tuple[str, ...]] = ("duckdb",)
@@ -43,32 +43,32 @@ class DuckdbEngine(TabularFormat):
 
     @contextmanager
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A database of its own in memory, closed afterwards, with one thread where that is the condition."""
+        """Yield a new database in memory, with one thread if that is the condition; close it afterwards."""
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
         with self._duckdb.connect(":memory:", config=config) as connection:
-            # Otherwise points in time come back in the zone of the machine that reads them.
+            # Otherwise timestamps come back in the time zone of the machine.
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn DuckDB's errors about types and values that it does not have into RefusedData."""
+        """Turn DuckDB's errors about unsupported types and values into RefusedData."""
         try:
             yield
         except (self._duckdb.NotSupportedError, self._duckdb.DataError) as error:
-            raise RefusedData(f"DuckDB does not take this data ({str(error).splitlines()[0]})") from error
+            raise RefusedData(f"DuckDB refuses this data ({str(error).splitlines()[0]})") from error
 
     @abstractmethod
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """The file as a relation, of which nothing is read but what tells its columns."""
+        """Return the file as a relation, reading only what determines its columns."""
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns; of text the call guesses the types."""
+        """Read all columns. For text, the call guesses the types."""
         with self.connection() as connection:
             return self.relation(connection, location).to_arrow_table()
 
     def open(self, location: Path) -> Handle:
-        """Keep a connection, and the relation that stands for the file."""
+        """Keep a connection, and the relation of the file."""
         with ExitStack() as opened:
             relation = self.relation(opened.enter_context(self.connection()), location)
             close = opened.pop_all().close
@@ -88,14 +88,14 @@ class DuckdbEngine(TabularFormat):
 
 
 class DuckdbCopies(DuckdbEngine):
-    """Those of formats that DuckDB's COPY writes."""
+    """The engines of formats that DuckDB's COPY writes."""
 
     @abstractmethod
     def copy_options(self) -> str:
-        """What COPY is told of the format."""
+        """Return the options of COPY for the format."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Name the first column of float16, which DuckDB does not have, or the first names that differ by case only."""
+        """Refuse float16, which DuckDB lacks, and names that differ only by case."""
         refused = refusals.of_half_floats(schema, "DuckDB") or refusals.of_names_alike(schema)
         return refused or super().refusal(schema, rows)
 
@@ -104,8 +104,11 @@ class DuckdbCopies(DuckdbEngine):
         self._copy(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file of what comes. A COPY that is stopped halfway may wait for ever for a thread of its own that
-        writes (seen with DuckDB 2.0.0, `AsyncWriteQueue::AbortWrites`), so it writes to its end what had come."""
+        """Write a stream of batches as one file. After an error of the source, COPY writes the batches so far.
+
+        A COPY that is stopped halfway may wait forever for one of its own writing threads (seen with DuckDB 2.0.0,
+        `AsyncWriteQueue::AbortWrites`).
+        """
         import pyarrow as pa
 
         broken: list[Exception] = []

@@ -1,4 +1,4 @@
-"""Codecs around a whole file, as pandas' text and pickle calls offer them: CSV, JSON Lines and Pickle share this."""
+"""Codecs around a whole file, as pandas' text and pickle calls offer them, for CSV, JSON Lines and Pickle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAGICS = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"
 
 
 def for_save(values: Mapping[str, object]) -> dict[str, object] | None:
-    """The argument `compression` of a save; None for a plain file."""
+    """Return the argument `compression` of a save; None for a plain file."""
     compression = for_read(values)
     if compression is not None and values["level"] is not None:
         compression[_LEVEL_ARGUMENTS[str(values["codec"])]] = values["level"]
@@ -34,18 +34,20 @@ def for_save(values: Mapping[str, object]) -> dict[str, object] | None:
 
 
 def for_read(values: Mapping[str, object]) -> dict[str, object] | None:
-    """The argument `compression` of a read, which takes no level."""
+    """Return the argument `compression` of a read, which has no level."""
     return None if values["codec"] == "none" else {"method": values["codec"]}
 
 
 def argument(compression: Mapping[str, object] | None) -> str:
-    """The argument as a user writes it, with the comma before it; empty for a plain file."""
+    """Return the argument as a user writes it, with a comma before it; empty for a plain file."""
     return "" if compression is None else f", compression={dict(compression)}"
 
 
 def load(values: Mapping[str, object] | None = None) -> None:
-    """Import what the codec of these settings needs, so that the first save does not; and zstandard wherever it is
-    installed, because pandas looks for it whenever it opens a file."""
+    """Import what the codec of these settings needs, so that the first save does not.
+
+    Also imports zstandard if it is installed, because pandas looks for it whenever it opens a file.
+    """
     if find_spec("zstandard") is not None:
         import_module("zstandard")
     if values is not None and values["codec"] in _MODULES:
@@ -53,7 +55,7 @@ def load(values: Mapping[str, object] | None = None) -> None:
 
 
 def codec_of(location: Path) -> str:
-    """The codec of a file, by its first bytes; 'none' for anything else."""
+    """Return the codec of a file by its first bytes; 'none' if they match no codec."""
     with location.open("rb") as file:
         start = file.read(max(map(len, _MAGICS.values())))
     return next((codec for codec, magic in _MAGICS.items() if start.startswith(magic)), "none")

@@ -1,6 +1,6 @@
 """Losses that several of pandas' text formats share, declared once.
 
-`cause` is the format where no call could keep the thing, and the call where pandas' reader or writer decides.
+`cause` is the format if no call could avoid the loss, and the call if pandas' reader or writer decides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READ_CSV_WORDS = frozenset(
         "null",
     }
 )
-"""What pandas.read_csv takes for missing by default, from its documentation (`keep_default_na`)."""
+"""Words that pandas.read_csv takes for missing by default, from its documentation (`keep_default_na`)."""
 
 TIMESTAMPS = frozenset(f"timestamp-{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "-zone"))
 
@@ -49,7 +49,7 @@ NULLS_AS_FLOAT64 = Loss(
     Relation(nulls.nulls_as_float64),
     frozenset({"string-null", "bool-null", "timestamp-us-null", "date-null", "categorical-null"}),
 )
-"""To be declared before the others: they would take such a column for what it was."""
+"""Declare this before the other losses, which would otherwise apply to the column's original type."""
 
 CATEGORIES_OF_NULLS = Loss(
     "categoricals without any value lose their type",
@@ -59,7 +59,7 @@ CATEGORIES_OF_NULLS = Loss(
     frozenset({"categorical-null"}),
     targets=_PANDAS,
 )
-"""Arrow makes a dictionary without a type of values of what pandas holds, and few formats have one."""
+"""Arrow turns such pandas columns into a dictionary of untyped values, which few formats support."""
 
 NAN_AS_NULL = Loss(
     "NaN becomes null",
@@ -99,14 +99,14 @@ INTEGERS_IN_MISSING_STRUCTS = Loss(
 )
 
 VECTORS_AS_LISTS = Loss(
-    "vectors become lists: their length is no part of the type",
+    "vectors become lists: their length is not part of the type",
     "the same values",
     Cause.CALL,
     Relation(lists.vectors_as_lists),
     frozenset({"vector", "vector-long"}),
     targets=_ARROW,
 )
-"""What pandas holds has arrays of any length."""
+"""pandas holds arrays of any length instead of vectors."""
 
 DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
@@ -115,7 +115,7 @@ DICTIONARY_AS_VALUES = Loss(
     Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered", "categorical-int64", "categorical-float64"}),
 )
-"""To be declared before the losses of plain columns, which then apply to the values."""
+"""Declare this before the losses of plain columns, which then apply to the values."""
 
 DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     "categoricals of numbers become plain columns",
@@ -124,7 +124,7 @@ DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     Relation(texts.dictionary_of_numbers_as_values),
     frozenset({"categorical-int64", "categorical-float64"}),
 )
-"""Readers that keep dictionaries of text alone. To be declared where the previous loss would be."""
+"""For readers that keep only dictionaries of text. Declare this in the same place as the previous loss."""
 
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
@@ -144,7 +144,7 @@ NULL_AS_EMPTY_TEXT = Loss(
 
 ANYTHING_WITH_NULLS_AS_TEXT = Loss(
     "columns with missing values become text",
-    "the text stands for the same values",
+    "the text represents the same values",
     Cause.CALL,
     Relation(written.anything_with_nulls, parse=written.parse_text),
     frozenset({"int64", "float64", "float64-nan", "bool", "decimal"}),
@@ -161,7 +161,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
 
 
 def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) -> Loss:
-    """What pandas holds as Python objects has no type where there is none of them."""
+    """Columns of Python objects in pandas have no type if all are missing."""
     return Loss(
         "columns of objects without any value lose their type",
         "all values are missing",
@@ -174,7 +174,7 @@ def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) ->
 
 
 def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
-    """What pandas holds as codes has values of another Arrow type where there is none of them."""
+    """Categoricals of pandas have values of another Arrow type if all are missing."""
     return Loss(
         f"categoricals without any value become those of {values}",
         "all values are missing",
@@ -186,7 +186,7 @@ def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Lo
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
-    """Some words of text are read as missing."""
+    """Some words are read as missing."""
     return Loss(
         "'NA', 'null', '' and the like become missing",
         "only the words that read_csv documents",
@@ -209,7 +209,7 @@ def integers_as_int64(*kinds: str) -> Loss:
 
 
 def integers_with_nulls_as_float64(*kinds: str) -> Loss:
-    """Integers with nulls become what numpy has for them."""
+    """Integers with nulls become floats in numpy."""
     return Loss(
         "integers with nulls become float64",
         "rounded to float64",
@@ -250,7 +250,7 @@ TEXT_TYPES_WITH_NULLS = (
     ),
     Loss(
         "integers beyond int64 become text when some are missing",
-        "the text stands for the same numbers",
+        "the text represents the same numbers",
         Cause.CALL,
         Relation(integers.large_integers_with_nulls, parse=written.parse_text),
         frozenset({"uint64"}),
@@ -271,7 +271,7 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
 
 
 def float16_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Declare that float16 loses its width."""
+    """float16 loses its width."""
     return Loss(
         "float16 becomes float64",
         bound,
@@ -284,7 +284,7 @@ def float16_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
 FLOAT16_AS_WRITTEN = float16_as_float64(
     bound="float64 within half a unit of float16", tolerance=2.0**-25, relative_tolerance=2.0**-11
 )
-"""pandas writes the shortest digits that tell a float16 from its neighbours."""
+"""pandas writes the fewest digits that distinguish a float16 from its neighbours."""
 
 FLOAT16_AS_FLOAT32 = Loss(
     "float16 becomes float32",
@@ -321,10 +321,10 @@ DECIMALS_AS_FLOAT64 = decimals_as_float64(relative_tolerance=2.0**-52)
 
 
 def written_as_text(*kinds: str, expect: Expect = written.written_as_text) -> Loss:
-    """Types that the format has no notation for come back as the text that pandas writes for them."""
+    """Types that the format cannot express come back as the text that pandas writes for them."""
     return Loss(
         "dates, times, bytes and nested values become text",
-        "the text stands for the same values",
+        "the text represents the same values",
         Cause.FORMAT,
         Relation(expect, parse=written.parse_text),
         frozenset(kinds),

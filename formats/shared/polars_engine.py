@@ -1,8 +1,8 @@
-"""What the engines of all formats that polars writes and reads have in common.
+"""The common parts of polars' engines.
 
-Polars takes and returns its own DataFrame; the harness makes it of what the user holds, through Arrow, and back.
-Its pool of threads starts with the first call, with as many as POLARS_MAX_THREADS says when it is loaded: nothing here
-may call it while it is being loaded, because threads do not survive a fork.
+polars takes and returns its own DataFrame, which the harness converts through Arrow from and to the user's. Its thread
+pool starts with the first call, with POLARS_MAX_THREADS threads as set when it is loaded. No code here may call polars
+while it is being loaded, because threads do not survive a fork.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POLARS_CODECS = {"none": "uncompressed"}
-"""What polars calls a codec that the settings call otherwise."""
+"""Codecs that polars names differently from the settings."""
 
 
 POLARS_LOSSES = (
@@ -58,11 +58,11 @@ POLARS_LOSSES = (
         frozenset({"categorical-ordered"}),
     ),
 )
-"""What a visit to polars changes, in a format that loses nothing itself."""
+"""Losses from the conversion to polars, in a format that loses nothing itself."""
 
 
 class PolarsEngine(ProjectsByOneCall):
-    """A format's calls of polars, without what the format adds."""
+    """A format's calls of polars, to which the format adds its own."""
 
     engine = "polars"
     distributions: ClassVar = ("polars",)
@@ -78,15 +78,15 @@ class PolarsEngine(ProjectsByOneCall):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn what polars says of data that a call does not take into RefusedData."""
+        """Turn polars' errors about data that a call refuses into RefusedData."""
         try:
             yield
         except self._polars.exceptions.ComputeError as error:
-            raise RefusedData(f"polars does not take this data ({str(error).splitlines()[0]})") from error
+            raise RefusedData(f"polars refuses this data ({str(error).splitlines()[0]})") from error
 
 
 def lazy_calls(save: str, read: str, scan: str) -> Calls:
-    """As a user writes them, of a format that `scan` reads lazily."""
+    """Return the calls as a user writes them, for a format that `scan` reads lazily."""
     asked = "select(pl.selectors.by_name(*columns)).collect()"
     return Calls(
         ("import polars as pl",),
@@ -98,35 +98,35 @@ def lazy_calls(save: str, read: str, scan: str) -> Calls:
 
 
 class LazyPolarsEngine(PolarsEngine):
-    """A format that polars reads lazily: of a frame that is asked for less, it reads less."""
+    """A format that polars reads lazily, so that it reads only what a query needs."""
 
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
 
     def load_library(self) -> None:
-        """Import polars, and what makes a lazy frame of batches that come."""
+        """Import polars, and what makes a lazy frame of a stream of batches."""
         super().load_library()
         self._sources = import_module("polars.io.plugins")
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Read these columns alone. Plain names will not do: polars takes '*' and '^..$' for patterns."""
+        """Read only these columns. Not by plain names, because polars takes '*' and '^..$' for patterns."""
         return self.lazy(location).select(self._polars.selectors.by_name(*columns)).collect()
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pl.DataFrame:
-        """Read the rows that meet the condition, by a lazy frame."""
+        """Read the rows that match the condition, by a lazy frame."""
         met = self.lazy(location).filter(polars_expression(predicate, self._polars))
         return met.select(self._polars.selectors.by_name(*columns)).collect()
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
-        """Collect a lazy frame batch by batch; where groups of rows end, so do batches."""
+        """Collect a lazy frame batch by batch. Batches also end where row groups end."""
         chosen = self.lazy(location).select(self._polars.selectors.by_name(*columns))
         for batch in chosen.collect_batches(chunk_size=rows, maintain_order=True):
             yield from batch.iter_slices(rows) if batch.height else ()
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pl.DataFrame], location: Path) -> None:
-        """Sink a lazy frame of what comes."""
+        """Sink a lazy frame of a stream of batches."""
 
         def source(*_: object) -> Iterator[pl.DataFrame]:
-            # Nothing is selected or filtered, so nothing is asked of the source but all.
+            # Without selections or filters, polars always requests everything.
             return batches
 
         kinds: Any = self._polars.from_arrow(schema.empty_table())
@@ -135,8 +135,8 @@ class LazyPolarsEngine(PolarsEngine):
 
     @abstractmethod
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
-        """Write one file of what a lazy frame gives, as `save` writes it."""
+        """Write a lazy frame as one file, in the same way as `save`."""
 
     @abstractmethod
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """The file as a lazy frame."""
+        """Return the file as a lazy frame."""

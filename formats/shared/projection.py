@@ -1,7 +1,4 @@
-"""Reading some columns, or rows that meet a condition, for engines whose calls open the file themselves.
-
-It knows the contract's handle and how columns are brought into the order asked; it knows no format and no library.
-"""
+"""Reading some columns, or rows that match a condition, for engines whose calls open the file themselves."""
 
 from __future__ import annotations
 
@@ -20,29 +17,30 @@ if TYPE_CHECKING:
 
 
 class ProjectsByOneCall(TabularFormat):
-    """A call that takes the file and the columns: nothing stays open between two of them."""
+    """An engine whose call takes the file and the columns, so that nothing stays open between calls."""
 
     @property
     def offers(self) -> Offers:
-        """Some columns; more is said by who has it."""
+        """Projection; engines that support more override it."""
         return Offers(project=True)
 
     @abstractmethod
     def project(self, location: Path, columns: list[str]) -> Any:
-        """Return all rows of these columns, in the order asked, as `native_read` names it. Raises whatever the call
-        raises for a column that is not there."""
+        """Return all rows of these columns, in this order. Raises the call's own error for a missing column."""
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
-        """Return the rows that meet the condition, of these columns. Only where `offers` names such conditions."""
+        """Return these columns of the rows that match the condition. Called only if `offers` includes them."""
         raise NotImplementedError(f"{self.variant} has no call that tests {predicate.kind.value}")
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
-        """Give all rows of these columns, at most so many at a time. Only where `offers` names it; what is opened is
-        closed at the end, or when the iterator is."""
+        """Yield all rows of these columns, at most `rows` at a time. Called only if `offers` includes it.
+
+        Whatever is opened is closed at the end, or when the iterator is closed.
+        """
         raise NotImplementedError(f"{self.variant} has no call that reads batch by batch")
 
     def open(self, location: Path) -> Handle:
-        """Keep the place alone."""
+        """Keep the location."""
         scan = partial(self._scan, location) if self.offers.scan else None
         batches = partial(self._batches, location) if self.offers.batches else None
         return Handle(project=partial(self._project, location), scan=scan, batches=batches)
@@ -58,6 +56,8 @@ class ProjectsByOneCall(TabularFormat):
 
 
 def in_order(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """The frame with these columns in this order, for calls that keep the order of the file, or leave out what is not
-    there. Raises KeyError for a column that did not come back."""
+    """Return the frame with these columns in this order. Raises KeyError for a missing column.
+
+    For calls that keep the order of the file or ignore missing columns.
+    """
     return frame if list(frame.columns) == columns else frame[columns]

@@ -1,4 +1,4 @@
-"""What calls cannot store, told by the schema before anything is run."""
+"""Reasons why calls cannot store data, found from the schema before anything runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def of_bytes(schema: pa.Schema, library: str) -> str | None:
-    """Why text of a library that writes bytes as they are cannot hold the first column of them; None without one."""
+    """Return why a library that writes bytes as text cannot hold the first column of bytes; None without one."""
     import pyarrow.types as of
 
     for field in schema:
         if of.is_binary(field.type) or of.is_large_binary(field.type):
-            return f"{library} writes bytes as text, which they need not be (column {field.name})"
+            return f"{library} writes bytes as if they were text (column {field.name})"
     return None
 
 
 def of_nested(schema: pa.Schema, reason: str) -> str | None:
-    """`reason` with the first column of lists, structs or maps; None without one."""
+    """Return `reason` with the first column of lists, structs or maps; None without one."""
     import pyarrow.types as of
 
     nested = next((field for field in schema if of.is_nested(field.type)), None)
@@ -30,13 +30,13 @@ def of_nested(schema: pa.Schema, reason: str) -> str | None:
 
 
 def of_printed_vectors(schema: pa.Schema) -> str | None:
-    """Why pandas' text cannot hold the first column of vectors; None without one."""
+    """Return why pandas' text cannot hold the first column of vectors; None without one."""
     import pyarrow.types as of
 
     for field in schema:
         if of.is_fixed_size_list(field.type):
             return (
-                f"pandas writes of vectors what numpy prints, at most 8 digits, and of over 1,000 values the first "
+                f"pandas writes vectors as numpy prints them: at most 8 digits, and beyond 1,000 values only the first "
                 f"and last three (column {field.name})"
             )
     return None
@@ -53,8 +53,7 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return why DuckDB, which renames one of two such, cannot hold columns or fields whose names differ by case only;
-    None where none do."""
+    """Return why DuckDB, which renames one of them, cannot hold names that differ only by case; None without such."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 

@@ -1,4 +1,4 @@
-"""Rows by their numbers, for engines that know groups of rows, or ascending numbers alone. Inside the clock."""
+"""Rows by their numbers, for engines that read row groups or need ascending numbers. Runs inside the clock."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 
 def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[str, ...], str]:
-    """What a user writes to take rows of an engine that knows groups of rows, as statements and an expression.
+    """Return statements and an expression with which a user takes rows from an engine that reads row groups.
 
-    `count` is how many groups there are, `rows_of_group` the rows of the one that is called `group`, `read` reads those
-    that are called `groups`, a list.
+    `count` is the expression of the number of groups, `rows_of_group` that of the rows of the group named `group`, and
+    `read` the one that reads the groups in the list `groups`.
     """
     return (
         f"starts = np.cumsum([0, *({rows_of_group} for group in range({count}))])",
@@ -22,16 +22,18 @@ def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[st
 
 
 def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
-    """The numbers, if a table of so many rows has all of them. Raises IndexError."""
+    """Return the numbers if a table with this number of rows has all of them. Raises IndexError."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < rows):
         wrong = next(int(number) for number in numbers if not 0 <= number < rows)
-        raise IndexError(f"there is no row {wrong}; the table has {rows:,}, counted from 0")
+        raise IndexError(f"row {wrong} does not exist; the table has {rows:,} rows, counted from 0")
     return numbers
 
 
 def ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """The different numbers in ascending order, and where among them each lies that was asked for; None for the latter
-    where they are what was asked for."""
+    """Return the distinct numbers in ascending order, and the place among them of each requested number.
+
+    The places are None if the numbers were ascending and distinct.
+    """
     if len(numbers) < 2 or bool(np.all(numbers[1:] > numbers[:-1])):
         return numbers, None
     unique, places = np.unique(numbers, return_inverse=True)
@@ -39,15 +41,14 @@ def ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
-    """The number of the first row of each group, and behind the last one that of all rows."""
+    """Return the number of the first row of each group, followed by the number of all rows."""
     return np.cumsum([0, *rows_of_groups], dtype=np.int64)
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """The groups that hold these rows, ascending, and where each row lies in them when they stand one behind the
-    other. Raises IndexError."""
+    """Return the groups of these rows, ascending, and the rows' places in their concatenation. Raises IndexError."""
     checked(numbers, int(starts[-1]))
-    # Of groups without rows the last one is found, which is the one that has the row.
+    # With groups without rows, this finds the last one, which has the row.
     groups = np.searchsorted(starts, numbers, side="right") - 1
     needed, places = np.unique(groups, return_inverse=True)
     lengths = np.diff(starts)[needed]

@@ -1,4 +1,4 @@
-"""Tables in pieces, for engines that write and read them so. Inside the clock."""
+"""Streams of tables, for engines that write and read them. Runs inside the clock."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 
 RACES = 100
-"""How often a file may come between the listing of a folder and its end before it is left there."""
+"""How often a file may appear between the listing of a folder and its removal before the folder is left."""
 
 
 @contextmanager
 def whole_or_nothing(location: Path) -> Iterator[None]:
-    """Where the block raises, remove what it has begun at `location`: what closes in order looks complete, with the
-    rows that had come."""
+    """Remove what the block has begun at `location` if it raises.
+
+    Writers that are closed properly would leave a file that looks complete but holds only the rows so far.
+    """
     try:
         yield
     except BaseException:
@@ -33,8 +35,10 @@ def whole_or_nothing(location: Path) -> Iterator[None]:
 
 @contextmanager
 def apart_until_whole(location: Path) -> Iterator[Path]:
-    """A place in a folder of its own; what lies there after the block is moved to `location`, and nothing where it
-    raises. For writers whose threads may still open the file when the call has already raised: they find no folder."""
+    """Yield a place in a separate folder, and move it to `location` after the block; remove it if the block raises.
+
+    For writers whose threads may still open the file after the call has raised: they find no folder.
+    """
     folder = location.with_name(f"{location.name}.begun")
     folder.mkdir()
     try:
@@ -52,8 +56,10 @@ def apart_until_whole(location: Path) -> Iterator[Path]:
 
 
 def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator[Any]:
-    """The same batches, which end where their source raises: what it raised lies in `broken` then, and the caller has
-    to raise it. For writers that a source must not stop halfway."""
+    """Yield the batches, and end without an error if their source raises.
+
+    The error is then in `broken`, and the caller has to raise it. For writers that must not be stopped halfway.
+    """
     try:
         yield from batches
     except Exception as error:
@@ -61,8 +67,10 @@ def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator
 
 
 def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """The same rows in tables of so many, the last one of fewer: for writers that make a unit of what they are given.
-    Nothing is copied."""
+    """Yield the rows in tables of `rows` rows, the last one with fewer. Copies nothing.
+
+    For writers that make one unit of each table.
+    """
     import pyarrow as pa
 
     waiting: list[pa.RecordBatch] = []
@@ -82,7 +90,7 @@ def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) ->
 
 
 def pieces(batch: pa.RecordBatch, rows: int) -> Iterator[Any]:
-    """A batch as tables of at most so many rows, none of them empty. Nothing is copied."""
+    """Yield a batch as tables of at most `rows` rows, none of them empty. Copies nothing."""
     import pyarrow as pa
 
     for start in range(0, batch.num_rows, rows):
@@ -90,7 +98,7 @@ def pieces(batch: pa.RecordBatch, rows: int) -> Iterator[Any]:
 
 
 def tables(batches: Iterable[pa.RecordBatch], columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """What a reader gives batch by batch, as tables with the columns in this order and at most so many rows."""
+    """Yield a reader's batches as tables with the columns in this order and at most `rows` rows."""
     for batch in batches:
         for piece in pieces(batch, rows):
             yield piece.select(list(columns))

@@ -1,6 +1,6 @@
-"""Losses that text formats share where the reader keeps nulls in columns of any type, as pyarrow, polars and DuckDB do.
+"""Losses of text formats whose readers keep nulls in columns of any type, as those of pyarrow, polars and DuckDB do.
 
-Each is what such a reader guesses from text; what pandas' own readers guess is in pandas_losses.
+Each is a guess of such a reader. Guesses of pandas' readers are in pandas_losses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from adapters.relations import floats, integers, nulls, texts, written
 _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 _NULL = frozenset({"int64-null", "float64-null", "timestamp-us-null"})
-"""Kinds without any value whose type no target keeps by itself."""
+"""Kinds without any value, whose type no target preserves."""
 
 NULLS_AS_NULL = Loss(
     "columns without any value lose their type",
@@ -22,7 +22,7 @@ NULLS_AS_NULL = Loss(
     Relation(nulls.nulls_as_null),
     _NULL,
 )
-"""To be declared before the others, as the next one: they would take such a column for what it was."""
+"""Declare this and the next one before the others, which would otherwise apply to the column's original type."""
 
 NULLS_AS_TEXT = Loss(
     "columns without any value become text",
@@ -90,7 +90,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
 
 INFINITE_FLOATS_AS_TEXT = Loss(
     "floats of which some are infinite become text",
-    "the text stands for the same numbers",
+    "the text represents the same numbers",
     Cause.CALL,
     Relation(floats.infinite_floats, parse=written.parse_text),
     frozenset({"float64-infinite"}),
@@ -106,7 +106,7 @@ INFINITE_AS_NULL = Loss(
 
 BLOBS_AS_TEXT = Loss(
     "bytes become text",
-    "the text stands for the same bytes",
+    "the text represents the same bytes",
     Cause.FORMAT,
     Relation(written.of_types("binary", "large_binary"), parse=written.parse_blob),
     frozenset({"binary"}),
@@ -114,7 +114,7 @@ BLOBS_AS_TEXT = Loss(
 
 DECIMALS_AS_TEXT = Loss(
     "decimals become text",
-    "the text stands for the same numbers",
+    "the text represents the same numbers",
     Cause.CALL,
     Relation(written.of_types("decimal"), parse=written.parse_text),
     frozenset({"decimal"}),
@@ -124,5 +124,5 @@ _ZONED = tuple(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns"))
 
 
 def timestamps(what: str, bound: str, expect: Expect, *kinds: str, zoned: Iterable[str] = _ZONED) -> Loss:
-    """Points in time that come back in another unit, and in UTC where they have a zone."""
+    """Timestamps that come back in another unit, and in UTC if they have a zone."""
     return Loss(what, bound, Cause.CALL, Relation(expect), frozenset({*kinds, *zoned}))

@@ -1,7 +1,7 @@
-"""Calls that answer wrongly without a word, which users of these formats may take for the ones that are measured here.
+"""Calls that silently give wrong answers, which users may confuse with the measured calls.
 
-No format makes them. A test shows each of them still wrong, and `docs/known-faults.md` lists them from here. It knows
-no call: what is wrong is shown in tests/formats/test_wrong_answers.py.
+No format uses them. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/known-faults.md`
+lists them from here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """One of them, in words for people: the call as a user writes it, what comes of it, what to do in its place.
+    """A wrong answer in words for users: the call, its result, and what to do instead.
 
-    `name` tells it from the others; `distribution` is whose call it is.
+    `name` identifies it; `distribution` is the package whose call it is.
     """
 
     name: str
@@ -28,51 +28,51 @@ WRONG_ANSWERS = (
         "fastparquet-flat-filters",
         "fastparquet",
         'ParquetFile(path).to_pandas(filters=[("r", ">=", 1), ("r", "<", 2)], row_filter=True)',
-        "a flat list means 'or', so every row comes",
-        "a list of lists, `[[..]]`, means 'and'; here rows are read and filtered afterwards",
+        "a flat list means 'or', so every row is returned",
+        "use a list of lists, `[[..]]`, which means 'and'; this project reads rows and filters them afterwards",
     ),
     WrongAnswer(
         "fastparquet-categorical-bounds",
         "fastparquet",
         "write(path, frame, stats=True)",
-        "the bounds of a categorical column of numbers or dates go by the order of its categories: readers that "
-        "filter by them, as DuckDB does, lose rows",
-        "leave `stats` out; near storage heeds no bounds of fastparquet's, but tables that were put before November "
-        "2026 must be put again",
+        "the bounds of a categorical column of numbers or dates follow the order of its categories: readers that "
+        "filter by them, such as DuckDB, lose rows",
+        "omit `stats`; near storage ignores bounds written by fastparquet, but tables stored before November 2026 must "
+        "be stored again",
     ),
     WrongAnswer(
         "hdf5-null-test",
         "pandas",
         'read_hdf(path, where="word != word")',
-        "every row comes, because the second word is taken for a text; of numbers it is an error",
-        "read, then `isna`, as is done here",
+        "every row is returned, because the second word is taken for a text; with numbers it is an error",
+        "read, then use `isna`, as this project does",
     ),
     WrongAnswer(
         "pyarrow-nan-by-statistics",
         "pyarrow",
         'read_table(path, filters=field("f") != 5.0)',
-        "NaN is missing in the answer where all other values of a row group are 5.0: its statistics tell of no NaN",
-        "read, then `filter`; no condition that is measured here is met by NaN",
+        "NaN is missing in the answer if all other values of a row group are 5.0, because its statistics ignore NaN",
+        "read, then `filter`; no measured condition matches NaN",
     ),
     WrongAnswer(
         "duckdb-nan-by-statistics",
         "duckdb",
         "FROM 'file.parquet' WHERE f <> 5",
-        "the same, with what pyarrow wrote; to DuckDB NaN is also greater than 5, and missing there too",
-        "read, then ask; no condition that is measured here is met by NaN",
+        "the same, with files of pyarrow; for DuckDB NaN is also greater than 5, and is missing there too",
+        "read, then filter; no measured condition matches NaN",
     ),
     WrongAnswer(
         "duckdb-copy-append",
         "duckdb",
         "COPY more TO 'file.parquet' (FORMAT parquet, APPEND)",
-        "the rows that were in the file are gone",
-        "a folder of files, or DuckDB's own file and INSERT; here Parquet by DuckDB is read and saved anew",
+        "the rows that were in the file are lost",
+        "use a folder of files, or DuckDB's own file and INSERT; this project reads and rewrites Parquet for DuckDB",
     ),
     WrongAnswer(
         "datafusion-order-of-chunks",
         "datafusion",
         "SessionContext().from_arrow(table).write_parquet(path)",
-        "of a table of several chunks the rows lie in another order, because its threads take turns",
-        "`SessionConfig().with_target_partitions(1)`, as is done here",
+        "rows of a table of several chunks are stored in another order, because its threads take turns",
+        "use `SessionConfig().with_target_partitions(1)`, as this project does",
     ),
 )

@@ -1,12 +1,12 @@
-"""Questions about documents, in a language that belongs to no store: plans, what they mean, and the right answers.
+"""A query language for documents, independent of any store: plans, their meaning, and reference answers.
 
     from libraries.document_queries import Aggregate, Compare, Constant, Filter, GroupBy, Named, Plan, field
     plan = Plan((Filter(Compare(field("age"), ">", Constant(30))),
                  GroupBy((Named("city", field("city")),), (Aggregate("people", "count"),))))
     run_over_documents(documents, plan)
 
-steps.py says what can be asked, semantics.py what it means, and reference.py answers over dicts. No other package is
-imported, and each module only when it is used.
+steps.py defines the steps, semantics.py their meaning, and reference.py answers plans over dicts. The package imports
+no other package of the project, and loads each module on first use.
 """
 
 from __future__ import annotations

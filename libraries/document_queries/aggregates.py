@@ -1,8 +1,7 @@
-"""Aggregates over Python values, one state for each group: what is added, how two states become one, what comes
-out.
+"""Aggregates over Python values, with one state per group: add values, merge two states, return the result.
 
-Sums are exact: integers as they are, doubles in units of the smallest double, so that no order of adding changes a
-bit.
+Sums are exact: integers unchanged, doubles in units of the smallest double. The order of additions therefore never
+changes a bit.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ UNIT_BITS = 1074
 
 
 class State(Protocol):
-    """One aggregate of one group, so far."""
+    """The state of one aggregate of one group."""
 
     def add(self, value: Any) -> None:
-        """Take in the value of one more tuple."""
+        """Add the value of one more tuple."""
 
     def merge(self, other: Any) -> None:
-        """Take in all that another state of the same aggregate has."""
+        """Add everything that another state of the same aggregate has added."""
 
     def result(self) -> Any:
-        """The figure of all values so far."""
+        """Return the aggregate of all values so far."""
 
 
 class CountState:
-    """How many values are neither missing nor null."""
+    """Counts values that are neither missing nor null."""
 
     __slots__ = ("count",)
 
@@ -44,23 +43,23 @@ class CountState:
         self.count += value is not None and value is not MISSING
 
     def merge(self, other: CountState) -> None:
-        """Count what the other has counted."""
+        """Add the other count."""
         self.count += other.count
 
     def result(self) -> int:
-        """The number."""
+        """Return the count."""
         return self.count
 
 
 class SumState:
-    """The exact sum of numbers, and how many they are."""
+    """The exact sum of numbers, and their count."""
 
     __slots__ = ("count", "double_count", "doubles", "integers", "special")
 
     def __init__(self) -> None:
         self.count = self.double_count = self.integers = self.doubles = 0
         self.special = 0.0
-        """Sum of infinities and NaN, the doubles that no integer holds; 0 without any."""
+        """Sum of infinities and NaN, which no integer can represent; 0 without any."""
 
     def add(self, value: Any) -> None:
         """Add the value if it is a number."""
@@ -81,7 +80,7 @@ class SumState:
         self.doubles += numerator << (UNIT_BITS + 1 - denominator.bit_length())
 
     def merge(self, other: SumState) -> None:
-        """Add what the other has added."""
+        """Add the other sum."""
         self.count += other.count
         self.double_count += other.double_count
         self.integers += other.integers
@@ -89,7 +88,7 @@ class SumState:
         self.special += other.special
 
     def result(self) -> int | float | None:
-        """The sum, rounded once; None of no numbers. Raises QueryError for integers beyond 64 bits."""
+        """Return the sum, rounded once; None without numbers. Raises QueryError for integers beyond 64 bits."""
         if self.double_count:
             return self._divided(1)
         if not INTEGER_LOWEST <= self.integers <= INTEGER_HIGHEST:
@@ -106,17 +105,17 @@ class SumState:
 
 
 class AverageState(SumState):
-    """The exact sum, divided by the count, rounded once."""
+    """The exact sum divided by the count, rounded once."""
 
     __slots__ = ()
 
     def result(self) -> float | None:
-        """The average; None of no numbers."""
+        """Return the average; None without numbers."""
         return self._divided(self.count) if self.count else None
 
 
 class ExtremeState:
-    """The first value in the order of results, or the last, of those neither missing nor null."""
+    """The first or last value, in the order of results, of those neither missing nor null."""
 
     __slots__ = ("highest", "key", "value")
 
@@ -126,7 +125,7 @@ class ExtremeState:
         self.value: Any = None
 
     def add(self, value: Any) -> None:
-        """Keep the value if it is further out."""
+        """Keep the value if it is more extreme."""
         if value is None or value is MISSING:
             return
         key = order_key(value)
@@ -134,17 +133,17 @@ class ExtremeState:
             self.key, self.value = key, value
 
     def merge(self, other: ExtremeState) -> None:
-        """Keep the other's value if it is further out."""
+        """Keep the other state's value if it is more extreme."""
         if other.key is not None:
             self.add(other.value)
 
     def result(self) -> Any:
-        """The value; None of no values."""
+        """Return the value; None without values."""
         return self.value
 
 
 class DistinctState:
-    """How many different values there are, neither missing nor null."""
+    """Counts distinct values that are neither missing nor null."""
 
     __slots__ = ("seen",)
 
@@ -157,16 +156,16 @@ class DistinctState:
             self.seen.add(identity(value))
 
     def merge(self, other: DistinctState) -> None:
-        """Remember what the other has seen."""
+        """Add the values of the other state."""
         self.seen |= other.seen
 
     def result(self) -> int:
-        """The number."""
+        """Return the count."""
         return len(self.seen)
 
 
 def new_state(function: str) -> State:
-    """An empty state of an aggregate function."""
+    """Return an empty state of an aggregate function."""
     if function == "count":
         return CountState()
     if function == "sum":

@@ -1,7 +1,6 @@
-"""Whether a plan can be executed: types, names, order of steps, and operands, each with an error that says what is
-allowed.
+"""Check that a plan can be executed: types, names, order of steps, operands. Errors state what is allowed.
 
-Plans come from users and from JSON, so nothing about their parts is believed.
+Plans come from users and from JSON, so no part of them is trusted.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ _STEPS = (Unnest, Filter, Project, GroupBy, Count, Compute, TopK, Limit)
 
 
 def check_steps(steps: Any) -> None:
-    """Raise QueryError for the first thing in a plan of these steps that cannot be executed."""
+    """Raise QueryError for the first part of these steps that cannot be executed."""
     if not isinstance(steps, tuple):
-        raise QueryError(f"a plan's steps are a tuple, not {type(steps).__name__}")
+        raise QueryError(f"a plan's steps must be a tuple (got {type(steps).__name__})")
     names: set[str] = set()
     columns: list[str] | None = None
     taken: set[int] = set()
@@ -61,12 +60,12 @@ def check_steps(steps: Any) -> None:
         where = f"step {number + 1} ({type(step).__name__})"
         if not isinstance(step, _STEPS):
             allowed = ", ".join(kind.__name__ for kind in _STEPS)
-            raise QueryError(f"{where}: no such step; allowed are {allowed}")
+            raise QueryError(f"{where}: unknown step; allowed are {allowed}")
         place = step_place(step)
         if place < highest or (place in taken and place > 0):
             raise QueryError(
-                f"{where} cannot stand here: a plan is (Unnest | Filter)*, then at most one of Project, GroupBy "
-                "and Count, then Compute, TopK and Limit, each at most once"
+                f"{where} is not allowed at this position: a plan is (Unnest | Filter)*, then at most one of Project, "
+                "GroupBy and Count, then Compute, TopK and Limit, each at most once"
             )
         highest = place
         taken.add(place)
@@ -76,13 +75,13 @@ def check_steps(steps: Any) -> None:
             columns = _check_result(step, names, columns, where)
     unnests = sum(isinstance(step, Unnest) for step in steps)
     if unnests > MOST_UNNESTS:
-        raise QueryError(f"a plan has at most {MOST_UNNESTS} Unnests, this one has {unnests}")
+        raise QueryError(f"a plan may have at most {MOST_UNNESTS} Unnests (got {unnests})")
     given = [array.name for array in arrays_in(steps)]
     for name in given:
         if given.count(name) > 1:
-            raise QueryError(f"the name {name!r} is given to two arrays of the plan; each has its own")
+            raise QueryError(f"the name {name!r} is given to two arrays of the plan; choose different names")
     if columns is None and any(isinstance(step, Unnest) for step in steps):
-        raise QueryError("an Unnest needs a Project, GroupBy or Count after it: there is no document for each item")
+        raise QueryError("an Unnest needs a Project, GroupBy or Count after it: items are not documents")
 
 
 def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None:
@@ -94,7 +93,7 @@ def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None
     if step.distinct is not None:
         _check_expression(step.distinct, names, f"{where}, distinct", 0)
         if any(part.of != step.name for part in _fields(step.distinct)):
-            raise QueryError(f"{where}, distinct: reads only the item itself; use fields of {step.name!r}")
+            raise QueryError(f"{where}, distinct: may only read the item itself; use fields of {step.name!r}")
 
 
 def _check_result(step: Any, names: set[str], columns: list[str] | None, where: str) -> list[str] | None:
@@ -128,7 +127,7 @@ def _check_result(step: Any, names: set[str], columns: list[str] | None, where: 
         if order.name not in columns:
             raise QueryError(f"{where}: no column {order.name!r} in the result; it has {columns}")
         if not isinstance(order.descending, bool):
-            raise QueryError(f"{where}: descending is true or false, not {order.descending!r}")
+            raise QueryError(f"{where}: descending must be true or false (got {order.descending!r})")
     return columns
 
 
@@ -142,20 +141,20 @@ def _check_named(named: Any, names: set[str], where: str, may_be_empty: bool = F
 
 def _check_aggregate(aggregate: Aggregate, names: set[str], where: str) -> str:
     if aggregate.function not in FUNCTIONS:
-        raise QueryError(f"{where}: no aggregate {aggregate.function!r}; allowed are {', '.join(FUNCTIONS)}")
+        raise QueryError(f"{where}: unknown aggregate {aggregate.function!r}; allowed are {', '.join(FUNCTIONS)}")
     if aggregate.expression is not None:
         _check_expression(aggregate.expression, names, where, 0)
     elif aggregate.function != "count":
-        raise QueryError(f"{where}: {aggregate.function} needs an expression; only count goes without one")
+        raise QueryError(f"{where}: {aggregate.function} needs an expression; only count works without one")
     return _name(aggregate.name, where)
 
 
 def _check_array(array: Unnest | AnyItem, names: set[str], where: str) -> None:
     _check_path(array.path, where)
     if not array.path and not array.of:
-        raise QueryError(f"{where}: the document itself is no array; name the array's path")
+        raise QueryError(f"{where}: the document itself is not an array; give the path of an array")
     if array.of and array.of not in names:
-        raise QueryError(f"{where}: no item is called {array.of!r}; known are {sorted(names)}")
+        raise QueryError(f"{where}: no item is named {array.of!r}; there are {sorted(names)}")
     if _name(array.name, where) in names:
         raise QueryError(f"{where}: the name {array.name!r} is taken; choose another")
 
@@ -175,31 +174,31 @@ def _check_condition(condition: Any, names: set[str], where: str, depth: int, wi
         _check_condition(condition.condition, names, where, depth + 1, within_item)
     elif isinstance(condition, AnyItem):
         if within_item:
-            raise QueryError(f"{where}: an AnyItem cannot stand within another; unnest the outer array instead")
+            raise QueryError(f"{where}: an AnyItem cannot be inside another; unnest the outer array instead")
         _check_array(condition, names, where)
         _check_condition(condition.condition, names | {condition.name}, where, depth + 1, within_item=True)
     elif isinstance(condition, Compare):
         if condition.operator not in OPERATORS:
-            raise QueryError(f"{where}: no comparison {condition.operator!r}; allowed are {' '.join(OPERATORS)}")
+            raise QueryError(f"{where}: unknown operator {condition.operator!r}; allowed are {' '.join(OPERATORS)}")
         _check_expression(condition.left, names, where, depth)
         _check_expression(condition.right, names, where, depth)
     elif isinstance(condition, In | Prefix | Exists | IsMissing | IsNull | IsType):
         _check_expression(condition.expression, names, where, depth)
         _check_parameter(condition, where)
     else:
-        raise QueryError(f"{where}: {type(condition).__name__} is no condition")
+        raise QueryError(f"{where}: {type(condition).__name__} is not a condition")
 
 
 def _check_parameter(condition: In | Prefix | Exists | IsMissing | IsNull | IsType, where: str) -> None:
     if isinstance(condition, In):
         if not isinstance(condition.values, tuple):
-            raise QueryError(f"{where}: In takes a tuple of values, not {type(condition.values).__name__}")
+            raise QueryError(f"{where}: In takes a tuple of values (got {type(condition.values).__name__})")
         for value in condition.values:
             _check_constant(value, where)
     elif isinstance(condition, Prefix):
         _check_text(condition.text, f"{where}: Prefix")
     elif isinstance(condition, IsType) and condition.kind not in KINDS:
-        raise QueryError(f"{where}: no kind {condition.kind!r}; allowed are {', '.join(KINDS)}")
+        raise QueryError(f"{where}: unknown kind {condition.kind!r}; allowed are {', '.join(KINDS)}")
 
 
 def _check_expression(expression: Any, names: set[str], where: str, depth: int) -> None:
@@ -208,18 +207,18 @@ def _check_expression(expression: Any, names: set[str], where: str, depth: int) 
     if isinstance(expression, Field):
         _check_path(expression.path, where)
         if expression.of and expression.of not in names:
-            raise QueryError(f"{where}: no item is called {expression.of!r}; known are {sorted(names)}")
+            raise QueryError(f"{where}: no item is named {expression.of!r}; there are {sorted(names)}")
     elif isinstance(expression, Constant):
         _check_constant(expression.value, where)
     elif isinstance(expression, Call):
         _check_call(expression, names, where, depth)
     else:
-        raise QueryError(f"{where}: {type(expression).__name__} is no expression; use Field, Constant or Call")
+        raise QueryError(f"{where}: {type(expression).__name__} is not an expression; use Field, Constant or Call")
 
 
 def _check_call(call: Call, names: set[str], where: str, depth: int) -> None:
     if call.function not in OPERANDS:
-        raise QueryError(f"{where}: no function {call.function!r}; allowed are {', '.join(OPERANDS)}")
+        raise QueryError(f"{where}: unknown function {call.function!r}; allowed are {', '.join(OPERANDS)}")
     count = OPERANDS[call.function]
     if not isinstance(call.operands, tuple) or len(call.operands) != count:
         raise QueryError(f"{where}: {call.function} takes a tuple of {count} operands")
@@ -229,13 +228,13 @@ def _check_call(call: Call, names: set[str], where: str, depth: int) -> None:
         divisor = call.operands[1]
         positive = isinstance(divisor, Constant) and type(divisor.value) is int and divisor.value > 0
         if not positive:
-            raise QueryError(f"{where}: {call.function} divides by a positive integer constant, not by {divisor}")
+            raise QueryError(f"{where}: {call.function} divides by a positive integer constant (got {divisor})")
 
 
 def _check_constant(value: Any, where: str) -> None:
     if value is not None and type(value) not in (bool, int, float, str, bytes):
         raise QueryError(
-            f"{where}: a constant is null, boolean, integer, double, text or bytes, not {type(value).__name__}"
+            f"{where}: a constant is null, boolean, integer, double, text or bytes (got {type(value).__name__})"
         )
     if type(value) is int and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
         raise QueryError(f"{where}: the constant {shown(value)} is beyond 64 bits; use a double")
@@ -245,10 +244,10 @@ def _check_constant(value: Any, where: str) -> None:
 
 def _check_path(path: Any, where: str) -> None:
     if not isinstance(path, tuple) or not all(isinstance(name, str) for name in path):
-        raise QueryError(f"{where}: a path is a tuple of field names, not {path!r}")
+        raise QueryError(f"{where}: a path is a tuple of field names (got {path!r})")
     if len(path) > MAX_DEPTH:
-        told = f"a path of {len(path)} names reaches nothing, documents are {MAX_DEPTH} deep at most"
-        raise QueryError(f"{where}: {told}")
+        problem = f"a path of {len(path)} names reaches nothing; documents are at most {MAX_DEPTH} deep"
+        raise QueryError(f"{where}: {problem}")
     for name in path:
         _check_text(name, f"{where}: the field name")
 
@@ -257,7 +256,7 @@ def _check_text(text: Any, where: str) -> None:
     try:
         text.encode()
     except (AttributeError, UnicodeEncodeError):
-        raise QueryError(f"{where} {text!r} is no text that UTF-8 can hold") from None
+        raise QueryError(f"{where} {text!r} cannot be encoded as UTF-8") from None
 
 
 def _fields(expression: Any) -> list[Field]:
@@ -276,7 +275,7 @@ def _tuple(parts: Any, kind: type, where: str, may_be_empty: bool = True) -> tup
 
 def _name(name: Any, where: str) -> str:
     if not isinstance(name, str) or not name:
-        raise QueryError(f"{where}: a name is a text of at least one character, not {name!r}")
+        raise QueryError(f"{where}: a name is a text of at least one character (got {name!r})")
     _check_text(name, f"{where}: the name")
     return name
 
@@ -284,10 +283,10 @@ def _name(name: Any, where: str) -> str:
 def _unique(names: list[str], where: str) -> list[str]:
     for name in names:
         if names.count(name) > 1:
-            raise QueryError(f"{where}: the name {name!r} is given twice; each column has its own")
+            raise QueryError(f"{where}: the name {name!r} is given twice; columns need different names")
     return names
 
 
 def _rows(rows: Any, where: str) -> None:
     if type(rows) is not int or not 0 <= rows <= INTEGER_HIGHEST:
-        raise QueryError(f"{where}: rows is an integer of 64 bits that is at least 0, not {shown(rows)}")
+        raise QueryError(f"{where}: rows is an integer of 64 bits that is at least 0 (got {shown(rows)})")

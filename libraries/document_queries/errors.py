@@ -1,7 +1,7 @@
-"""The error of the language: what cannot be asked, and why."""
+"""The exception for plans that cannot be answered, with the reason."""
 
 from __future__ import annotations
 
 
 class QueryError(Exception):
-    """A plan that means nothing, or that a store or a way of execution cannot answer."""
+    """A plan is invalid, or a store or a way of execution cannot answer it."""

@@ -1,6 +1,6 @@
-"""Operators that interpret a plan, tuple by tuple, over documents as dicts: the specification of all other ways.
+"""Operators that interpret a plan tuple by tuple over documents as dicts. They specify all other ways of execution.
 
-Each operator takes tuples and gives tuples; a tuple is the document and the items that were unnested from it, by name.
+Each operator takes and yields tuples. A tuple holds the document and the items unnested from it, by name.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from libraries.document_queries.steps import (
 
 Tuple = dict[str, Any]
 Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], list[State]]]
-"""Identities of a group's keys -> the keys themselves, and a state for each aggregate."""
+"""Identities of a group's keys -> the keys, and a state for each aggregate."""
 
 
 def evaluate(expression: Expression, row: Tuple) -> Any:
-    """The value of an expression for one tuple, or MISSING."""
+    """Return the value of an expression for one tuple, or MISSING."""
     if isinstance(expression, Field):
         return step_into(row[expression.of], expression.path)
     if isinstance(expression, Constant):
@@ -50,7 +50,7 @@ def evaluate(expression: Expression, row: Tuple) -> Any:
 
 
 def outcome(condition: Condition, row: Tuple) -> bool | None:
-    """True, false or, for unknown, None."""
+    """Return whether the condition is true; None for unknown."""
     if isinstance(condition, Compare):
         return compare(evaluate(condition.left, row), condition.operator, evaluate(condition.right, row))
     if isinstance(condition, And):
@@ -90,7 +90,7 @@ def _negated(known: bool | None) -> bool | None:
 
 
 def tuples(plan: Plan, documents: Iterable[dict[str, Any]]) -> Iterator[Tuple]:
-    """The tuples that a plan's filters and unnests make of documents, in order."""
+    """Yield the tuples that a plan's filters and unnests make of documents, in order."""
     flow: Iterator[Tuple] = ({"": document} for document in documents)
     for step in plan.gathering:
         flow = _filtered(step, flow) if isinstance(step, Filter) else _unnested(step, flow)
@@ -118,14 +118,14 @@ def _unnested(step: Unnest, flow: Iterator[Tuple]) -> Iterator[Tuple]:
 
 
 def projected(project: Project, flow: Iterable[Tuple]) -> Iterator[dict[str, Any]]:
-    """One row for each tuple, missing values left out."""
+    """Yield one row per tuple, without missing values."""
     for row in flow:
         values = ((column.name, evaluate(column.expression, row)) for column in project.columns)
         yield {name: value for name, value in values if value is not MISSING}
 
 
 def add_to_groups(group_by: GroupBy, flow: Iterable[Tuple], groups: Groups) -> None:
-    """Add each tuple to its group, which is made when its first tuple comes."""
+    """Add each tuple to its group, and create the groups that do not exist."""
     for row in flow:
         keys = tuple(evaluate(key.expression, row) for key in group_by.keys)
         found = tuple(identity(key) for key in keys)

@@ -1,7 +1,7 @@
-"""Plans as JSON and back, for stores, files and other processes.
+"""Convert plans to JSON and back, for stores, files and other processes.
 
-Every part is an object whose `is` names it, beside its own fields; what has its default is left out. Doubles that JSON
-lacks are `{"is": "double", "text": "nan"}`, bytes `{"is": "binary", "base64": ...}`. plan.py checks what is read here.
+Every part is an object whose `is` names it, with its fields except those with default values. Doubles that JSON lacks
+are `{"is": "double", "text": "nan"}`, bytes are `{"is": "binary", "base64": ...}`. plan.py checks what is read here.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _TAGS: dict[type, str] = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name_
 _KINDS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
 
 MOST_CHARACTERS = 1 << 20
-"""A longer text is no plan that anybody wrote."""
+"""Longer texts are refused; no plan is that long."""
 
 
 def to_json(plan: Plan) -> str:
-    """A plan as JSON text, always the same for equal plans."""
+    """Return a plan as JSON text, which is the same for equal plans."""
     steps = [_spelled(step) for step in plan.steps]
     return json.dumps(steps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def from_json(text: str) -> Plan:
-    """The plan that JSON text spells. Raises QueryError."""
+    """Parse the JSON text of a plan. Raises QueryError."""
     if len(text) > MOST_CHARACTERS:
-        raise QueryError(f"the plan has {len(text)} characters; at most {MOST_CHARACTERS} are read")
+        raise QueryError(f"the plan has {len(text)} characters; at most {MOST_CHARACTERS} are allowed")
     try:
         data = json.loads(text, parse_constant=_no_json, parse_int=_integer)
     except (ValueError, RecursionError) as error:
-        raise QueryError(f"the plan is no JSON: {error}") from None
+        raise QueryError(f"the plan is not valid JSON: {error}") from None
     if not isinstance(data, list):
-        raise QueryError(f"a plan is a list of steps, not {type(data).__name__}")
+        raise QueryError(f"a plan is a list of steps (got {type(data).__name__})")
     try:
         return Plan(tuple(_understood(step) for step in data))
     except RecursionError:
@@ -56,14 +56,14 @@ def from_json(text: str) -> Plan:
 
 
 def _integer(digits: str) -> int:
-    # Python refuses to read thousands of digits.
+    # Python refuses to parse thousands of digits.
     if len(digits) > MOST_DIGITS:
         raise QueryError(f"the plan has a number of {len(digits):,} digits, {digits[:20]}...: integers have 64 bits")
     return int(digits)
 
 
 def _no_json(word: str) -> None:
-    raise ValueError(f'{word} is no JSON; spell it {{"is": "double", "text": "{word.lower()}"}}')
+    raise ValueError(f'{word} is not valid JSON; use {{"is": "double", "text": "{word.lower()}"}}')
 
 
 def _spelled(value: Any) -> Any:
@@ -93,7 +93,7 @@ def _understood(data: Any) -> Any:
         return _special(tag, data)
     kind = _KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
-        raise QueryError(f"no part of a plan is called {tag!r}; allowed are {', '.join(sorted(_KINDS))}")
+        raise QueryError(f"no part of a plan is named {tag!r}; allowed are {', '.join(sorted(_KINDS))}")
     fields = {part.name: part for part in dataclasses.fields(kind)}
     content = {name: _understood(part) for name, part in data.items() if name != "is"}
     unknown = sorted(content.keys() - fields.keys())

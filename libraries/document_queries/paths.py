@@ -1,6 +1,6 @@
-"""Paths into documents: steps by field name or to all items of an array, and how they are spelled.
+"""Paths into documents, with steps by field name or to all items of an array, and their text form.
 
-`user.tags[*].text`; a dot, bracket or backslash in a name stands behind a backslash, and `""` is the empty name.
+`user.tags[*].text`; a dot, bracket or backslash in a name is preceded by a backslash, and `""` is the empty name.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class Path(tuple[Step, ...]):
     __slots__ = ()
 
     def __new__(cls, steps: Iterable[Step] = ()) -> Path:
-        """From field names and `ITEMS`."""
+        """Make a path of field names and `ITEMS`."""
         return super().__new__(cls, steps)
 
     def __truediv__(self, step: Step) -> Path:
-        """One step further."""
+        """Return the path with one more step."""
         return Path((*self, step))
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """Return the text that `parse` reads."""
         return _spelled(self)
 
     def __repr__(self) -> str:
-        """For the eye."""
+        """Return a readable form."""
         return f"Path({str(self)!r})"
 
 
@@ -62,7 +62,7 @@ def _spelled(path: Path) -> str:
 
 
 def parse(text: str) -> Path:
-    """The path that a text spells. Raises QueryError, naming the place."""
+    """Parse the text of a path. Raises QueryError with the position of a mistake."""
     steps: list[Step] = []
     place = 0
     while place < len(text):

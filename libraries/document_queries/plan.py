@@ -1,10 +1,9 @@
-"""What a query is: a chain of steps over documents, as frozen dataclasses that are checked when they are made.
+"""Queries: chains of steps over documents, as frozen dataclasses that are checked on construction.
 
     Plan((Unnest(("readings",), "r"), GroupBy((Named("sensor", field("sensor_id")),),
           (Aggregate("highest", "max", field("value", of="r")),)), TopK((Order("highest", descending=True),), 10)))
 
-A plan names fields and says nothing of rows, columns, schemas or execution. What its parts mean, value by value, is
-said in semantics.py.
+A plan names fields and does not depend on rows, columns, schemas or execution. semantics.py defines its meaning.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the whole; every part is only right or wrong within it."""
+        """Check the whole plan, because its parts are only valid or invalid within it."""
         check_steps(self.steps)
 
     @property
@@ -52,7 +51,7 @@ class Plan:
 
     @property
     def result(self) -> Project | GroupBy | None:
-        """The step that makes rows of tuples; Count is a group without keys; None: whole documents."""
+        """The step that turns tuples into rows; None: rows are whole documents. Count is a group without keys."""
         for step in self.steps:
             if isinstance(step, Count):
                 return GroupBy((), (Aggregate(step.name, "count"),))
@@ -62,7 +61,7 @@ class Plan:
 
     @property
     def counts_documents_only(self) -> bool:
-        """Whether the answer is the number of documents: no document has to be read."""
+        """Whether the answer is the number of documents, for which no document has to be read."""
         return (
             not self.gathering
             and isinstance(self.result, GroupBy)
@@ -72,21 +71,21 @@ class Plan:
 
 
 def field(text: str, of: str = "") -> Field:
-    """A field by the text of its path ('a.b'; a dot within a name is spelled with a backslash). Raises QueryError."""
+    """Return a field by the text of its path, such as a.b (escape dots in names by a backslash). Raises QueryError."""
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
-        raise QueryError(f"field {text!r} goes through an array: unnest the array, and name the field of its item")
+        raise QueryError(f"field {text!r} goes through an array; unnest the array, and name the field of its item")
     return Field(names, of)
 
 
 def arrays_of(plan: Plan) -> tuple[Array, ...]:
-    """The arrays whose items are read, outer ones first. Two may be the same array under two names."""
+    """Return the arrays whose items are read, outer ones first. The same array may occur under two names."""
     return arrays_in(plan.gathering)
 
 
 def fields_of(plan: Plan) -> tuple[Field, ...]:
-    """The fields that are read of documents and items, each once, in the order in which the plan names them."""
+    """Return the distinct fields that are read of documents and items, in the order of the plan."""
     found: dict[Field, None] = {}
     for expression in _read(plan):
         for part in operands_of(expression):
@@ -96,7 +95,7 @@ def fields_of(plan: Plan) -> tuple[Field, ...]:
 
 
 def absolute(plan: Plan, of: str, path: tuple[str, ...]) -> Path:
-    """A path from the document's root: of a field of the document, or of the item that `of` names."""
+    """Return the path from the document's root of a path in the document, or in the item named `of`."""
     arrays = {array.name: array for array in arrays_of(plan)}
     steps: tuple[object, ...] = path
     while of:
@@ -115,7 +114,7 @@ def _read(plan: Plan) -> Iterator[Expression]:
 
 
 def result_expressions(result: Project | GroupBy | None) -> tuple[Expression, ...]:
-    """What is evaluated for each tuple: columns of a projection, or keys and then operands of aggregates."""
+    """Return the expressions evaluated per tuple: columns of a projection, or keys, then operands of aggregates."""
     if result is None:
         return ()
     if isinstance(result, Project):

@@ -1,6 +1,6 @@
-"""The right answer to a plan over documents as dicts: every operator of the interpreter in turn.
+"""Reference answers: interpret a plan over documents as dicts.
 
-Stores' own ways of execution and their answers are compared with it.
+Answers of stores and of other ways of execution are compared with these.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _T = TypeVar("_T")
 
 
 class Interpretation:
-    """The answer so far of a plan that is interpreted, piece by piece of the documents."""
+    """The interpretation of a plan over documents that arrive in parts."""
 
     def __init__(self, plan: Plan) -> None:
-        """Begin with no documents."""
+        """Begin without documents."""
         self.plan = plan
         self.groups: Groups = {}
         self.placed: list[tuple[Place, Row]] = []
 
     def add(self, keys: Iterable[Any], documents: Iterable[Document]) -> None:
-        """Take in documents and their keys."""
+        """Process documents and their keys."""
         result = self.plan.result
         if isinstance(result, GroupBy):
             add_to_groups(result, tuples(self.plan, documents), self.groups)
@@ -38,7 +38,7 @@ class Interpretation:
         self.placed.extend((key[0], row) for row in rows)
 
     def answer(self) -> list[Row]:
-        """The rows of the result."""
+        """Return the rows of the result."""
         result = self.plan.result
         return finish(self.plan, rows_of_groups(result, self.groups) if isinstance(result, GroupBy) else self.placed)
 
@@ -49,7 +49,7 @@ def _noting(pairs: Iterable[tuple[Any, _T]], key: list[Any]) -> Iterator[_T]:
 
 
 def run_over_documents(documents: Iterable[Document], plan: Plan, key: str = "id") -> list[Row]:
-    """The answer over plain dicts, whose field `key` is the document's key. Raises QueryError."""
+    """Answer a plan over dicts whose field `key` is the document's key. Raises QueryError."""
     interpretation = Interpretation(plan)
     for document in documents:
         interpretation.add((document[key],), (document,))

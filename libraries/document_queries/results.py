@@ -1,4 +1,4 @@
-"""From groups or rows to the answer: their defined order, computed columns, the first rows."""
+"""Turn groups or rows into the answer: computed columns, their defined order, and the first rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = Any
 
 
 def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]:
-    """A row for each group, with its place."""
+    """Return a row for each group, with its place."""
     if not group_by.keys and not groups:
         groups = {(): ((), [new_state(aggregate.function) for aggregate in group_by.aggregates])}
     placed = []
@@ -32,7 +32,7 @@ def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]
 
 
 def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
-    """The answer: computed columns, then the order, then the first rows. Rows of one place come in their order."""
+    """Return the answer: computed columns, then the order, then the first rows. Rows of one place keep their order."""
     entries = list(placed)
     for step in plan.steps:
         if isinstance(step, Compute):
@@ -50,7 +50,7 @@ def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
 
 
 def computed(step: Compute, row: Row) -> Row:
-    """The row with the step's columns, each of which sees those before it."""
+    """Return the row with the step's columns added. Each column can use those before it."""
     row = dict(row)
     for column in step.columns:
         value = evaluate(column.expression, {"": row})
@@ -60,7 +60,7 @@ def computed(step: Compute, row: Row) -> Row:
 
 
 def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
-    """Those that can be among the first rows by the first column: ordering the others would be for nothing."""
+    """Return the entries that can be among the first rows by the first column, so that only these are sorted."""
     if rows >= len(entries) or rows == 0:
         return entries[:rows] if rows == 0 else entries
     first = step.by[0]

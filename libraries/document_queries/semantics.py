@@ -1,31 +1,33 @@
-"""What a query means, value by value: the one page that all ways of execution answer to, and the reference for it.
+"""The meaning of queries, value by value. Every way of execution has to follow it; this module is its reference.
 
-*Values.* Null, boolean, integer (64 bits), double, text, binary, array, object; or missing, which is no value. A field
-of something that is no object is missing. Missing and null are never the same.
+*Values.* Null, boolean, integer (64 bits), double, text, binary, array, object; or missing, which is the absence of a
+value. A field of anything but an object is missing. Missing and null always differ.
 
-*Comparisons* have three outcomes: true, false, null (unknown). Comparable are two booleans, two numbers, two texts (by
-code point) and two binaries (by byte). Integer and double are both numbers and are compared exactly, without rounding
-one to the other: 1 = 1.0 is true, and so is -0.0 = 0.0. Every other pair is null: unlike kinds, arrays, objects, and
-whatever is missing, null or NaN. `Not` of null is null, so neither `x = 1` nor `Not(x = 1)` keeps a document without
-x. `Exists`, `IsMissing`, `IsNull`, `IsType` and `AnyItem` are true or false, never null. A filter keeps what is true.
+*Comparisons* are true, false or null (unknown). Two booleans, two numbers, two texts (by code point) and two binaries
+(by byte) are comparable. Integers and doubles are both numbers and are compared exactly, without rounding: 1 = 1.0 is
+true, and so is -0.0 = 0.0. All other pairs give null: different kinds, arrays, objects, and any side that is missing,
+null or NaN. `Not` of null is null, so neither `x = 1` nor `Not(x = 1)` keeps a document without x. `Exists`,
+`IsMissing`, `IsNull`, `IsType` and `AnyItem` are true or false, never null. A filter keeps tuples whose condition is
+true.
 
-*Functions* give null for what they are not made for. `length`: characters of a text. `minus`: of two integers an
-integer, or a double if it is beyond 64 bits; of other numbers a double. `floor_divide`, `modulo`: of an integer.
+*Functions* return null for operands that they do not support. `length`: characters of a text. `minus`: of two integers
+an integer, or a double if the result exceeds 64 bits; of other numbers a double. `floor_divide`, `modulo`: of an
+integer.
 
-*Equality* (groups, distinct) is kind and bits: 1, 1.0 and True are three groups, 0.0 and -0.0 two, missing and null
-two. All NaN are one. Objects are equal whatever the order of their fields.
+*Equality* (groups, distinct) is by kind and bits: 1, 1.0 and True are three groups, 0.0 and -0.0 two, missing and null
+two. All NaN are equal. The order of an object's fields does not matter.
 
 *Order* (results, ties, min, max, TopK): missing, null, booleans (false first), numbers, texts, binaries, arrays (item
-by item, then the shorter), objects (as their fields sorted by name). Numbers by value, integer before double where
-equal, -0.0 before 0.0, NaN after infinity. Descending is the exact reverse. Rows of groups come in the order of their
-keys; rows of projections and documents in the order of document keys, then of item positions. TopK keeps that order
-among ties.
+by item, then the shorter first), objects (by their fields sorted by name). Numbers are ordered by value, integer before
+double if equal, -0.0 before 0.0, NaN after infinity. Descending is the exact reverse. Rows of groups come in the order
+of their keys; rows of projections and documents in the order of document keys, then of item positions. TopK keeps that
+order among ties.
 
-*Aggregates* skip missing and null; `sum` and `avg` skip all that is no number. `count` without an expression counts
-tuples. Sums are exact and rounded once, at the end, so no way of execution and no order of documents changes a bit: of
-integers an integer (QueryError beyond 64 bits), with at least one double a double. `avg` is that exact sum divided by
-the count, rounded once. Nothing to aggregate: `count` and `count_distinct` are 0, all others null. A group without
-keys has one row even when there are no tuples.
+*Aggregates* skip missing and null; `sum` and `avg` skip everything but numbers. `count` without an expression counts
+tuples. Sums are exact and rounded once at the end, so the result does not depend on the way of execution or the order
+of documents. The sum of integers is an integer (QueryError beyond 64 bits); with at least one double it is a double.
+`avg` is the exact sum divided by the count, rounded once. Without values, `count` and `count_distinct` are 0 and all
+others null. A group without keys has one row even without tuples.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 
 class Missing:
-    """The type of MISSING: no value, which is not null."""
+    """The type of MISSING: the absence of a value, which differs from null."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -63,7 +65,7 @@ _NAN_BITS = struct.pack("<d", float("nan"))
 
 
 def step_into(value: Any, path: tuple[str, ...]) -> Any:
-    """The value at `path` within `value`, or MISSING."""
+    """Return the value at `path` within `value`, or MISSING."""
     for name in path:
         if type(value) is not dict:
             return MISSING
@@ -72,7 +74,7 @@ def step_into(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def compare(left: Any, operator: str, right: Any) -> bool | None:
-    """The outcome of a comparison; None: unknown."""
+    """Return the outcome of a comparison; None means unknown."""
     kind = _COMPARED_AS.get(type(left))
     if kind is None or kind != _COMPARED_AS.get(type(right)) or left != left or right != right:
         return None
@@ -90,7 +92,7 @@ def compare(left: Any, operator: str, right: Any) -> bool | None:
 
 
 def call(function: str, operands: list[Any]) -> Any:
-    """The value of a function; None for operands it is not made for."""
+    """Return the value of a function; None for operands that it does not support."""
     first = operands[0]
     if function == "length":
         return len(first) if type(first) is str else None
@@ -103,7 +105,7 @@ def call(function: str, operands: list[Any]) -> Any:
 
 
 def minus(left: Any, right: Any) -> int | float | None:
-    """The difference of two numbers; None for anything else."""
+    """Return the difference of two numbers; None for other values."""
     if type(left) is int and type(right) is int:
         difference = left - right
         return difference if INTEGER_LOWEST <= difference <= INTEGER_HIGHEST else float(difference)
@@ -113,7 +115,7 @@ def minus(left: Any, right: Any) -> int | float | None:
 
 
 def identity(value: Any) -> Hashable:
-    """Something that is equal exactly for values of the same kind and bits."""
+    """Return an object that is equal exactly for values of the same kind and bits."""
     kind = type(value)
     if kind is str or kind is int or kind is bytes or value is None or value is MISSING:
         return value
@@ -127,7 +129,7 @@ def identity(value: Any) -> Hashable:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """Something that is ordered as values are ordered in results."""
+    """Return an object that sorts as values are ordered in results."""
     kind = type(value)
     if kind is int:
         return (3, 0, value, 0)

@@ -1,7 +1,6 @@
-"""What plans are made of: expressions, conditions and steps, as frozen dataclasses; and what lies within them.
+"""Parts of plans (expressions, conditions and steps) as frozen dataclasses, and functions to walk through them.
 
-Users build these by hand or read them from JSON; plan.py puts them together. What they mean, value by value, is said
-in semantics.py.
+Users write them in Python or JSON; plan.py combines them. semantics.py defines what they mean.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 KindName: TypeAlias = Literal["null", "boolean", "integer", "double", "text", "binary", "array", "object"]
 
 OPERANDS = {"length": 1, "minus": 2, "floor_divide": 2, "modulo": 2}
-"""Function -> how many operands it takes."""
+"""Function -> number of operands."""
 
 MOST_NESTING = 64
-"""Conditions and expressions are nested at most so deep: generated source stays within what Python's compiler takes."""
+"""Maximum nesting of conditions and expressions, so that Python can compile the generated source."""
 
 MOST_UNNESTS = 16
-"""Unnests of one plan: each is a loop of generated source within that of the last, and Python takes 20."""
+"""Maximum Unnests of a plan: each is a nested loop of the generated source, and Python allows 20."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """The value at `path`, a chain of field names, in the document (`of` empty) or in the item that `of` names.
+    """The value at `path`, a chain of field names, in the document (`of` empty) or in the item named `of`.
 
-    An empty path is the document or item itself. Where something on the way is no object, the value is missing.
+    An empty path is the document or item itself. If a value on the way is not an object, the result is missing.
     """
 
     path: tuple[str, ...]
@@ -40,7 +39,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Constant:
-    """One value, the same for every tuple."""
+    """A constant value."""
 
     value: Scalar
 
@@ -58,7 +57,7 @@ Expression: TypeAlias = Field | Constant | Call
 
 @dataclass(frozen=True)
 class Compare:
-    """Both sides compared; null where they are of unlike kinds, or one is missing, null or NaN."""
+    """A comparison; null for different kinds, or if one side is missing, null or NaN."""
 
     left: Expression
     operator: Operator
@@ -67,7 +66,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class In:
-    """Equal to one of `values`: as that many comparisons joined by `Or`."""
+    """Equality with any of `values`, like comparisons joined by `Or`."""
 
     expression: Expression
     values: tuple[Scalar, ...]
@@ -75,7 +74,7 @@ class In:
 
 @dataclass(frozen=True)
 class Prefix:
-    """A text that begins with `text`; null where the value is no text."""
+    """Whether a text begins with `text`; null for other values."""
 
     expression: Expression
     text: str
@@ -83,28 +82,28 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Exists:
-    """There is a value, perhaps null: never null itself."""
+    """Whether there is a value, which may be null. Never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsMissing:
-    """There is no value: never null itself."""
+    """Whether the value is missing. Never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsNull:
-    """The value is there and null: never null itself."""
+    """Whether the value exists and is null. Never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsType:
-    """The value is of this kind; false, never null, for all else."""
+    """Whether the value is of this kind. Never null."""
 
     expression: Expression
     kind: KindName
@@ -133,9 +132,9 @@ class Not:
 
 @dataclass(frozen=True)
 class AnyItem:
-    """Some item of the array at `path` makes the condition true; false for all else, never null.
+    """Whether the condition is true for an item of the array at `path`. False for other values, never null.
 
-    `condition` reads the item under `name`, and everything around it. Tests of items are not nested in one another.
+    `condition` reads the item as `name`, and everything around it. An AnyItem cannot contain another.
     """
 
     path: tuple[str, ...]
@@ -157,7 +156,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A figure of a group. `count` without an expression counts tuples."""
+    """An aggregate of a group. `count` without an expression counts tuples."""
 
     name: str
     function: AggregateFunction
@@ -174,9 +173,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Unnest:
-    """One tuple for each item of the array at `path`, beside all that the tuple had; the item goes by `name`.
+    """Yields one tuple per item of the array at `path`, named `name`, with all that the tuple had before.
 
-    What is no array gives no tuple. With `distinct`, only the first stays of the items whose expression is the same.
+    Other values than arrays give no tuple. With `distinct`, only the first of the items with the same value of that
+    expression is kept.
     """
 
     path: tuple[str, ...]
@@ -187,21 +187,21 @@ class Unnest:
 
 @dataclass(frozen=True)
 class Filter:
-    """Keeps the tuples for which the condition is true, neither false nor null."""
+    """Keeps the tuples for which the condition is true (not false or null)."""
 
     condition: Condition
 
 
 @dataclass(frozen=True)
 class Project:
-    """One row for each tuple. Missing values are left out of the row."""
+    """Yields one row per tuple, without missing values."""
 
     columns: tuple[Named, ...]
 
 
 @dataclass(frozen=True)
 class GroupBy:
-    """One row for each group of equal keys (type and bits). Without keys: one row, also of no tuples at all."""
+    """Yields one row per group of equal keys (kind and bits). Without keys: one row, even without tuples."""
 
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...] = ()
@@ -209,21 +209,21 @@ class GroupBy:
 
 @dataclass(frozen=True)
 class Count:
-    """One row: how many tuples. Of whole documents it reads keys alone."""
+    """Yields one row with the number of tuples. For whole documents it reads only keys."""
 
     name: str = "count"
 
 
 @dataclass(frozen=True)
 class Compute:
-    """More columns, from those of the result's rows."""
+    """Adds columns computed from those of the result's rows."""
 
     columns: tuple[Named, ...]
 
 
 @dataclass(frozen=True)
 class TopK:
-    """The rows in order, all or the first `rows`. Ties keep the order that rows have without this step."""
+    """Sorts the rows and keeps all or the first `rows`. Ties keep the order that rows have without this step."""
 
     by: tuple[Order, ...]
     rows: int | None = None
@@ -231,7 +231,7 @@ class TopK:
 
 @dataclass(frozen=True)
 class Limit:
-    """The first rows."""
+    """Keeps the first rows."""
 
     rows: int
 
@@ -242,7 +242,7 @@ _PLACES: dict[type, int] = {Unnest: 0, Filter: 0, Project: 1, GroupBy: 1, Count:
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:
-    """An expression and all below it."""
+    """Yield an expression and all expressions in it."""
     yield expression
     if isinstance(expression, Call):
         for operand in expression.operands:
@@ -250,7 +250,7 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 
 def expressions_of(condition: Condition) -> Iterator[Expression]:
-    """The expressions that a condition reads, at any depth."""
+    """Yield the expressions that a condition reads, at any depth."""
     if isinstance(condition, And | Or):
         for part in condition.conditions:
             yield from expressions_of(part)
@@ -264,7 +264,7 @@ def expressions_of(condition: Condition) -> Iterator[Expression]:
 
 
 def any_items_of(condition: Condition) -> Iterator[AnyItem]:
-    """The tests of items within a condition."""
+    """Yield the AnyItem tests within a condition."""
     if isinstance(condition, AnyItem):
         yield condition
     elif isinstance(condition, And | Or):
@@ -276,7 +276,7 @@ def any_items_of(condition: Condition) -> Iterator[AnyItem]:
 
 @dataclass(frozen=True)
 class Array:
-    """An array whose items a plan reads: under which name, where it lies, and in what."""
+    """An array whose items a plan reads: the name of its items, its path, and the item or document that contains it."""
 
     name: str
     path: tuple[str, ...]
@@ -284,7 +284,7 @@ class Array:
 
 
 def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
-    """The arrays whose items are read, outer ones first. Two may be the same array under two names."""
+    """Return the arrays whose items are read, outer ones first. The same array may occur under two names."""
     arrays = []
     for step in steps:
         if isinstance(step, Unnest):
@@ -295,7 +295,7 @@ def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
 
 
 def step_place(step: Step) -> int:
-    """Where in a plan a step may stand: places never fall, and only place 0 is taken more than once."""
+    """Return the position of a step in a plan. Positions never decrease, and only position 0 occurs more than once."""
     return _PLACES[type(step)]
 
 

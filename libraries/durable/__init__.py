@@ -1,1 +1,1 @@
-"""One way of surviving power cuts, for every library here that keeps files: calls.py."""
+"""File calls that survive power cuts, for every library here that stores files: calls.py."""

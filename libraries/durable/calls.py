@@ -1,7 +1,7 @@
-"""The file calls of everything that must outlive a power cut, behind one small object.
+"""File calls for data that must survive a power cut, behind a small interface.
 
-Such things go through `FileCalls`, so that a test can put a disk in its place that loses and tears what was not synced.
-The order that counts is: data, fsync, rename, fsync of the folder, register.
+Libraries use `FileCalls`, so that tests can substitute a disk that loses and tears unsynced data. The order that
+matters is: data, fsync, rename, fsync of the folder, register.
 """
 
 from __future__ import annotations
@@ -19,72 +19,72 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class InUseError(Exception):
-    """Another process owns the folder."""
+    """The folder belongs to another process."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """What the folder says of one file: its size in bytes, and when it was last written in seconds since the epoch."""
+    """The state of a file: its size in bytes, and the time of the last write in seconds since the epoch."""
 
     size_bytes: int
     modified_s: float
 
 
 class FileCalls(Protocol):
-    """What may be asked of a disk. Every call raises `OSError` as the operating system does.
+    """Operations on a disk. Every call raises `OSError` like the operating system.
 
-    Nothing that was written is durable before `fsync` of its descriptor returned, and no name (new, changed or gone)
-    before `fsync_folder` of its folder returned: POSIX promises no more than that.
+    Written bytes are durable only after `fsync` of their descriptor returns. Names (new, changed or removed) are
+    durable only after `fsync_folder` of their folder returns. POSIX guarantees no more.
     """
 
     def lock(self, path: Path) -> int:
-        """Make the file if there is none and own it until `close`; `BlockingIOError` if somebody else does."""
+        """Create the file if necessary and lock it until `close`. Raises `BlockingIOError` if it is locked already."""
 
     def mkdir(self, folder: Path) -> None:
-        """Make one folder."""
+        """Create one folder."""
 
     def listdir(self, folder: Path) -> list[str]:
-        """The names in a folder, in any order."""
+        """Return the names in a folder, in any order."""
 
     def status(self, path: Path) -> Status:
-        """Size and age of a file."""
+        """Return size and age of a file."""
 
     def create(self, path: Path) -> int:
-        """Make a file that is not there yet; a descriptor to write to."""
+        """Create a file that does not exist and return a descriptor for writing."""
 
     def open(self, path: Path) -> int:
-        """A descriptor to read from."""
+        """Return a descriptor for reading."""
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
-        """`length` bytes at `offset`, fewer only at the end of the file."""
+        """Return `length` bytes at `offset`; fewer only at the end of the file."""
 
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
-        """All of `data`, after what was written before."""
+        """Append all of `data`."""
 
     def fsync(self, descriptor: int) -> None:
-        """Return when the file's bytes are on the disk. After an error nothing is known of them: write anew."""
+        """Return when the file's bytes are on the disk. After an error their state is unknown: write them again."""
 
     def close(self, descriptor: int) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name in the same folder, in place of what had it: both or neither is seen."""
+        """Rename a file within its folder, atomically replacing a file of the new name."""
 
     def unlink(self, path: Path) -> None:
-        """Take a name away."""
+        """Remove a name."""
 
     def fsync_folder(self, folder: Path) -> None:
         """Return when the folder's names are on the disk."""
 
     def connect(self, path: Path) -> sqlite3.Connection:
-        """SQLite on the file `path`, without transactions of the module's own, for any thread."""
+        """Open an SQLite database, without implicit transactions, usable from any thread."""
 
 
 class OSCalls:
     """The calls of the operating system."""
 
     def lock(self, path: Path) -> int:
-        """A lock that dies with its process (flock)."""
+        """Lock the file until its process ends (flock)."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,28 +94,28 @@ class OSCalls:
         return descriptor
 
     def mkdir(self, folder: Path) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         os.mkdir(folder, 0o700)
 
     def listdir(self, folder: Path) -> list[str]:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         return os.listdir(folder)
 
     def status(self, path: Path) -> Status:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         found = os.stat(path)
         return Status(found.st_size, found.st_mtime)
 
     def create(self, path: Path) -> int:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
 
     def open(self, path: Path) -> int:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
-        """As `FileCalls` has it; one call may give fewer bytes than there are."""
+        """See `FileCalls`. The system call may return fewer bytes than there are, so it is repeated."""
         pieces = []
         while length > 0 and (piece := os.pread(descriptor, length, offset)):
             pieces.append(piece)
@@ -124,29 +124,29 @@ class OSCalls:
         return b"".join(pieces)
 
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
-        """As `FileCalls` has it; one call may take fewer bytes than it is given."""
+        """See `FileCalls`. The system call may write fewer bytes than given, so it is repeated."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
 
     def fsync(self, descriptor: int) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         os.fsync(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         os.close(descriptor)
 
     def rename(self, source: Path, target: Path) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         os.rename(source, target)
 
     def unlink(self, path: Path) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         os.unlink(path)
 
     def fsync_folder(self, folder: Path) -> None:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -154,12 +154,12 @@ class OSCalls:
             os.close(descriptor)
 
     def connect(self, path: Path) -> sqlite3.Connection:
-        """As `FileCalls` has it."""
+        """See `FileCalls`."""
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
 
 def ensure_folder(calls: FileCalls, folder: Path) -> None:
-    """Make the folder and those above it where they are missing, durably."""
+    """Create the folder and its missing parents, durably."""
     try:
         names = calls.listdir(folder)
     except FileNotFoundError:
@@ -168,26 +168,26 @@ def ensure_folder(calls: FileCalls, folder: Path) -> None:
         calls.fsync_folder(folder.parent)
         return
     if not names:
-        # A call before may have made it and died, or failed, before its name was durable. The folder above may be one
-        # that others own, who let nobody read it: then they made this one too.
+        # An earlier call may have created it and failed before its name was durable. The parent may belong to others
+        # and be unreadable; in that case they also created this folder.
         with suppress(PermissionError):
             calls.fsync_folder(folder.parent)
 
 
 def own_folder(calls: FileCalls, folder: Path) -> int:
-    """Make the folder if there is none and own it; the descriptor of its lock, which ends with the process.
+    """Create the folder if necessary and lock it. Return the descriptor of the lock, which ends with the process.
 
-    Raises `InUseError` if another process owns it.
+    Raises `InUseError` if it is locked already.
     """
     ensure_folder(calls, folder)
     try:
         return calls.lock(folder / "lock")
     except BlockingIOError:
         raise InUseError(
-            f"The folder {folder} is in use, by another process or by an object of this one: end that, or take another."
+            f"The folder {folder} is in use, by another process or an object of this one. Close that, or use another."
         ) from None
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a call failed because the disk, the user's share of it or the file may not grow."""
+    """Return whether a call failed because the disk is full, or a quota or the limit of a file's size is reached."""
     return error.errno in _FULL

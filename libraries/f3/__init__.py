@@ -1,11 +1,11 @@
-"""F3, the file format that carries the code that reads it: a complete reader and writer.
+"""Read and write F3, the file format whose files carry the code that decodes them.
 
     from libraries import f3
 
     f3.write(table, "table.f3")
     f3.open("table.f3").read(columns=["a", "b"], rows=slice(0, 1000))
 
-It is usable without the rest of the project: no module here imports another room. The format is that of Zeng et al.,
+The package does not depend on the rest of the project. The format is that of Zeng et al.,
 "F3: The Open-Source Data File Format for the Future" (SIGMOD 2025).
 """
 

@@ -1,4 +1,4 @@
-"""The one error that F3 files and calls end in, and how it learns its place."""
+"""The exception for faulty F3 files and calls, and a context manager that adds the place to its message."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import pyarrow as pa
 
 
 class F3Error(Exception):
-    """What is wrong, and where: a path, a section, a column, an EncUnit, an offset. The message is for the user."""
+    """A fault and its place: a path, section, column, EncUnit or offset. The message is written for the user."""
 
 
 class Placed:
-    """A `with` block whose errors begin with the place: a file, a column; Arrow's errors in it are F3Errors, and so is
-    too little memory."""
+    """Prefix errors raised in a `with` block with a place, such as a file or column.
+
+    Arrow's errors, `UnicodeDecodeError` and `MemoryError` become `F3Error`.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -26,8 +28,8 @@ class Placed:
     ) -> None:
         if isinstance(error, F3Error):
             raise type(error)(f"{self._what}: {error}") from None
-        # The second is what names that are no UTF-8 end in.
+        # UnicodeDecodeError: a name that is not UTF-8.
         if isinstance(error, pa.ArrowException | UnicodeDecodeError):
             raise F3Error(f"{self._what}: {error}") from error
         if isinstance(error, MemoryError):
-            raise F3Error(f"{self._what}: needs more memory than there is; take fewer rows at a time") from error
+            raise F3Error(f"{self._what}: not enough memory; read fewer rows at a time") from error

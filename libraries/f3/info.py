@@ -1,4 +1,4 @@
-"""What a file tells of itself: the answer of `File.describe`. It reads nothing."""
+"""The values that `File.describe` and `File.modules` return."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModuleInfo:
-    """One embedded module: its id, its size, and its XXH64."""
+    """An embedded module: its id, size and XXH64."""
 
     wasm_id: int
     size_bytes: int
@@ -16,7 +16,7 @@ class ModuleInfo:
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """What one physical column is stored as, over all row groups; rows are those of the column."""
+    """How one physical column is stored, over all row groups. `rows` counts the rows of this physical column."""
 
     name: str
     type: str
@@ -31,7 +31,7 @@ class ColumnInfo:
 
 @dataclass(frozen=True)
 class FileInfo:
-    """What a file holds, and how."""
+    """The contents of a file and how they are stored."""
 
     size_bytes: int
     rows: int
@@ -41,9 +41,9 @@ class FileInfo:
     shared_dictionaries: int
     checksums: bool
     faults: tuple[str, ...] = ()
-    """What is wrong with it that it can be read in spite of, and where."""
+    """Faults that do not prevent reading, with their places."""
 
     @property
     def codecs(self) -> tuple[str, ...]:
-        """All codecs over EncUnits: 'none', 'zstd', 'lz4'."""
+        """Codecs of all EncUnits: 'none', 'zstd', 'lz4'."""
         return tuple(sorted({codec for column in self.columns for codec in column.codecs}))

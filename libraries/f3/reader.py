@@ -1,7 +1,7 @@
-"""Reading F3 files: what the user calls.
+"""Open F3 files and read from them.
 
-Opening looks at the end of the file alone, and a projection at the metadata of its columns alone. A file is a
-stranger's: every count is checked against the others before it is used, and every fault is an F3Error.
+Opening reads only the end of the file; a projection reads only the metadata of its columns. Files are untrusted: counts
+are checked against each other before they are used, and every fault is an `F3Error`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from libraries.f3.info import ColumnInfo, FileInfo, ModuleInfo
 Verify = Literal["units", "file", "none"]
 Prefer = Literal["native", "wasm"]
 _CODEC_NAMES = {number: name or "none" for name, number in CODECS.items()}
-_NAMES_TOLD = 8
+_NAMES_SHOWN = 8
 
 
 def open_file(
@@ -44,26 +44,29 @@ def open_file(
     threads: int = 1,
     coding: Coding | None = None,
 ) -> File:
-    """Open an F3 file: a path, a URL that fsspec knows, or a file opened for reading (which is not closed).
+    """Open an F3 file.
 
     Args:
-        verify: 'units': the checksums of IOUnits that are read, where the file has them; 'file': these, and now
-            those of the whole file and its schema; 'none': nothing
-        prefer: 'native': instead of the file's code, what this package has natively of it; 'wasm': the file's code
-        threads: by how many a large read is decoded. What is read from an open file or a URL is decoded by one, and so
-            is what other code than this package's decodes
-        coding: decoders other than this package's own
+        path: a path, a URL that fsspec supports, or a file opened for reading (it stays open)
+        verify: 'units': verify the checksums of IOUnits when they are read, where the file has them; 'file': also
+            verify the whole file and its schema now; 'none': verify nothing
+        prefer: 'native': use this package's native decoders where they match the file's code; 'wasm': run the file's
+            code
+        threads: threads that decode a large read. Open files, URLs and decoders of other packages use one thread
+        coding: decoders to use instead of this package's
 
-    Raises F3Error for what is no F3 file or a broken one, and OSError where it cannot be read.
+    Raises:
+        F3Error: the file is not an F3 file or is broken, or an argument is invalid
+        OSError: the file cannot be read
     """
     if verify not in ("units", "file", "none"):
-        raise F3Error(f"verify: {verify!r} is none of 'units', 'file', 'none'")
+        raise F3Error(f"verify must be 'units', 'file' or 'none' (got {verify!r})")
     if prefer not in ("native", "wasm"):
-        raise F3Error(f"prefer: {prefer!r} is none of 'native', 'wasm'")
+        raise F3Error(f"prefer must be 'native' or 'wasm' (got {prefer!r})")
     if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
-        raise F3Error(f"threads: {threads!r} is no number from 1 on")
+        raise F3Error(f"threads must be a whole number of at least 1 (got {threads!r})")
     source = io.open_source(path)
-    # In the sandbox threads take turns.
+    # Threads take turns in the sandbox, so more than one gains nothing.
     in_sandbox = prefer == "wasm" or native.library() is None
     alone = in_sandbox or coding is not None or not source.shared_by_threads
     count = 1 if alone else int(threads)
@@ -76,7 +79,7 @@ def open_file(
 
 
 class File:
-    """One open file, made by `open_file`; closes itself at the end of a `with` block. For one thread at a time."""
+    """An open file, made by `open_file`. A `with` block closes it. Not thread-safe."""
 
     def __init__(self, contents: Contents, threads: int) -> None:
         self._contents, self._threads = contents, threads
@@ -92,27 +95,28 @@ class File:
         self.close()
 
     def close(self) -> None:
-        """Give the file back; tables that were read stay."""
+        """Close the file. Tables that were read stay valid."""
         self._contents.source.close()
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, with their metadata."""
+        """Schema of the columns, with its metadata."""
         return self._contents.schema
 
     @property
     def num_rows(self) -> int:
-        """Rows of all row groups."""
+        """Number of rows, over all row groups."""
         return int(self._group_starts[-1])
 
     def read(self, columns: Sequence[str] | None = None, rows: Rows | None = None) -> pa.Table:
-        """The rows of some columns.
+        """Return rows of the given columns as a table. Only the EncUnits that hold them are decoded.
 
         Args:
-            columns: names of top-level columns, in the order that is wanted; None: all
+            columns: names of top-level columns, in the order wanted; None: all
             rows: a slice, a range or row numbers in any order; None: all
 
-        Only the EncUnits that hold them are decoded. Raises F3Error for unknown columns and rows, and for broken files.
+        Raises:
+            F3Error: a column or row does not exist, or the file is broken
         """
         with self._placed():
             schema, nodes = self._chosen(columns)
@@ -124,10 +128,10 @@ class File:
             return pa.Table.from_arrays(made, schema=schema)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All rows of some columns, an EncUnit's at a time, in memory that does not grow with their number: of a local
-        file what is held are these units, else the IOUnits that they lie in. Without columns a batch is a row group.
+        """Yield all rows of the given columns, one EncUnit (without columns: one row group) at a time.
 
-        Raises F3Error like `read`, when the batch is due.
+        Memory does not grow with the number of rows: only the current EncUnits are held, or, where the file is not
+        local, their IOUnits. Raises F3Error like `read`, when the batch is due.
         """
         with self._placed():
             schema, nodes = self._chosen(columns)
@@ -159,7 +163,7 @@ class File:
             )
 
     def describe(self) -> FileInfo:
-        """What the file holds, how, and what is wrong with it: walks over the metadata of all columns."""
+        """Return contents, layout and faults of the file. Reads the metadata of all columns."""
         with self._placed():
             groups = range(len(self._contents.footer.row_counts))
             columns: list[ColumnInfo] = []
@@ -186,9 +190,10 @@ class File:
         )
 
     def encodings(self) -> tuple[str, ...]:
-        """The outermost encodings of all EncUnits, sorted, without repeats; a module that is none of ours by its id.
+        """Return the outermost encodings of all EncUnits, sorted and distinct.
 
-        Reads the whole file, a column of a row group at a time. Raises F3Error.
+        A module that is not this package's appears as 'module ID'. Reads the whole file, one column of a row group at a
+        time. Raises F3Error.
         """
         found: set[str] = set()
         with self._placed():
@@ -209,7 +214,7 @@ class File:
         try:
             return self._contents.coding.modules()
         except F3Error:
-            return {}  # of a package that was not built: it reads all the same
+            return {}  # The package was not built. Reading works without modules.
 
     def _encoding(self, names: Sequence[str | None], unit: EncUnit, payload: memoryview) -> str:
         name = None if unit.wasm_id is None or unit.wasm_id >= len(names) else names[unit.wasm_id]
@@ -222,13 +227,13 @@ class File:
         if columns is None:
             return self.schema, [self._node(place) for place in range(len(self.schema))]
         if isinstance(columns, str):
-            raise F3Error(f"columns: {columns!r} is a text; give a list of names")
+            raise F3Error(f"columns must be a list of names (got the string {columns!r})")
         if not isinstance(columns, Iterable):
-            raise F3Error(f"columns: {columns!r:.60} is no list of names")
+            raise F3Error(f"columns must be a list of names (got {columns!r:.60})")
         names = list(columns)
         for name in names:
             if not isinstance(name, str):
-                raise F3Error(f"columns: {name!r:.60} is no name; give a list of names")
+                raise F3Error(f"columns must be a list of names (got {name!r:.60} in it)")
         places = [self._place(name) for name in names]
         schema = pa.schema([self.schema.field(place) for place in places], self.schema.metadata)
         return schema, [self._node(place) for place in places]
@@ -237,14 +242,14 @@ class File:
         places = self.schema.get_all_field_indices(name)
         if len(places) == 1:
             return int(places[0])
-        some = ", ".join(self.schema.field(place).name for place in range(min(len(self.schema), _NAMES_TOLD)))
-        more = ", ..." if len(self.schema) > _NAMES_TOLD else ""
-        raise F3Error(f"{len(places) or 'no'} columns are called {name!r}; there are: {some}{more}")
+        some = ", ".join(self.schema.field(place).name for place in range(min(len(self.schema), _NAMES_SHOWN)))
+        more = ", ..." if len(self.schema) > _NAMES_SHOWN else ""
+        raise F3Error(f"{len(places) or 'no'} columns are named {name!r}; the file has: {some}{more}")
 
     def _node(self, place: int) -> Node:
         if place not in self._nodes:
             if self._contents.footer.columns(0) == len(self.schema):
-                # Then a column's place is its number, and 10,000 others need not be looked at.
+                # Without nested columns a column's place is its number. This avoids walking over 10,000 columns.
                 self._nodes[place] = self._node_at(place, place)
             else:
                 first = 0

@@ -1,9 +1,11 @@
-"""Writing F3 files: rows come in as Arrow, leave as EncUnits that are gathered in IOUnits, and an IOUnit is written
-as soon as it is full. What is held in memory are the open IOUnits, however large row groups are, and with dictionary
-scopes the rows of the open scope.
+"""Write F3 files.
 
-How an array becomes a payload is the business of `libraries.f3.encodings.coders`; this module decides what goes where
-(specification sections 1, 4 and 9).
+Rows arrive as Arrow data and become EncUnits, which are collected in IOUnits. An IOUnit is written as soon as it is
+full, so memory holds only the open IOUnits and, with dictionary scopes, the rows of the open scope. It does not grow
+with the size of row groups.
+
+`libraries.f3.encodings.coders` turns arrays into payloads; this module decides where each goes (specification sections
+1, 4 and 9).
 """
 
 from __future__ import annotations
@@ -52,13 +54,14 @@ def write(
     scope_rows: int = SCOPE_ROWS,
     coding: Coding | None = None,
 ) -> None:
-    """Write a table, a record batch or a stream of batches as one file; the parameters are those of `Writer`.
+    """Write a table, a record batch or a stream of batches as one file. The parameters are those of `Writer`.
 
-    Raises F3Error for what cannot be stored, and OSError where the file cannot be written; either leaves no file.
+    Raises F3Error if the data cannot be stored and OSError if the file cannot be written. Neither leaves a file behind.
     """
     if not isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         raise F3Error(
-            f"data: {type(data).__name__} is no Arrow table, record batch or stream of batches; pa.table(...) makes one"
+            f"data must be an Arrow table, record batch or stream of batches (got {type(data).__name__}); "
+            "pa.table(...) makes a table"
         )
     writer = Writer(
         path,
@@ -83,10 +86,10 @@ def write(
 
 
 class Writer:
-    """Writes one file, piece by piece; to be used in a `with` block, whose end completes the file.
+    """Write one file piece by piece. Use it in a `with` block, whose end completes the file.
 
-    The file has its name only when it is complete and synced to the disk: an error in the block, or a crash, leaves
-    what was there before.
+    The file gets its name only when it is complete and synced to the disk. After an error in the block, or a crash, a
+    file of that name is as it was before.
     """
 
     def __init__(
@@ -106,21 +109,22 @@ class Writer:
         """Open the file.
 
         Args:
-            path: a path, a URL that fsspec knows, or a file opened for writing (which is not closed)
-            schema: what all batches have
-            rows_per_unit: rows of an EncUnit, the least that is decoded
-            unit_bytes: an IOUnit is written when it exceeds this size
-            row_group_rows: rows of a row group; None: one row group holds them all
-            codec: over each EncUnit, on top of its encoding
-            checksums: whether each IOUnit has one; file and schema always have
-            dictionary: 'none': encodings may use dictionaries inside a unit; 'local': each unit has one of its own;
-                'shared': one for all units of a scope, and for columns with the same values; 'best': for each column
-                'none' or 'shared', by a sample
-            scope_rows: how many rows share a dictionary; so many are held in memory
-            coding: encodings other than this package's own
+            path: a path, a URL that fsspec supports, or a file opened for writing (it stays open)
+            schema: schema of all batches
+            rows_per_unit: rows of an EncUnit, the smallest part that can be decoded
+            unit_bytes: write an IOUnit when it exceeds this size
+            row_group_rows: rows of a row group; None: a single row group
+            codec: compress each EncUnit, in addition to its encoding
+            checksums: store a checksum of each IOUnit; file and schema always have one
+            dictionary: 'none': encodings may use dictionaries inside a unit; 'local': one dictionary per unit;
+                'shared': one for all units of a scope and for columns with the same values; 'best': 'none' or 'shared'
+                for each column, chosen from a sample
+            scope_rows: rows that share a dictionary; they are all held in memory
+            coding: encodings to use instead of this package's
 
-        Raises F3Error for a type that cannot be stored and for a parameter that cannot be, OSError where the file
-        cannot be written.
+        Raises:
+            F3Error: a type cannot be stored, or a parameter is invalid
+            OSError: the file cannot be written
         """
         self._rows_per_unit = _checked("rows_per_unit", rows_per_unit, MOST_UNIT_ROWS)
         unit_bytes = _checked("unit_bytes", unit_bytes, MOST_UNIT_BYTES - 1)
@@ -128,11 +132,11 @@ class Writer:
         self._row_group_rows = _checked("row_group_rows", group_rows, _MOST_GROUP_ROWS)
         self._scope_rows = _checked("scope_rows", scope_rows, 2**31)
         if not isinstance(schema, pa.Schema):
-            raise F3Error(f"schema: {type(schema).__name__} is no Arrow schema; pa.schema(...) makes one")
+            raise F3Error(f"schema must be an Arrow schema (got {type(schema).__name__}); pa.schema(...) makes one")
         if codec not in tuple(CODECS):
-            raise F3Error(f"codec: {codec!r} is none of {', '.join(map(repr, CODECS))}")
+            raise F3Error(f"codec must be one of {', '.join(map(repr, CODECS))} (got {codec!r})")
         if dictionary not in DICTIONARIES:
-            raise F3Error(f"dictionary: {dictionary!r} is none of {', '.join(map(repr, DICTIONARIES))}")
+            raise F3Error(f"dictionary must be one of {', '.join(map(repr, DICTIONARIES))} (got {dictionary!r})")
         self._schema = schema
         self._nodes: list[Node] = []
         first = 0
@@ -165,21 +169,24 @@ class Writer:
             self._out.abort()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of a record batch. Raises F3Error like `write_table`."""
+        """Append a record batch. Raises F3Error like `write_table`."""
         if not isinstance(batch, pa.RecordBatch):
-            raise F3Error(f"{type(batch).__name__} is no Arrow record batch")
+            raise F3Error(f"batch must be an Arrow record batch (got {type(batch).__name__})")
         self.write_table(pa.Table.from_batches([batch]))
 
     def write_table(self, table: pa.Table) -> None:
-        """Append the rows of a table. Raises F3Error when its columns are others, and for what cannot be stored: then
-        the file is given up, because some of its columns have rows that others lack."""
+        """Append a table.
+
+        Raises F3Error if its columns are not those of the file or values cannot be stored. The latter ends the file,
+        because some columns then have rows that others lack.
+        """
         if not isinstance(table, pa.Table):
-            raise F3Error(f"{type(table).__name__} is no Arrow table")
+            raise F3Error(f"table must be an Arrow table (got {type(table).__name__})")
         if not table.schema.equals(self._schema):
-            raise F3Error(f"the columns are {_told(table.schema)}; the file has {_told(self._schema)}")
+            raise F3Error(f"the columns are {_names_of(table.schema)}; the file has {_names_of(self._schema)}")
         if self._out.done:
-            raise F3Error("the file is complete, or was given up after an error; nothing can be added")
-        # Joined when they make a unit: single rows may come by the thousand.
+            raise F3Error("the file is complete, or was given up after an error; no rows can be added")
+        # Collected until they fill a unit: callers may append thousands of single rows.
         self._wait(table)
         if self._pending_rows < self._next_unit_rows():
             return
@@ -190,14 +197,14 @@ class Writer:
                 count = self._next_unit_rows()
                 self._write_unit(rows.slice(done, count))
                 done += count
-            # The length is given because pyarrow (26) slices a table without columns wrongly where it is not.
+            # The length is given because pyarrow (26) slices a table without columns wrongly without it.
             self._wait(rows.slice(done, rows.num_rows - done))
         except BaseException:
             self._out.abort()
             raise
 
     def _wait(self, rows: pa.Table) -> None:
-        """Keep rows until there are enough for a unit."""
+        """Keep rows until they fill a unit."""
         if rows.num_rows:
             self._pending.append(rows)
             self._pending_rows += rows.num_rows
@@ -208,7 +215,7 @@ class Writer:
         return pa.concat_tables(pending) if self._nodes else rows_alone(self._schema, count)
 
     def close(self) -> None:
-        """Complete the file. Without it, or after an error, there is none."""
+        """Complete the file. Without this call, or after an error, no file appears."""
         if self._out.done:
             return
         try:
@@ -223,15 +230,14 @@ class Writer:
         self._out.commit()
 
     def _next_unit_rows(self) -> int:
-        """Units end where row groups and scopes do."""
+        """Return the rows of the next unit. Units end where row groups and scopes end."""
         left = self._row_group_rows - self._group_rows
         if self._scope in ("shared", "best"):
             left = min(left, self._scope_rows - self._open_scope_rows)
         return min(self._rows_per_unit, left)
 
     def _write_unit(self, table: pa.Table) -> None:
-        """Write rows as one unit of each column; as several where the items of lists or the bytes of strings are more
-        than a unit may have."""
+        """Write rows as one unit of each column, or as several if list items or string bytes exceed a unit's limit."""
         if table.num_rows > 1 and not self._fits(table):
             half = table.num_rows // 2
             self._write_unit(table.slice(0, half))
@@ -250,7 +256,7 @@ class Writer:
             self._close_group()
 
     def _fits(self, table: pa.Table) -> bool:
-        """Whether rows can be one unit. Chunk by chunk: the whole is not put together for it."""
+        """Return whether rows fit into one unit. Checks chunk by chunk, without joining the chunks."""
         for node, column in zip(self._nodes, table.columns, strict=True):
             if column.nbytes >= MOST_UNIT_BYTES:
                 return False
@@ -263,7 +269,7 @@ class Writer:
         return True
 
     def _close_scope(self) -> None:
-        """Give the columns that wait for it their dictionaries, and let them write."""
+        """Make the dictionaries of the scope and write the columns that waited for them."""
         waiting = [column for column in self._columns if column.waiting]
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
         for column in waiting:
@@ -291,7 +297,7 @@ class Writer:
         self._group_rows = 0
 
     def _finish(self) -> None:
-        """Everything behind the row groups, in the order of specification section 1."""
+        """Write everything that follows the row groups, in the order of specification section 1."""
         dictionary_chunks = self._write_dictionaries()
         modules = self._write_modules()
         metadata_start = self._out.position
@@ -327,13 +333,13 @@ class Writer:
         return chunks
 
     def _write_modules(self) -> Section:
-        """The modules, and behind them where each lies; returned is the place of that directory."""
+        """Write the modules and their directory; return where the directory is."""
         placed = [self._out.write(code) for code in self._encoder.used_modules()]
         return self._out.write(metadata.packed_modules(placed))
 
 
 class _Column:
-    """The open IOUnit of one physical column in the current row group, and the IOUnits written before it."""
+    """The open IOUnit of a physical column in the current row group, and the IOUnits written before it."""
 
     def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int) -> None:
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
@@ -349,8 +355,7 @@ class _Column:
         self._rows = 0
 
     def add(self, piece: Piece, scope: Scope) -> None:
-        """Append the values of one unit, or let them wait for their dictionary. Raises F3Error where one row is more
-        than a unit."""
+        """Append the values of a unit, or keep them for their dictionary. Raises F3Error if a row exceeds a unit."""
         if len(piece.values) > MOST_UNIT_ROWS:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")
@@ -363,8 +368,8 @@ class _Column:
             self._write(piece)
 
     def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """A dictionary of what waits; None where it does not pay, unless there shall be one always, and where it would
-        be larger than a unit may be."""
+        """Return a dictionary of the waiting values; None if it would be larger than a unit may be or, unless `always`,
+        would not make the column smaller."""
         with self._named():
             try:
                 build = dictionaries.build
@@ -376,17 +381,17 @@ class _Column:
         return built
 
     def _size_of(self, array: pa.Array) -> int:
-        """What an array takes as a unit of its own, without the codec."""
+        """Return the size of an array as a separate unit, without the codec."""
         return len(self._encoder.encoded(array).payload)
 
     def write_plain(self) -> None:
-        """Write what waited without a dictionary."""
+        """Write the waiting values without a dictionary."""
         self._switch(metadata.NO_DICTIONARY, None)
         for values in self._took_waiting():
             self._write(Piece(self._node, values))
 
     def write_indices(self, indices: Sequence[pa.Array], dictionary: int) -> None:
-        """Write what waited as indices into a shared dictionary."""
+        """Write the waiting values as indices into a shared dictionary."""
         self._switch(metadata.SHARED_DICTIONARY, dictionary)
         self._took_waiting()
         for each in indices:
@@ -403,7 +408,7 @@ class _Column:
         self._open(self._scope, self._dictionary)
 
     def taken(self) -> list[Chunk]:
-        """The IOUnits of the row group that ends here."""
+        """Return and forget the IOUnits of the row group that ends here."""
         chunks, self._chunks = self._chunks, []
         return chunks
 
@@ -412,7 +417,7 @@ class _Column:
         return waiting
 
     def _switch(self, scope: int, dictionary: int | None) -> None:
-        """All units of an IOUnit have one scope."""
+        """Start a new IOUnit if the scope changes: all units of an IOUnit have one scope."""
         if (scope, dictionary) != (self._scope, self._dictionary):
             self.flush()
             self._open(scope, dictionary)
@@ -456,19 +461,19 @@ def _contiguous(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _message(schema: pa.Schema) -> bytes:
-    """The schema as files hold it: an IPC message without the 8 bytes of its length."""
+    """Return the schema as files store it: an IPC message without its 8 bytes of length."""
     return bytes(schema.serialize()[8:].to_pybytes())
 
 
-def _told(schema: pa.Schema) -> str:
-    told = [f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema]
-    return ", ".join(told[:8]) + (f" and {len(told) - 8} more" if len(told) > 8 else "")
+def _names_of(schema: pa.Schema) -> str:
+    names = [f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _checked(name: str, value: int, most: int) -> int:
-    """Return a parameter as Python's int: numpy's integers overflow where rows are counted with them."""
+    """Return a parameter as a Python int: numpy's integers overflow when rows are counted with them."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise F3Error(f"{name}: {value!r:.60} is no whole number")
+        raise F3Error(f"{name} must be a whole number (got {value!r:.60})")
     if not 1 <= value <= most:
-        raise F3Error(f"{name}: {value} does not lie between 1 and {most}")
+        raise F3Error(f"{name} must be between 1 and {most} (got {value})")
     return int(value)

@@ -42,7 +42,7 @@ def test_arrays_within_each_other_are_counted_in_all_items(value, levels):
 
 @pytest.mark.parametrize("before", [[], [1], ["a [ b"], [{"c": None}], [2.5, "x", 3]])
 def test_variant_takes_arrays_within_each_other_to_so_many_levels(before):
-    """Whatever lies before the next array: DuckDB takes twice as long for each level."""
+    """Whatever precedes the next array: DuckDB takes twice as long for each level."""
 
     def lines(levels):
         value = []

@@ -1,4 +1,4 @@
-"""PostgreSQL's JSONB keeps the contract; its server is nobody else's, and never outlives who started it."""
+"""PostgreSQL's JSONB keeps the contract. Its server is private and never outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.contracts.adapters import ROOT
 from tests.contracts.documents import DocumentStoreContract
 
 ENDED_S = 20.0
-"""A server that is told to end does so in some milliseconds, also on a machine that is busy."""
+"""Maximum time for a server to end, which usually takes some milliseconds, even on a busy machine."""
 
 BUSY = """
 import sys, threading
@@ -79,8 +79,10 @@ def empty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def initialised_once(empty_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """initdb, waiting for the disk and two databases that nobody asks take longer than most tests: those of the server
-    have all as users do."""
+    """Skip initdb, waiting for the disk and two unused databases, which take longer than most tests.
+
+    Tests of the server itself have all of these, as users do.
+    """
     copy = ["cp", "--archive", "--", str(empty_cluster)]
     monkeypatch.setattr(servers, "make", lambda location: subprocess.run([*copy, str(location)], check=True))
 
@@ -108,7 +110,7 @@ def _is_gone(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.usefixtures("installed")
 def test_a_killed_process_leaves_no_server(tmp_path: Path) -> None:
-    """Also where the server is in the midst of a query."""
+    """Even if the server is running a query."""
     command = [sys.executable, "-c", BUSY, str(tmp_path / "stored.postgresql")]
     worker = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert worker.stdout is not None
@@ -116,7 +118,7 @@ def test_a_killed_process_leaves_no_server(tmp_path: Path) -> None:
         assert worker.stdout.readline() == b"busy\n"
         started = psutil.Process(worker.pid).children(recursive=True)
         assert len(started) > 3
-        # What ends a worker ends its group as well.
+        # Ending a worker also ends its process group.
         assert not any(os.getpgid(process.pid) == os.getpgid(worker.pid) for process in started)
     finally:
         worker.send_signal(signal.SIGKILL)
@@ -136,7 +138,7 @@ def test_one_server_is_there_from_begin_to_end(adapter: PostgresqlJsonb, tmp_pat
     handle.close()
     assert server.is_running()
     assert not _is_gone(server)
-    # Nobody but us and its account may come near it; where we are root it has another one.
+    # Only this user and the server's account, which differs if this user is root, have access.
     assert location.stat().st_mode & 0o077 == 0
     assert (location.stat().st_uid == os.geteuid()) == (os.geteuid() != 0)
     assert server.net_connections("inet") == []
@@ -151,7 +153,7 @@ def test_one_server_is_there_from_begin_to_end(adapter: PostgresqlJsonb, tmp_pat
 def test_a_folder_that_its_account_may_not_enter_and_a_long_path_are_no_hindrance(
     adapter: PostgresqlJsonb, tmp_path: Path
 ) -> None:
-    """A socket's path has at most 107 bytes, and working folders are one's own."""
+    """A socket's path has at most 107 bytes, and working folders are private."""
     folder = tmp_path / ("long" * 30)
     folder.mkdir(mode=0o700)
     adapter.ingest([b'{"id":1}\n'], folder / "stored.postgresql")
@@ -232,7 +234,7 @@ def test_another_server_in_the_environment_is_not_asked(
 
 def test_a_folder_of_something_else_is_named(adapter: PostgresqlJsonb, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    with pytest.raises(AdapterError, match="other: there is no such data directory"):
+    with pytest.raises(AdapterError, match="other: the data directory of PostgreSQL does not exist"):
         adapter.open(tmp_path / "other")
 
 

@@ -1,4 +1,4 @@
-"""The yardstick of documents keeps the contract, and writes nothing but the text."""
+"""The yardstick of documents keeps the contract and writes only the text."""
 
 from pathlib import Path
 

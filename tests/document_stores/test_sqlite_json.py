@@ -27,7 +27,7 @@ from libraries.document_queries.steps import Condition
 from tests.contracts.documents import DocumentStoreContract
 
 KINDS = (None, "text", "", "7", True, False, [1], {"a": 1}, 2.5, -0.0, 7.0, 1e300, 2**53, 2**53 + 1, -(2**63), "ü")
-"""What the field holds of some documents; of the others it is a number, or missing."""
+"""Values of the field in some documents; in the others it is a number or missing."""
 CONSTANTS = (7, 7.5, 0, -0.0, 1, "7", "text", "", "ü", True, 2**53, 2**53 + 1, 9007199254740992.0, 1e300, None, 2.5)
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 
@@ -36,7 +36,7 @@ class TestSqlite(DocumentStoreContract):
     variant = "sqlite-json[engine=sqlite3]"
 
     def test_groups_are_kept_in_memory(self, adapter: SqliteJson, location: Path) -> None:
-        """A worker may write at its location alone: with files of its own SQLite cannot answer there."""
+        """A worker may write only at its location, so SQLite cannot use temporary files elsewhere."""
         adapter.ingest([b'{"id": 1}\n'], location)
         handle = adapter.open(location)
         assert list(handle._rows("PRAGMA temp_store")) == [(2,)]
@@ -44,7 +44,7 @@ class TestSqlite(DocumentStoreContract):
 
     @pytest.mark.parametrize("mixed", [False, True])
     def test_an_index_is_taken(self, adapter: SqliteJson, location: Path, mixed: bool) -> None:
-        """Where all values are of one kind, as a user knows, and where each has to be asked for its kind."""
+        """Whether all values have one kind, as users know, or the kind of each has to be tested."""
         handle = stored(adapter, location, mixed)
         for plan in (
             counting(And((Compare(at("n"), ">=", Constant(5)), Compare(at("n"), "<=", Constant(7))))),
@@ -97,7 +97,7 @@ def counting(condition: Condition) -> str:
 
 
 def stored(adapter: SqliteJson, location: Path, mixed: bool, numbers: int = 1_000) -> SqliteHandle:
-    """Documents with two fields that have an index each."""
+    """Return documents with two fields that have an index each."""
     documents = [{"id": number, "at": {"n": number, "t": f"t{number}"}} for number in range(numbers)]
     if mixed:
         documents += [{"id": 1_000 + number, "at": {"n": kind, "t": kind}} for number, kind in enumerate(KINDS)]

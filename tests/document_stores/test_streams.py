@@ -1,4 +1,4 @@
-"""Files of documents keep the contract; their bytes are what other programs of the format read."""
+"""Files of documents keep the contract, and other programs for their format can read them."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ def test_lines_longer_than_what_is_read_at_a_time_come_back(codec: str, tmp_path
 
 
 LONG = ((0, "a", 1), (1, "b", 2 * READ_BYTES + 7), (2, "c", 3), (3, "d", READ_BYTES), (4, "e", 3 * READ_BYTES))
-"""Key, letter, and how many of it."""
+"""Key, letter, and number of letters."""

@@ -1,1 +1,1 @@
-"""Tests of the formats: each keeps the contract, and what is its own."""
+"""Tests of the formats: each keeps the contract and its own promises."""

@@ -1,4 +1,4 @@
-"""The bound of a loss tells a float from its neighbours, as far as its format keeps them apart."""
+"""The bound of a loss distinguishes a float from its neighbours, as far as its format does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAIRS = [
     # Excel keeps 16 digits.
     *((pa.array([value]), float(value * (1 + 1e-13))) for value in DOUBLES),
 ]
-"""A stored float, and one close to it that is another."""
+"""A stored float, and a different one close to it."""
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

@@ -41,7 +41,7 @@ class TestCsvByDuckdb(TabularFormatContract):
     variant = "csv[engine=duckdb]"
 
     def test_no_copy_is_stopped_halfway_by_its_source(self, adapter: CsvDuckdb, place: Path) -> None:
-        """DuckDB says `InvalidInputException` where the source stops it, and may wait for ever instead."""
+        """A source that stops DuckDB causes an `InvalidInputException`, or an endless wait."""
         table = TABLES["many rows"]
         with pytest.raises(PlantedFault):
             adapter.save_stream(table.schema, fed(adapter, table, 300, 15), place / "stream.csv")

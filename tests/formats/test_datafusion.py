@@ -1,4 +1,4 @@
-"""DataFusion keeps the contract, keeps the order of rows, and reads the pages alone that a condition needs."""
+"""DataFusion keeps the contract and the order of rows, and reads only the pages that a condition needs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def numbers(rows: int = ROWS) -> pa.Table:
 def test_rows_keep_their_order_whoever_reads_which_part(tmp_path: Path) -> None:
     table = numbers()
     adapter = saved("parquet[engine=datafusion,codec=none,row_group_rows=7000]", table, tmp_path / "t.parquet")
-    # By threads that end in another order each time: over ranges that they take over from each other one read in some
-    # dozens was in another order.
+    # Threads finish in a different order each time. When they took ranges over from each other, one read in some dozens
+    # was in another order.
     for _ in range(60):
         assert adapter.read(tmp_path / "t.parquet").column("row").equals(table.column("row"))
     handle = adapter.open(tmp_path / "t.parquet")
@@ -49,7 +49,7 @@ def test_rows_keep_their_order_whoever_reads_which_part(tmp_path: Path) -> None:
 
 
 def test_a_scan_of_a_sorted_column_reads_few_pages(tmp_path: Path) -> None:
-    # One row group: what is left out is left out by the index of pages.
+    # One row group, so only the page index can exclude rows.
     adapter = saved(
         "parquet[engine=datafusion,codec=none,page_rows=1000,dictionary=false]", numbers(), tmp_path / "t.parquet"
     )
@@ -61,7 +61,7 @@ def test_a_scan_of_a_sorted_column_reads_few_pages(tmp_path: Path) -> None:
     read = rchar() - before
     handle.close()
     assert found.column("row").to_pylist() == list(range(100_000, 100_050))
-    # Half a megabyte of it is the end of the file, in which DataFusion looks for the footer.
+    # This includes half a megabyte at the end, where DataFusion looks for the footer.
     assert read < (tmp_path / "t.parquet").stat().st_size / 5
 
 

@@ -1,4 +1,4 @@
-"""What the engines beyond a format's first say and do: threads, refusals, and what they read back from their files."""
+"""Engines other than a format's first: threads, refusals, and facts that they read from their files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_duckdb_has_one_thread_where_that_is_the_condition(threads: int | None) 
         settings = connection.execute("SELECT current_setting('threads'), current_setting('TimeZone')").fetchone()
     assert settings is not None
     assert (settings[0] == 1) == (threads == 1)
-    assert settings[1] == "UTC", "else what comes back depends on the machine that reads"
+    assert settings[1] == "UTC", "otherwise the result depends on the machine"
 
 
 def test_each_call_of_duckdb_has_a_database_of_its_own() -> None:
@@ -48,9 +48,9 @@ def test_polars_heeds_the_number_of_threads_that_workers_are_started_with() -> N
 @pytest.mark.parametrize(
     ("spelled", "arrow_type", "reason"),
     [
-        ("csv[engine=pyarrow]", pa.list_(pa.int64()), "no nested columns to CSV (column odd"),
-        ("json[engine=polars]", pa.binary(), "no bytes to JSON (column odd"),
-        ("json[engine=polars]", pa.large_binary(), "no bytes to JSON (column odd"),
+        ("csv[engine=pyarrow]", pa.list_(pa.int64()), "nested columns to CSV (column odd"),
+        ("json[engine=polars]", pa.binary(), "bytes to JSON (column odd"),
+        ("json[engine=polars]", pa.large_binary(), "bytes to JSON (column odd"),
         ("parquet[engine=duckdb]", pa.duration("us"), "have no sign (column odd"),
         ("parquet[engine=fastparquet]", pa.timestamp("s"), "as if they were ms (column odd"),
         ("parquet[engine=fastparquet]", pa.timestamp("s", "UTC"), "as if they were ms (column odd"),
@@ -76,7 +76,7 @@ def test_what_a_call_says_that_it_does_not_take_is_a_refusal_and_no_fault(
     adapter = FORMATS.build(spelled)
     adapter.load_library()
     native = targets.to_native(pa.table({"odd": values}), ARROW, adapter.native)
-    with pytest.raises(RefusedData, match="does not take this data"):
+    with pytest.raises(RefusedData, match="refuses this data"):
         adapter.save(native, tmp_path / f"t{adapter.suffix}")
 
 
@@ -85,7 +85,7 @@ def test_what_a_call_says_that_it_does_not_take_is_a_refusal_and_no_fault(
 def test_the_codec_of_feather_is_found_whoever_wrote_it_and_however_long_it_is(
     engine: str, codec: str, tmp_path: Path
 ) -> None:
-    """polars pads its messages otherwise than pyarrow, which shows from some thousands of rows on."""
+    """polars pads its messages differently from pyarrow, which matters from some thousands of rows on."""
     adapter = FORMATS.build(f"feather[engine={engine},codec={codec}]")
     adapter.load_library()
     adapter.save(targets.to_native(ordinary_table(30_000), ARROW, adapter.native), tmp_path / "t.feather")
@@ -113,12 +113,12 @@ def test_polars_takes_no_name_for_a_pattern(spelled: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["file_row_number", "filename", "I", "i AS j", "*"])
 def test_duckdb_takes_nothing_for_a_column_that_is_none(name: str, tmp_path: Path) -> None:
-    """Its reader of Parquet has columns of its own, and knows no capitals."""
+    """Its Parquet reader adds columns and ignores case."""
     adapter = FORMATS.build("parquet[engine=duckdb]")
     adapter.load_library()
     adapter.save(pa.table({"i": [1]}), tmp_path / "t.parquet")
     handle = adapter.open(tmp_path / "t.parquet")
     assert handle.project is not None
-    with pytest.raises(KeyError, match="no columns are called"):
+    with pytest.raises(KeyError, match="no columns are named"):
         handle.project([name])
     handle.close()

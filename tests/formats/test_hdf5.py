@@ -32,7 +32,7 @@ class TestHdf5Table(TabularFormatContract):
 
 
 class Marks:
-    """Unpickled it leaves a mark."""
+    """An object that leaves a mark when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -57,7 +57,7 @@ def test_a_read_runs_what_somebody_wrote_into_an_attribute(tmp_path: Path) -> No
     ("more", "reason"),
     [
         (pd.DataFrame({"number": [3], "text": ["z"]}), r"other types.*integers.*floats"),
-        (pd.DataFrame({"number": [3.5], "text": ["longer"]}), "longer text"),
+        (pd.DataFrame({"number": [3.5], "text": ["longer"]}), "text longer"),
     ],
     ids=["type", "text"],
 )

@@ -1,4 +1,4 @@
-"""library_cache=off is honoured: what was read before is read again, and what comes back is the same."""
+"""library_cache=off is honoured: repeated reads read the file again, with the same result."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the engine near-storage of Parquet holds of its files."""
+"""Metadata that the near-storage engine of Parquet holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILES, TAKEN = 2, 5
 def test_metadata_of_each_file_are_taken_in_anew_and_by_one_reader_alone(
     settings: str, descriptions: int, parsed_footers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten files read once, and put together 64 times, are no metadata of 640."""
+    """Ten files read once and combined 64 times would not be metadata of 640 files."""
     adapter = FORMATS.build(f"parquet[engine=near-storage,codec=snappy,{settings},row_group_rows=100,file_groups=2]")
     adapter.load_library()
     location = tmp_path / "copy"
@@ -52,7 +52,7 @@ def test_metadata_of_each_file_are_taken_in_anew_and_by_one_reader_alone(
 def test_footers_that_are_kept_are_read_in_opening(
     settings: str, at_open: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a call that is the first to meet a file takes longer than others, and reads more."""
+    """Otherwise the first call that meets a file takes longer than others and reads more."""
     adapter = FORMATS.build(f"parquet[engine=near-storage,codec=snappy,{settings},row_group_rows=100,file_groups=1]")
     adapter.load_library()
     location = tmp_path / "copy"

@@ -43,8 +43,10 @@ class TestParquetByPolarsZstd(SettingContract):
 
 @pytest.fixture(scope="class")
 def footers_here() -> Iterator[None]:
-    """Footers are read in this process: a fresh one for each of hundreds of copies is two thirds of the time. That
-    they are read apart is held by the tests of the library."""
+    """Read footers in this process: separate processes for hundreds of copies would take two thirds of the time.
+
+    The library's tests check that footers are read in a separate process.
+    """
 
     def read(path):
         with path.open("rb") as file:
@@ -64,6 +66,6 @@ class TestParquetByNearStorage(TabularFormatContract):
 @pytest.mark.slow
 @pytest.mark.usefixtures("footers_here")
 class TestParquetByNearStorageReadByDuckdb(WholeTableContract):
-    """It loses what DuckDB does, which the other readers do not."""
+    """It has DuckDB's losses, which the other readers do not have."""
 
     variant = "parquet[engine=near-storage,codec=snappy,reader=duckdb,row_group_rows=500]"

@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_not_appended(adapter: Pytables, tmp_path: Path) ->
 
 def test_nothing_in_the_file_is_a_pickle(adapter: Pytables, tmp_path: Path) -> None:
     adapter.save(pa.table({"text": ["a", None], "day": pa.array([1, 2], pa.date32())}), tmp_path / "t")
-    # PyTables would unpickle an attribute that begins so; protocol 0 begins with a letter and a newline follows.
+    # PyTables would unpickle an attribute that begins like this; protocol 0 begins with a letter, then a newline.
     content = (tmp_path / "t").read_bytes()
     assert b"\x80\x02" not in content
     assert b"cnumpy\n" not in content

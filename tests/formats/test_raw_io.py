@@ -52,13 +52,13 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 COLUMNS_OF_MANY_BUFFERS = {
     "nulls alone": pa.nulls(4),
-    "views": pa.array(["a", None, "longer than what stands within a view", ""], pa.string_view()),
+    "views": pa.array(["a", None, "longer than a view can hold itself", ""], pa.string_view()),
     "dictionary": pa.array(["a", None, "b", "a"]).dictionary_encode(),
     "lists": pa.array([["a"], None, [], [None, None, "b"]], pa.list_(pa.string())),
     "lists of a size": pa.array([[1, 2], None, [3, 4], [5, 6]], pa.list_(pa.int16(), 2)),
     "structs": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}, {"a": 2, "b": []}]),
     "views in structs": pa.array(
-        [{"a": "longer than what stands within a view", "b": b"also longer than that", "c": 1}, None, {"a": ""}, {}],
+        [{"a": "longer than a view can hold itself", "b": b"also longer than that", "c": 1}, None, {"a": ""}, {}],
         pa.struct({"a": pa.string_view(), "b": pa.binary_view(), "c": pa.int8()}),
     ),
     "maps": pa.array([[("k", 1)], None, [], [("l", None)]], pa.map_(pa.string(), pa.int64())),
@@ -71,7 +71,7 @@ OF_VIEWS = {"views", "views in structs"}
 
 @pytest.mark.parametrize("name", COLUMNS_OF_MANY_BUFFERS)
 def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path) -> None:
-    """In two batches, with other dictionaries in the second."""
+    """In two batches with different dictionaries."""
     first = pa.table(COLUMNS_OF_MANY_BUFFERS)
     other = first.set_column(2, "dictionary", pa.array(["c", "d", None, "c"]).dictionary_encode())
     table = pa.concat_tables([first, other])
@@ -91,7 +91,7 @@ def test_each_column_is_found_among_the_buffers_of_all(name: str, tmp_path: Path
 )
 @pytest.mark.rule(16)
 def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path) -> None:
-    """In batches of which some have no nulls, no values, or no rows at all. Of views pyarrow takes no rows."""
+    """In batches, some of which have no nulls, values or rows. pyarrow cannot take rows of views."""
     kinds = {name: column for name, column in COLUMNS_OF_MANY_BUFFERS.items() if name not in OF_VIEWS}
     kinds["lists of lists of sizes"] = pa.array(
         [[[1, 2], [3, 4]], None, [], [None, [5, None]]], pa.list_(pa.list_(pa.int16(), 2))
@@ -118,7 +118,7 @@ def test_rows_of_each_column_are_found_by_their_bytes(name: str, tmp_path: Path)
 
 @pytest.mark.rule(16)
 def test_a_take_reads_the_bytes_of_its_rows_and_no_others(tmp_path: Path) -> None:
-    """Neighbours by one call."""
+    """Neighbours share one call."""
     table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(np.arange(4_096_000, dtype=np.float32), 1_024)})
     yardstick = RawIO()
     yardstick.load_library()
@@ -136,7 +136,7 @@ def test_a_take_reads_the_bytes_of_its_rows_and_no_others(tmp_path: Path) -> Non
 
 @pytest.mark.disk
 def test_of_a_cold_copy_nothing_is_read_along(tmp_path: Path) -> None:
-    """Whatever the device's read-ahead is: else a take would measure that."""
+    """Otherwise a take would measure the read-ahead of the device."""
     table = pa.table({"vector": pa.FixedSizeListArray.from_arrays(np.arange(4_096_000, dtype=np.float32), 1_024)})
     yardstick = RawIO()
     yardstick.load_library()
@@ -148,7 +148,7 @@ def test_of_a_cold_copy_nothing_is_read_along(tmp_path: Path) -> None:
     assert handle.take is not None
     handle.take(np.arange(0, 4_000, 200), ["vector"])
     handle.close()
-    # Twenty rows of a page that begin within a page, and what opening needs.
+    # Twenty rows of a page in size, not aligned to pages, and what opening needs.
     assert resident_file_bytes(tmp_path / "t") <= (2 * 20 + 16) * 4_096
 
 

@@ -1,4 +1,4 @@
-"""What a format cannot hold is refused, in its plan where the schema tells it: no such column fails a run."""
+"""Data that a format cannot hold is refused, if possible by its schema in the plan, so that no run fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _adapter(variant: str, *, loaded: bool = True) -> Any:
 @pytest.mark.parametrize("variant", ["csv[engine=duckdb]", "parquet[engine=duckdb,codec=none]", "json[engine=duckdb]"])
 def test_duckdb_refuses_names_that_differ_by_case(variant: str) -> None:
     adapter = _adapter(variant, loaded=False)
-    assert adapter.refusal(ALIKE, 3) == "SQL takes the names of columns 'ID' and 'id' for one"
+    assert "'ID' and 'id'" in str(adapter.refusal(ALIKE, 3))
     assert "'A' and 'a'" in str(adapter.refusal(ALIKE_INSIDE, 3))
     assert adapter.refusal(UMLAUTS, 3) is None
 
@@ -49,7 +49,7 @@ def test_excel_refuses_time_zones(variant: str) -> None:
 
 def test_values_that_a_library_has_no_place_for_are_refused(tmp_path: Path) -> None:
     wide = pa.table({"v": pa.array([Decimal("9" * 76)], pa.decimal256(76, 0))})
-    with pytest.raises(RefusedData, match="DuckDB does not take this data"):
+    with pytest.raises(RefusedData, match="DuckDB refuses this data"):
         _adapter("csv[engine=duckdb]").save(wide, tmp_path / "table.csv")
     frame = pa.table({"v": ["a\x01b"]}).to_pandas()
     with pytest.raises(RefusedData, match="openpyxl: "):
@@ -74,7 +74,7 @@ def test_what_lance_says_by_an_oserror_is_a_refusal_only_of_a_schema(
 ) -> None:
     adapter = _adapter("lance[engine=pylance]")
     empty = pa.table({"x": [1, 2], "v": pa.array([{}, None], pa.struct([]))})
-    with pytest.raises(RefusedData, match="Lance does not take this data"):
+    with pytest.raises(RefusedData, match="Lance refuses this data"):
         adapter.save(empty, tmp_path / "refused.lance")
 
     def full(*_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""Rows are found by their numbers, whatever the lengths of the groups they lie in."""
+"""Rows are found by their numbers, whatever the lengths of their groups."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def test_numbers_become_ascending_ones_each_once(numbers: list[int]) -> None:
 @pytest.mark.parametrize("numbers", [[17], [3, -1], [2**40]])
 def test_a_number_that_no_row_has_is_named(numbers: list[int]) -> None:
     for look in (lambda asked: checked(asked, 17), lambda asked: located(asked, starts_of(GROUPS))):
-        with pytest.raises(IndexError, match=f"there is no row {numbers[-1]}; the table has 17"):
+        with pytest.raises(IndexError, match=f"row {numbers[-1]} does not exist; the table has 17 rows"):
             look(np.array(numbers, np.int64))

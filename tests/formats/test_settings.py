@@ -1,4 +1,4 @@
-"""Settings are honoured or refused: levels by codec, and the tracks are what the libraries' library defaults write."""
+"""Settings are honoured or refused: levels by codec; the default track writes what the libraries write by default."""
 
 import importlib.metadata
 from pathlib import Path
@@ -42,9 +42,9 @@ from tests.contracts.tabular import ordinary_table
         ("csv[codec=lz4]", "allowed: none, gzip, bz2, xz, zstd"),
         ("csv[codec=gzip,level=10]", "allowed: 1 to 9"),
         ("csv[engine=dask]", "allowed: pandas, pyarrow, polars, duckdb"),
-        ("csv[parser=pyarrow,keep_default_na=false]", "keep_default_na=true alone"),
+        ("csv[parser=pyarrow,keep_default_na=false]", "requires keep_default_na=true"),
         ("csv[engine=polars,codec=gzip]", "no setting is called 'codec'"),
-        ("json[parser=pyarrow,codec=zstd]", "allowed: codec=none"),
+        ("json[parser=pyarrow,codec=zstd]", "use codec=none"),
         ("json[engine=pyarrow]", "allowed: pandas, polars, duckdb"),
         ("orc[engine=polars]", "allowed: pyarrow, pandas"),
         ("parquet[engine=duckdb,codec=gzip,level=1]", "codec=gzip takes no level"),
@@ -157,8 +157,8 @@ LEVELS = [
 @pytest.mark.parametrize(("spelled", "low", "high"), LEVELS)
 @pytest.mark.rule(10)
 def test_the_level_reaches_the_codec(spelled: str, low: int, high: int, tmp_path: Path) -> None:
-    """A level that is taken and ignored, as fastavro does for bzip2 and xz, would show a figure under a false name."""
-    # Those of some levels differ by more than blocks do in larger tables alone.
+    """A level that is ignored, as fastavro does for bzip2 and xz, would give figures under a false name."""
+    # For some codecs sizes differ clearly only with more rows.
     few = {"avro[codec=deflate": 50_000, "avro[codec=zstandard": 20_000, "lance[codec=zstd": 20_000}
     table = ordinary_table(few.get(spelled.partition(",")[0], 5_000))
     sizes: dict[str, list[int]] = {}
@@ -172,7 +172,7 @@ def test_the_level_reaches_the_codec(spelled: str, low: int, high: int, tmp_path
         for location in filter(Path.exists, (saved, streamed)):
             size_bytes = sum(path.stat().st_size for path in files_below(location))
             sizes.setdefault(location.name.partition("-")[0], []).append(size_bytes)
-    # A level of bz2 is the size of its blocks, and larger blocks need not be denser.
+    # The level of bz2 is the size of its blocks; larger blocks need not be denser.
     assert all(abs(of_high - of_low) > of_low * 0.01 for of_low, of_high in sizes.values()), sizes
 
 
@@ -249,7 +249,7 @@ def test_a_listing_shows_what_the_defaults_need() -> None:
     ("honoured", "other", "words"),
     [
         ("orc[codec=none,stripe_bytes=65536]", "orc[codec=none]", "stripes of"),
-        ("f3[row_group_rows=1000]", "f3", "the file has 1 row groups, its variant says 1,000 rows each"),
+        ("f3[row_group_rows=1000]", "f3", "the file has 1 row groups; its variant sets 1,000 rows each"),
     ],
 )
 def test_a_file_of_larger_units_than_was_asked_for_is_found(

@@ -54,7 +54,7 @@ def test_a_column_may_have_the_name_of_the_row_number(adapter: Sqlite, tmp_path:
 
 def test_names_that_differ_in_case_alone_are_refused(adapter: Sqlite) -> None:
     schema = pa.schema([("a", pa.int64()), ("A", pa.int64())])
-    assert adapter.refusal(schema, 1) == "SQL takes the names of columns 'a' and 'A' for one"
+    assert "'a' and 'A'" in str(adapter.refusal(schema, 1))
 
 
 @pytest.mark.parametrize("prefix", ["a\0", "\ud7ff", "a\U0010ffff", "\U0010ffff"])

@@ -1,4 +1,4 @@
-"""A stream is stored whole, or not at all, also where a writer's thread is late."""
+"""A stream is stored completely or not at all, even if a writer's thread is late."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class TestVortex(TabularFormatContract):
     variant = "vortex[engine=vortex-data]"
 
 
-LONG = "longer than what stands within a view"
+LONG = "longer than a view can hold itself"
 TEXTS_INSIDE = {
     "list": (pa.list_(pa.string()), [["a", None, LONG], [], None, [""]]),
     "bytes": (pa.list_(pa.binary()), [[b"a", None, LONG.encode()], [], None]),
@@ -36,13 +36,13 @@ TEXTS_INSIDE = {
 @pytest.mark.parametrize("kind", TEXTS_INSIDE)
 @pytest.mark.parametrize("target", [Target("pandas"), Target("arrow")], ids=lambda target: target.kind)
 def test_text_within_other_values_comes_back(kind: str, target: Target, tmp_path: Path) -> None:
-    """pyarrow turns no list of views of text into pandas, and views are what Vortex gives."""
+    """Vortex returns views, but pyarrow cannot convert lists of views of text to pandas."""
     arrow, values = TEXTS_INSIDE[kind]
     table = pa.table({"key": pa.array(range(len(values))), "value": pa.array(values, arrow)})
     targets.apply_strings(target)
     adapter = FORMATS.build("vortex[engine=vortex-data]")
     adapter.load_library()
-    # Saved as Arrow has it: of a DataFrame the types would be guessed.
+    # Saved from Arrow, because the types of a DataFrame would be guessed.
     adapter.save(table, tmp_path / "t.vortex")
     read = adapter.read(tmp_path / "t.vortex")
     got = targets.from_native(read, target, adapter.native_read)
@@ -54,7 +54,7 @@ def test_text_within_other_values_comes_back(kind: str, target: Target, tmp_path
 
 
 def test_text_outside_of_lists_is_left_as_vortex_gives_it(tmp_path: Path) -> None:
-    """No work for tables that are no trouble."""
+    """Tables without such lists cost no conversion."""
     adapter = FORMATS.build("vortex[engine=vortex-data]")
     adapter.load_library()
     adapter.save(pa.table({"a": ["x"], "b": [{"c": "y"}], "d": [[1]]}), tmp_path / "t.vortex")

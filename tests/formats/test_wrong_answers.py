@@ -1,4 +1,4 @@
-"""Every call that is listed as answering wrongly still does; one that is mended is to be listed no longer."""
+"""Every call that is listed as giving a wrong answer still does; remove calls that have been fixed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def duckdb_copy_append(folder: Path) -> tuple[int, int]:
 
 
 def datafusion_order_of_chunks(folder: Path) -> tuple[int, int]:
-    """How many rows are followed by the next one; over several threads, whose number is the machine's."""
+    """Return how many rows are followed by the next one, with as many threads as the machine has."""
     table, place = pa.table({"i": range(100_000)}), folder / "t.parquet"
     chunks = [table.slice(start, 12_500) for start in range(0, len(table), 12_500)]
     session = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(2))
@@ -85,7 +85,7 @@ SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
     "duckdb-copy-append": duckdb_copy_append,
     "datafusion-order-of-chunks": datafusion_order_of_chunks,
 }
-"""How many rows the call gives, or gives in their order, and how many it should."""
+"""Rows that the call returns, or returns in order, and the number that it should."""
 
 
 def test_each_is_shown() -> None:
@@ -95,4 +95,4 @@ def test_each_is_shown() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_answer_is_still_wrong(name: str, tmp_path: Path) -> None:
     given, right = SHOWN[name](tmp_path)
-    assert given != right, "mended? then list it no longer"
+    assert given != right, "if it is fixed, remove it from the list"

@@ -52,20 +52,20 @@ values = st.recursive(
 
 
 def documents(most=12):
-    """Lists of documents with rising keys in `id`, in which one field has many types."""
+    """Return lists of documents with ascending keys in `id`, in which one field has many types."""
     fields = st.dictionaries(names, values, max_size=4)
     return st.lists(fields, max_size=most).map(lambda found: [{"id": i} | fields for i, fields in enumerate(found)])
 
 
 @st.composite
 def plans(draw):
-    """Plans of all steps, over the names of `documents`."""
+    """Draw plans of all steps over the names in `documents`."""
     scopes, items = [""], []
     paths = st.lists(names, min_size=1, max_size=2).map(tuple)
 
     def field(within):
         of = draw(st.sampled_from(within))
-        # The whole document is a value too, though plans seldom ask for it.
+        # The whole document is a value too, but plans seldom use it.
         is_whole = draw(st.booleans()) if of else draw(st.integers(0, 7)) == 0
         return Field(() if is_whole else draw(paths), of)
 

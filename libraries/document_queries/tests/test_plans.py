@@ -47,35 +47,35 @@ def deep(depth):
 
 WRONG = {
     "each at most once": lambda: Plan((Count(), Count())),
-    "cannot stand here": lambda: Plan((Count(), Filter(ONE))),
-    "no such step": lambda: Plan((ONE,)),
-    "no comparison '=='": lambda: Plan((Filter(Compare(A, "==", Constant(1))),)),
-    "no function 'exec'": lambda: Plan((Project((Named("x", Call("exec", (A,))),)),)),
-    "no item is called 'x'": lambda: Plan((Filter(Compare(field("b", "x"), "=", Constant(1))),)),
+    "not allowed at this position": lambda: Plan((Count(), Filter(ONE))),
+    "unknown step": lambda: Plan((ONE,)),
+    "unknown operator '=='": lambda: Plan((Filter(Compare(A, "==", Constant(1))),)),
+    "unknown function 'exec'": lambda: Plan((Project((Named("x", Call("exec", (A,))),)),)),
+    "no item is named 'x'": lambda: Plan((Filter(Compare(field("b", "x"), "=", Constant(1))),)),
     "the name 'x' is taken": lambda: Plan((Unnest(("a",), "x"), Unnest(("b",), "x"), Count())),
     "given to two arrays": lambda: Plan((Filter(Or((AnyItem(("a",), "x", ONE), AnyItem(("b",), "x", ONE)))),)),
     "needs a Project, GroupBy or Count after it": lambda: Plan((Unnest(("a",), "x"),)),
     "beyond 64 bits": lambda: Plan((Filter(Compare(A, "=", Constant(2**63))),)),
     "an integer of 16,610 bits is beyond 64 bits": lambda: Plan((Filter(In(A, (10**5000,))),)),
-    "at least 0, not an integer of 16,610 bits": lambda: Plan((Limit(10**5000),)),
+    "got an integer of 16,610 bits": lambda: Plan((Limit(10**5000),)),
     "a constant is null": lambda: Plan((Filter(In(A, ([1],))),)),
     "nested deeper": lambda: Plan((Filter(deep(100)),)),
-    "within another": lambda: Plan((Filter(AnyItem(("a",), "x", And((AnyItem(("b",), "y", ONE),)))),)),
+    "inside another": lambda: Plan((Filter(AnyItem(("a",), "x", And((AnyItem(("b",), "y", ONE),)))),)),
     "positive integer constant": lambda: Plan((Project((Named("x", Call("modulo", (A, Constant(0)))),)),)),
     "is given twice": lambda: Plan((Project((Named("x", A), Named("x", A))),)),
     "no column 'b'": lambda: Plan((Project((Named("a", A),)), TopK((Order("b"),)))),
     "no column 'a.b'": lambda: Plan((Project((Named("a", A),)), Compute((Named("c", Field(("a", "b"))),)))),
-    "no aggregate 'median'": lambda: Plan((GroupBy((), (Aggregate("x", "median", A),)),)),
+    "unknown aggregate 'median'": lambda: Plan((GroupBy((), (Aggregate("x", "median", A),)),)),
     "needs an expression": lambda: Plan((GroupBy((), (Aggregate("x", "sum"),)),)),
     "neither keys nor aggregates": lambda: Plan((GroupBy((), ()),)),
     "rows is an integer": lambda: Plan((Limit(-1),)),
-    "no kind 'number'": lambda: Plan((Filter(IsType(A, "number")),)),
+    "unknown kind 'number'": lambda: Plan((Filter(IsType(A, "number")),)),
     "tuple of field names": lambda: Plan((Filter(Compare(Field("a"), "=", Constant(1))),)),
     "UTF-8": lambda: Plan((Filter(Prefix(A, "\ud800")),)),
     "goes through an array": lambda: field("a[*].b"),
     "at most 16 Unnests": lambda: Plan((*(Unnest(("a",), f"x{n}") for n in range(17)), Count())),
-    "reads only the item itself": lambda: Plan((Unnest(("a",), "x", distinct=field("b")), Count())),
-    "the document itself is no array": lambda: Plan((Unnest((), "x"), Count())),
+    "read the item itself": lambda: Plan((Unnest(("a",), "x", distinct=field("b")), Count())),
+    "the document itself is not an array": lambda: Plan((Unnest((), "x"), Count())),
 }
 
 
@@ -118,8 +118,8 @@ def test_hostile_json_is_refused(text):
 
 
 def test_a_path_beyond_what_documents_hold_is_refused():
-    """Not a stack that overflows: all that walks along paths goes as deep as they are long."""
+    """Otherwise code that walks along paths could overflow the stack."""
     plan = Plan((Filter(IsMissing(Field(("a",) * MAX_DEPTH))), Count()))
     assert from_json(to_json(plan)) == plan
-    with pytest.raises(QueryError, match="a path of 65 names reaches nothing, documents are 64 deep at most"):
+    with pytest.raises(QueryError, match=r"a path of 65 names .* at most 64 deep"):
         Plan((Filter(IsMissing(Field(("a",) * (MAX_DEPTH + 1)))), Count()))

@@ -1,4 +1,4 @@
-"""What queries mean, value by value, as the reference over plain dicts says it."""
+"""The meaning of queries, value by value, as the reference over dicts implements it."""
 
 import math
 

@@ -1,1 +1,1 @@
-"""The disk that tells what was written from what was synced, for the tests of every library that keeps files."""
+"""A simulated disk that distinguishes written from synced data, for the tests of every library that stores files."""

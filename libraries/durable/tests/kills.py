@@ -1,7 +1,7 @@
-"""A real process that writes and is killed: `kill -9` at any moment, on the files of the operating system.
+"""Kill a real writing process with `kill -9` at any moment, on files of the operating system.
 
-This proves nothing about fsync, which the simulated disk is for. It proves that real locks, renames and logs are left
-in a state that opens, with all that was acknowledged.
+The simulated disk tests fsync. This tests that real locks, renames and logs are left in a state that can be opened,
+with all acknowledged data.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def kill(
 ) -> int:
     """Start `work(*arguments, told)`, kill it after some operations and a pause; return how many it acknowledged.
 
-    It sends a message when it has begun, and before and after each operation. `take_in` returns whether a message
-    acknowledges one.
+    It sends a message when it begins, and before and after each operation. `take_in` returns whether a message
+    acknowledges an operation.
     """
     context = multiprocessing.get_context("forkserver")
-    # What writers import is imported once, in the server that they are forked from.
+    # Imports of writers are done once, in the server that they are forked from.
     context.set_forkserver_preload([work.__module__])
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(*arguments, theirs))
@@ -41,7 +41,7 @@ def kill(
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join()
-    assert process.exitcode == -signal.SIGKILL, "the writer failed by itself"
+    assert process.exitcode == -signal.SIGKILL, "the writer failed before it was killed"
     with suppress(EOFError):
         while True:
             acknowledged += take_in(ours.recv())

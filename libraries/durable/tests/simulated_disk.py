@@ -1,10 +1,10 @@
-"""A disk in memory that tells what was written from what was synced, and at a cut loses or tears the difference.
+"""A disk in memory that distinguishes written from synced data, and loses or tears the difference at a power cut.
 
-It stands in for `FileCalls`. What it takes from POSIX: bytes are durable after fsync of their file, names after fsync
-of their folder, and until then any part of them may survive, in blocks of 512 bytes and in any order; a rename is seen
-whole or not at all; after an fsync that failed, the next one says nothing of the bytes before it.
+It replaces `FileCalls` and follows POSIX. Bytes are durable after fsync of their file, names after fsync of their
+folder. Until then any part of them may survive, in blocks of 512 bytes and in any order. A rename is seen whole or not
+at all. After a failed fsync, the next one guarantees nothing about earlier bytes.
 
-SQLite's own files lie on it too, through a VFS of the module beside this one.
+SQLite's files are on it too, through the VFS in simulated_sqlite.py.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ NAMES = count(1)
 
 @dataclass
 class Power:
-    """Counts the calls that change something, on all disks that share it, and goes out in place of number `cut_at`."""
+    """Counts the calls that change something, on all disks that share it, and fails instead of call number `cut_at`."""
 
     cut_at: int | None = None
     calls: int = 0
     out: bool = False
 
     def step(self) -> None:
-        """One more call; raises `PowerLoss` from the cut on."""
+        """Count a call; raise `PowerLoss` from the cut on."""
         self.calls += 1
         self.out = self.out or self.calls == self.cut_at
         self.check()
 
     def cut(self) -> None:
-        """The power goes out in place of the next call."""
+        """Cut the power instead of the next call."""
         self.cut_at = self.calls + 1
 
     def check(self) -> None:
-        """Raises `PowerLoss` if the power is out."""
+        """Raise `PowerLoss` if the power is out."""
         if self.out:
             raise PowerLoss
 
 
 @dataclass
 class File:
-    """One file: what a reader sees now, what is on the disk for certain, and the changes between the two.
+    """A file: its content for readers, its durable content, and the changes between the two.
 
     A change is (offset, data) for a write, or the new size for a truncation.
     """
@@ -71,13 +71,13 @@ class File:
         self.pending.append(change)
 
     def sync(self) -> None:
-        """Everything becomes durable, unless an earlier sync failed: then nobody knows, so nothing does."""
+        """Make all changes durable. After a failed sync, do nothing, because the state is unknown."""
         if not self.sync_failed:
             self.durable = bytes(self.content)
             self.pending.clear()
 
     def surviving(self, chance: random.Random) -> File:
-        """The file after a cut: each block as of some moment since the last sync, the size likewise."""
+        """Return the file after a cut: each block, and the size, as of some moment since the last sync."""
         moments = len(self.pending)
         if moments == 0:
             return File(bytearray(self.durable), self.durable)
@@ -101,7 +101,7 @@ class File:
             if common is None and chance.random() < 0.1:
                 block = torn(block, state()[start : start + BLOCK_BYTES], chance)
             if len(block) < BLOCK_BYTES and start >= len(self.durable) and chance.random() < 0.1:
-                # A file that grew, whose data did not get there, may show what lay on the disk before.
+                # The end of a file that grew without its data may show old content of the disk.
                 block += chance.randbytes(BLOCK_BYTES - len(block))
             content += block.ljust(BLOCK_BYTES, b"\0")
         del content[size:]
@@ -109,7 +109,7 @@ class File:
 
 
 def apply(content: bytearray, change: tuple[int, bytes] | int) -> None:
-    """One write or truncation."""
+    """Apply a write or truncation."""
     if isinstance(change, int):
         del content[change:]
         content.extend(bytes(change - len(content)))
@@ -120,16 +120,16 @@ def apply(content: bytearray, change: tuple[int, bytes] | int) -> None:
 
 
 def torn(first: bytes, second: bytes, chance: random.Random) -> bytes:
-    """The beginning of one state of a block, the rest of another."""
+    """Return the beginning of one state of a block, and the rest of another."""
     at = chance.randint(0, min(len(first), len(second)))
     return first[:at] + second[at:]
 
 
 @dataclass
 class Folder:
-    """One folder: its names now, those on the disk for certain, and the changes between the two.
+    """A folder: its current names, its durable names, and the changes between the two.
 
-    A change is a set of names with what they mean from then on (None: gone), seen whole or not at all.
+    A change maps names to new nodes (None: removed) and is seen whole or not at all.
     """
 
     entries: dict[str, Node] = field(default_factory=dict)
@@ -137,17 +137,17 @@ class Folder:
     pending: list[dict[str, Node | None]] = field(default_factory=list)
 
     def change(self, change: dict[str, Node | None]) -> None:
-        """Names come and go, unsynced."""
+        """Add and remove names, unsynced."""
         rename(self.entries, change)
         self.pending.append(change)
 
     def sync(self) -> None:
-        """Every name becomes durable."""
+        """Make all names durable."""
         self.durable = dict(self.entries)
         self.pending.clear()
 
     def surviving(self, chance: random.Random, done: dict[int, Node]) -> Folder:
-        """The folder after a cut: the durable names, and any selection of the later changes."""
+        """Return the folder after a cut: the durable names, and any selection of the later changes."""
         some = chance.randint(0, len(self.pending))
         kept = chance.choice(
             [
@@ -173,7 +173,7 @@ Node: TypeAlias = File | Folder
 
 
 def rename(entries: dict[str, Node], change: dict[str, Node | None]) -> None:
-    """One change of names. A name that means something else by now than the change knew stays as it is."""
+    """Apply a change of names. A name whose node has changed since stays as it is."""
     arriving = [node for node in change.values() if node is not None]
     for name, node in change.items():
         if node is not None:
@@ -183,10 +183,10 @@ def rename(entries: dict[str, Node], change: dict[str, Node | None]) -> None:
 
 
 class SimulatedDisk:
-    """`FileCalls` on a disk of its own, whose paths begin with `root`: another one after each cut.
+    """`FileCalls` on a separate disk, whose paths begin with `root`; each cut gives another disk.
 
-    `fail(...)` makes later calls raise an error of the operating system; `lost(...)` is the disk that a machine finds
-    after a power cut, `restarted(...)` the one that it finds when only its process died.
+    `fail(...)` makes later calls raise an error of the operating system. `lost(...)` is the disk after a power cut,
+    `restarted(...)` the disk after only its process died.
     """
 
     def __init__(self, power: Power | None = None, top: Folder | None = None) -> None:
@@ -200,34 +200,34 @@ class SimulatedDisk:
         self._failures_left = 0
         DISKS[self.root.parts[1]] = self
 
-    # --- what happens to it ------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------
 
     def fail(self, after_calls: int, number: int, most: int = sys.maxsize) -> None:
-        """After `after_calls` more calls, all raise error `number`, or so many of them; without space, those alone that
-        need some."""
+        """Make calls raise error `number` after `after_calls` more calls, at most `most` times. For a full disk, only
+        calls that need space fail."""
         self._failing = (self.power.calls + after_calls, number)
         self._failures_left = most
 
     def copied(self, power: Power) -> SimulatedDisk:
-        """Another disk with the same on it."""
+        """Return another disk with the same content."""
         return type(self)(power, deepcopy(self._top))
 
     def rot(self, path: Path, chance: random.Random) -> None:
-        """A byte of the file changes by itself."""
+        """Change a byte of the file, as a decaying disk would."""
         file = self.file(path)
         file.content[chance.randrange(len(file.content))] ^= 1 << chance.randrange(8)
         file.durable = bytes(file.content)
 
     def heal(self) -> None:
-        """No call fails any more."""
+        """Stop failing."""
         self._failing = None
 
     def lost(self, chance: random.Random, power: Power | None = None) -> SimulatedDisk:
-        """The disk after the power came back."""
+        """Return the disk after the power is back."""
         return type(self)(power, self._top.surviving(chance, {}))
 
     def restarted(self, power: Power | None = None) -> SimulatedDisk:
-        """The disk after its process was killed: the operating system kept what it had been given."""
+        """Return the disk after its process was killed: the operating system keeps what it was given."""
         return type(self)(power, self._top)
 
     # --- FileCalls ---------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class SimulatedDisk:
 
     def fsync_folder(self, folder: Path) -> None:
         if folder == self.root.parent:
-            # The root itself was not made by a call, and does not go.
+            # The root was not created by a call and is always durable.
             return
         self._step(may_fail=self._failing is not None and self._failing[1] == errno.EIO)
         self._folder(folder).sync()
@@ -305,7 +305,7 @@ class SimulatedDisk:
     # --- for the VFS and for tests -----------------------------------------------------------------------
 
     def file(self, path: Path, create: bool = False) -> File:
-        """The file at `path`, made if asked for."""
+        """Return the file at `path`, created if `create`."""
         above, name = self._place(path)
         if name not in above.entries and create:
             self._step(may_fail=True)
@@ -316,7 +316,7 @@ class SimulatedDisk:
         return found
 
     def write_at(self, file: File, data: bytes, offset: int) -> None:
-        """Write; on a disk that is full, half of it."""
+        """Write; on a full disk, only half of the data."""
         try:
             self._step(may_fail=True)
         except OSError:
@@ -325,12 +325,12 @@ class SimulatedDisk:
         file.change((offset, data))
 
     def truncate(self, file: File, size: int) -> None:
-        """Give the file another size."""
+        """Change the size of the file."""
         self._step()
         file.change(size)
 
     def sync_file(self, file: File) -> None:
-        """fsync; one that fails leaves it open for ever what reached the disk."""
+        """Sync. After a failure it stays unknown which bytes reached the disk."""
         try:
             self._step(may_fail=True)
         except OSError:
@@ -339,7 +339,7 @@ class SimulatedDisk:
         file.sync()
 
     def files(self, folder: Path) -> dict[str, bytes]:
-        """What lies in a folder, for tests."""
+        """Return the contents of a folder's files."""
         return {
             name: bytes(node.content) for name, node in self._folder(folder).entries.items() if isinstance(node, File)
         }

@@ -1,8 +1,8 @@
 """SQLite on simulated disks: a VFS whose calls come back to Python.
 
-The standard library's module has no way to say which calls SQLite makes, but SQLite itself takes a VFS from anybody in
-the process (sqlite.org/c3ref/vfs.html). What ours does at a sync, an open and a delete is what os_unix.c does there:
-the first sync of a new journal syncs the folder too, and so does a delete that is asked to.
+The standard library's module cannot report SQLite's calls, but SQLite accepts a VFS from any code in the process
+(sqlite.org/c3ref/vfs.html). At a sync, an open and a delete this VFS does what os_unix.c does: the first sync of a new
+journal also syncs the folder, and so does a delete that asks for it.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ OK, ERROR, FULL, IOERR, NOT_FOUND, CANTOPEN = 0, 1, 13, 10, 12, 14
 SHORT_READ, NO_SUCH_FILE = IOERR | (2 << 8), IOERR | (23 << 8)
 OPEN_CREATE, OPEN_DELETE_ON_CLOSE, OPEN_MAIN_JOURNAL, OPEN_WAL = 0x4, 0x8, 0x800, 0x80000
 POWERSAFE_OVERWRITE = 0x1000
-"""What os_unix.c claims: a write leaves the bytes beside it alone."""
+"""Claimed by os_unix.c too: a write leaves neighbouring bytes unchanged."""
 
 CHANCE = random.Random(1)
 DISKS: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""First part of a path -> the disk whose files SQLite is to use (simulated_disk.py)."""
+"""First part of a path -> the disk (simulated_disk.py) that holds SQLite's files."""
 
 HANDLES = count(1)
 
 
 class PowerLoss(BaseException):
-    """The machines are off. No `except Exception` of the code under test may go on from here."""
+    """The machines are off. A BaseException, so that no `except Exception` of the tested code continues."""
 
 
 class OpenFile:
-    """What one sqlite3_file stands for."""
+    """The file behind an sqlite3_file."""
 
     def __init__(self, disk: Any, path: Path, file: Any, new_journal: bool, delete: bool) -> None:
         self.disk, self.path, self.file, self.new_journal, self.delete = disk, path, file, new_journal, delete
@@ -102,7 +102,7 @@ class VFS(Structure):
 
 
 def coded(function: Callable[..., int]) -> Callable[..., int]:
-    """Exceptions as SQLite's codes: none can pass through C."""
+    """Convert exceptions to SQLite's codes, because they cannot pass through C."""
 
     def call(*arguments: Any) -> int:
         try:
@@ -174,7 +174,7 @@ def file_reserved(handle: Any, answer: Any) -> int:
 def vfs_open(vfs: int, name: bytes | None, handle: Any, flags: int, flags_out: Any) -> int:
     handle.contents.methods = None
     if name is None:
-        # A file for the moment, which the catalog keeps in memory (PRAGMA temp_store).
+        # Temporary files: the catalog keeps them in memory (PRAGMA temp_store).
         return CANTOPEN
     disk, path = place(name)
     new = path.name not in disk.listdir(path.parent)
@@ -264,7 +264,7 @@ OURS = VFS(
 
 
 def library() -> ctypes.CDLL:
-    """The SQLite that Python's module uses; skips where it is built into Python and cannot be reached."""
+    """Return the SQLite of Python's module; skip the test if it is built into Python and cannot be reached."""
     import _sqlite3
 
     maps = Path("/proc/self/maps").read_text().splitlines()
@@ -273,14 +273,14 @@ def library() -> ctypes.CDLL:
         found = ctypes.CDLL(path)
         if hasattr(found, "sqlite3_vfs_register"):
             return found
-    pytest.skip("SQLite is built into this Python: no VFS can be given to it")
+    pytest.skip("SQLite is built into this Python, so it cannot get a VFS")
 
 
 REGISTERED: list[ctypes.CDLL] = []
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to the database `path` of a simulated disk."""
+    """Connect to the database `path` of a simulated disk."""
     if not REGISTERED:
         found = library()
         assert found.sqlite3_vfs_register(ctypes.byref(OURS), 0) == OK
@@ -293,7 +293,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 class Connection(sqlite3.Connection):
-    """One that can be referred to weakly."""
+    """A connection that supports weak references."""
 
 
 CONNECTIONS: WeakSet[Connection] = WeakSet()
@@ -301,6 +301,6 @@ CONNECTIONS: WeakSet[Connection] = WeakSet()
 
 @atexit.register
 def close_all() -> None:
-    """SQLite must not call back into a Python that is no more."""
+    """Close all connections, so that SQLite does not call Python after its end."""
     for connection in list(CONNECTIONS):
         connection.close()

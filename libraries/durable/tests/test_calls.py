@@ -1,4 +1,4 @@
-"""The operating system's calls, and a folder that one process owns."""
+"""The operating system's calls, and folders that one process owns."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def test_a_folder_is_made_with_those_above_it_and_each_is_synced():
     assert disk.power.calls == 4
     disk.create(disk.root / "a" / "b" / "c")
     ensure_folder(disk, disk.root / "a" / "b")
-    assert disk.power.calls == 5, "one that is in use is left alone"
+    assert disk.power.calls == 5, "an existing folder is left alone"
 
 
 @pytest.mark.parametrize("after", range(4))
@@ -74,7 +74,7 @@ def test_a_folder_that_was_made_and_not_synced_is_synced_by_the_next_call(after)
 
 def test_a_folder_below_one_that_nobody_may_read_is_of_use():
     class Closed(SimulatedDisk):
-        """Others own what lies above."""
+        """The parent folder belongs to others."""
 
         def fsync_folder(self, folder):
             raise PermissionError(errno.EACCES, "closed")

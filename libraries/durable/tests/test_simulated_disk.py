@@ -1,4 +1,4 @@
-"""The simulated disk does what the operating system does, and after a cut no more than POSIX allows, and all of it."""
+"""The simulated disk behaves like the operating system; after a cut, all that POSIX allows can happen, and no more."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ OLD, NEW = b"o" * 3 * BLOCK_BYTES, b"n" * 3 * BLOCK_BYTES
 
 @pytest.fixture(params=["simulated", "real"])
 def place(request, tmp_path):
-    """(calls, an empty folder)"""
+    """Return the calls and an empty folder."""
     if request.param == "real":
         return OSCalls(), tmp_path
     disk = SimulatedDisk()
@@ -39,7 +39,7 @@ def read(calls, path: Path) -> bytes:
         calls.close(descriptor)
 
 
-# --- as the operating system ---------------------------------------------------------------------------------
+# --- like the operating system -------------------------------------------------------------------------------
 
 
 def test_files_are_written_read_renamed_and_removed(place):
@@ -99,7 +99,7 @@ def test_sqlite_works(place):
 
 
 def outcomes(work, lives: int = LIVES) -> list[SimulatedDisk]:
-    """The disks that may be left after `work(disk, folder)`, whose folder was synced before."""
+    """Return the disks that may be left after `work(disk, folder)`, whose folder was synced before."""
     found = []
     for seed in range(lives):
         disk = SimulatedDisk()
@@ -129,7 +129,7 @@ def test_unsynced_bytes_are_lost_kept_and_torn():
     blocks = {
         tuple(data[start : start + BLOCK_BYTES][:1] for start in range(0, len(OLD), BLOCK_BYTES)) for data in found
     }
-    assert (b"o", b"n", b"o") in blocks, "the order of blocks is not that of the write"
+    assert (b"o", b"n", b"o") in blocks, "blocks are not reordered"
     assert any(len(set(data[:BLOCK_BYTES])) == 2 for data in found), "no block is torn"
     assert any(b"\0" in data for data in found), "no file grew without its data"
 
@@ -215,7 +215,7 @@ def test_a_process_that_died_takes_nothing_along():
     after = disk.restarted()
     assert after.files(after.root) == {"a": NEW}
     found = {frozenset(lost.files(lost.root)) for lost in (after.lost(random.Random(seed)) for seed in range(20))}
-    assert found == {frozenset(), frozenset("a")}, "it is not durable by that"
+    assert found == {frozenset(), frozenset("a")}, "the end of the process made it durable"
 
 
 def test_the_power_goes_out_at_a_call_and_stays_out():

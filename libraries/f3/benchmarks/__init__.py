@@ -1,1 +1,1 @@
-"""Benchmarks of F3, which print figures. They are run by hand: machines are noisy."""
+"""Benchmarks of F3 that print figures. Run them by hand, because machines are noisy."""

@@ -1,7 +1,7 @@
-"""What F3 reaches beside Parquet and Vortex: `make selfbench-f3` prints each figure beside its target.
+"""Compare F3 files with Parquet and Vortex: `make selfbench-f3` prints each figure next to its target.
 
-Whole tables go through the runner, verified, on one thread and into Arrow; the rest is measured in turns within this
-process. Every ratio is taken within a round, so that a machine whose speed drifts hits both sides alike.
+The runner measures whole tables, verified, on one thread, into Arrow. Everything else is measured in turns within this
+process. Ratios are taken within a round, so that drifting machine speed affects both sides alike.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Calls = Mapping[str, Callable[[], object]]
 
 
 def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], most: float | None) -> Check:
-    """One line: ours over theirs, by round."""
+    """Return one line: F3's times over the other's, by round."""
     ratio = ratio_interval(ours, theirs)
     target = "-" if most is None else f"at most {most:.3g}"
     if ratio is None:
@@ -64,7 +64,7 @@ def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], 
 
 
 def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
-    """Wall nanoseconds of each call by round; each is made once before, and its result is gone before the next."""
+    """Return wall nanoseconds of each call by round. Calls warm up once; results are freed before the next call."""
     for call in calls.values():
         call()
     found: dict[str, dict[int, float]] = {name: {} for name in calls}
@@ -78,16 +78,16 @@ def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
 
 
 def apart(call: Callable[..., Any], *arguments: object) -> Any:
-    """What a call returns in a fresh process, where nothing was loaded, compiled or allocated before."""
+    """Return the result of a call in a fresh process, where nothing was loaded, compiled or allocated before."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(call, *arguments).result()
 
 
-# --- whole tables, by the runner -----------------------------------------------------------------------------------
+# --- whole tables, measured by the runner --------------------------------------------------------------------------
 
 
 def whole_tables(folder: Path, rows: int, rounds: int) -> Iterator[Check]:
-    """Reading, writing and size of eq and core."""
+    """Yield times of reading and writing, and sizes, of eq and core."""
     request = Request(
         datasets=("^eq$", "^core$"),
         formats=(NATIVE, WASM, PARQUET, VORTEX),
@@ -149,9 +149,9 @@ def _sizes(what: str, cells: Mapping[tuple[str, str], CellSummary], theirs: str,
 
 
 def projection(folder: Path, rounds: int) -> Iterator[Check]:
-    """Ten of ten thousand columns, opening included."""
+    """Yield the time to read ten of ten thousand columns, including opening."""
     random = np.random.default_rng(1)
-    # A hundred different ones, each under a hundred names: neither format looks whether columns are the same.
+    # 100 different columns, each under 100 names: neither format detects equal columns.
     some = [pa.array(random.random(WIDE_ROWS, np.float32)) for _ in range(100)]
     table = pa.table(
         [some[place % 100] for place in range(WIDE_COLUMNS)], [f"f{place}" for place in range(WIDE_COLUMNS)]
@@ -172,7 +172,7 @@ def projection(folder: Path, rounds: int) -> Iterator[Check]:
 
 
 def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """One random row of core, opening included, beside Parquet's row group that holds it."""
+    """Yield the time to read one random row of core, including opening, against Parquet's row group that holds it."""
     row = int(np.random.default_rng(2).integers(len(table)))
     f3.write(table, folder / "row.f3")
     pq.write_table(table, folder / "row.parquet", compression="none")
@@ -189,7 +189,7 @@ def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Twenty random rows at a time from files that stay open, all pages cached, beside Lance; and both files' sizes."""
+    """Yield the time to read 20 random rows from open, cached files, against Lance; and the sizes of both files."""
     random = np.random.default_rng(3)
     f3.write(table, folder / "rows.f3", rows_per_unit=TAKEN_UNIT_ROWS)
     lance.write_dataset(table, folder / "rows.lance")
@@ -210,7 +210,7 @@ def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Reading all of eq by two threads, beside one."""
+    """Yield the time to read all of eq with two threads, against one."""
     f3.write(table, folder / "threads.f3")
 
     def read(threads: int) -> pa.Table:
@@ -223,7 +223,7 @@ def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """What the machine gives two threads: cores of a virtual machine may be halves of one, and share their memory."""
+    """Yield the machine's own speed-up by two threads: virtual machines may share a physical core and memory."""
     pq.write_table(table, folder / "threads.parquet", compression="none")
     halves = [np.zeros(table.nbytes // 2, np.uint8) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
@@ -260,7 +260,7 @@ def _read_f3(path: Path, **chosen: Any) -> pa.Table:
 
 
 def checksums(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Reading core with its IOUnits' checksums, beside reading it without looking at them."""
+    """Yield the time to read core with verified IOUnit checksums, against reading without verification."""
     f3.write(table, folder / "checksums.f3", checksums=True)
     calls = {verify: partial(_read_f3, folder / "checksums.f3", verify=verify) for verify in ("units", "none")}
     found = in_turns(calls, 3 * rounds)
@@ -271,7 +271,7 @@ def checksums(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def memory_of_writing(folder: Path, rows: int) -> Iterator[Check]:
-    """Peak memory while ten row groups are written, beside that of one, each in a process of its own."""
+    """Yield the peak memory of writing ten row groups, against that of one, each in a separate process."""
     peaks = {groups: apart(_write_groups, folder / f"{groups}.f3", rows // 10, groups) for groups in (1, 10)}
     ratio = peaks[10] / peaks[1]
     yield Check("  one row group, peak", f"{peaks[1] / 1e6:.0f} MB", "-", None)
@@ -295,7 +295,7 @@ def _write_groups(path: Path, rows: int, groups: int) -> int:
 
 
 def dictionary_scopes(rows: int) -> Iterator[Check]:
-    """The columns of core, bi and log one by one: the choice by sampling beside each scope (paper, table 3)."""
+    """Yield the choice by sampling against each scope, for each column of core, bi and log (paper, table 3)."""
     sizes: dict[str, list[int]] = {scope: [] for scope in SCOPES}
     seconds: dict[str, list[float]] = {scope: [] for scope in SCOPES}
     names = []
@@ -315,8 +315,8 @@ def dictionary_scopes(rows: int) -> Iterator[Check]:
     for scope, called in (("shared", "Global"), ("best", "GLBest")):
         size = statistics.mean(ours / theirs for ours, theirs in zip(sizes[scope], local, strict=True))
         time = statistics.mean(ours / theirs for ours, theirs in zip(seconds[scope], seconds["none"], strict=True))
-        told_of = f"{size:.1%} of the size, {time:.0%} of the time"
-        yield Check(f"  {called} of Local, average of {len(names)} columns", told_of, "-", None)
+        text = f"{size:.1%} of the size, {time:.0%} of the time"
+        yield Check(f"  {called} of Local, average of {len(names)} columns", text, "-", None)
     better = [min(pair) for pair in zip(local, sizes["shared"], strict=True)]
     worst, name = max((ours / theirs, name) for ours, theirs, name in zip(sizes["best"], better, names, strict=True))
     total = sum(sizes["best"]) / sum(better)
@@ -325,7 +325,7 @@ def dictionary_scopes(rows: int) -> Iterator[Check]:
 
 
 def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
-    """Size of what a file carries, and what compiling it costs once, and afterwards."""
+    """Yield the size of embedded modules, and the time to compile and to load them."""
     f3.write(table.slice(0, 1000), folder / "modules.f3")
     with f3.open(folder / "modules.f3") as file:
         size_bytes = sum(module.size_bytes for module in file.modules)
@@ -337,7 +337,7 @@ def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
 
 def _milliseconds_to_prepare(cache: Path) -> float:
     os.environ["XDG_CACHE_HOME"] = str(cache)
-    # The runtime itself starts with the first module of all.
+    # The first module of a process also starts the runtime.
     unit_codec.Decoder(Path(linear.__file__).with_name("linear.wasm").read_bytes()).prepare()
     core = unit_codec.modules()[unit_codec.CORE]
     started = now_ns()
@@ -347,14 +347,14 @@ def _milliseconds_to_prepare(cache: Path) -> float:
 
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of the tables.")
-@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of the runner; others three times as many.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of the runner (others: three times as many).")
 @click.option(
     "--only",
     type=click.Choice(["tables", "parts", "rows", "memory", "dictionaries", "modules"]),
-    help="One part alone; rows is one of parts.",
+    help="Run only this part; 'parts' includes 'rows'.",
 )
 def main(rows: int, rounds: int, only: str | None) -> None:
-    """Print what F3 reaches beside Parquet and Vortex, with its targets."""
+    """Compare F3 files with Parquet and Vortex, and print each figure next to its target."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
         folder = Path(name)
         core = pa.Table.from_batches(resolve("core", {}, rows=rows).batches())

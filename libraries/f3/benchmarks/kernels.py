@@ -1,11 +1,13 @@
-"""What F3's encodings cost beside uncompressed Parquet: `python -m libraries.f3.benchmarks.kernels`.
+"""Compare F3's encodings with uncompressed Parquet: `python -m libraries.f3.benchmarks.kernels`.
 
-Of every column of the tables, alone and in memory: the processor time to decode its EncUnits by the native library and
-by the Wasm module, as ratios to `pq.read_table` of the same column on one thread; its size; the time to encode. Each
-figure is the best of several, taken in turns, so that a busy machine hits all alike. Results are freed at once, so
-memory that was touched before is used again: without the cost of fresh pages, which all have alike, ratios are harsher
-than those of files. Results of 2 MiB and more leave the sandbox by their pages, so Wasm has that cost here alone; what
-files cost is told by `libraries.f3.benchmarks.files`.
+For every column of the tables, alone and in memory, it measures the processor time to decode the EncUnits with the
+native library and with the Wasm module, as ratios to `pq.read_table` of the same column on one thread. It also
+measures size and the time to encode. Each figure is the best of several, taken in turns, so that a busy machine affects
+all alike.
+
+Results are freed at once, so memory is reused. Without the cost of fresh pages, which is the same for all, ratios are
+less favourable than those of files. Only Wasm still has that cost, because results of 2 MiB and more leave the sandbox
+with their pages. `libraries.f3.benchmarks.files` measures files.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
 
 
 def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[str, int], str]:
-    """Nanoseconds by call, bytes by format, and the outermost encoding of the first EncUnit."""
+    """Return nanoseconds by call, bytes by format, and the outermost encoding of the first EncUnit."""
     parts = [column.slice(start, UNIT_ROWS) for start in range(0, len(column), UNIT_ROWS)]
     payloads, rows = [unit_codec.encode(part).payload for part in parts], [len(part) for part in parts]
     module = unit_codec.modules()[unit_codec.CORE]
@@ -63,11 +65,11 @@ def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[s
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--times", default=5, show_default=True)
 def main(datasets: tuple[str, ...], rows: int, times: int) -> None:
-    """Print a line for each column of the DATASETS (eq and core), and one for all of them."""
+    """Print a line for each column of the DATASETS (eq and core), and one for all columns of each."""
     for name in datasets or ("eq", "core"):
         table = pa.Table.from_batches(resolve(name, {}, rows=rows).batches())
         click.echo(
-            f"{name}, {rows} rows: times are milliseconds, ratios to uncompressed Parquet (encoding: its writing)"
+            f"{name}, {rows} rows: milliseconds, and ratios to uncompressed Parquet (for encoding, to writing it)"
         )
         totals: dict[str, int] = {}
         for label, column in zip(table.column_names, table.columns, strict=True):

@@ -1,1 +1,1 @@
-"""What columns mean: nested ones as flat ones, rows and the units that hold them, dictionaries, values."""
+"""Columns: nested to flat and back, selection of rows and units, dictionaries, values."""

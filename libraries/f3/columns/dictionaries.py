@@ -1,8 +1,8 @@
-"""Dictionaries that the container knows of (specification 4.2 to 4.4 and 9.4): how wide indices are, how a dictionary
-is made and looked up, which columns share one, and whether one pays.
+"""Dictionaries at the level of the container (specification 4.2 to 4.4 and 9.4).
 
-An encoding may use dictionaries of its own inside a unit; those are not seen here. It knows arrays, and neither files
-nor payloads: what a payload would take is asked of a function.
+This module decides the width of indices, builds and looks up dictionaries, finds columns that can share one, and
+estimates whether a dictionary pays. It works on arrays; the size of a payload comes from a function. Encodings may use
+dictionaries of their own inside a unit, which are not visible here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SAMPLED_UNITS = 4
 _SAMPLED_VALUES = 16_384
 _MOST_COMPARED = 64
 _MOST_COMPARED_BYTES = 2**31 - 1
-"""What 32-bit offsets reach over: comparing puts all values into one array."""
+"""Range of 32-bit offsets: comparison puts all values into one array."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
@@ -41,13 +41,15 @@ _DICTIONARY_TYPES = (
 
 
 def has_dictionaries(arrow_type: pa.DataType) -> bool:
-    """Whether columns of a type take part in dictionary scopes: the types of specification 4.4, without booleans, which
-    no dictionary makes smaller. All others are stored without."""
+    """Return whether columns of a type can have dictionary scopes.
+
+    These are the types of specification 4.4 without booleans, which no dictionary makes smaller.
+    """
     return any(check(arrow_type) for check in _DICTIONARY_TYPES)
 
 
 def index_type(entries: int) -> pa.DataType:
-    """The type of indices into so many entries."""
+    """Return the type of indices into a dictionary with this number of entries."""
     if entries < 1 << 8:
         return pa.uint8()
     if entries < 1 << 16:
@@ -57,23 +59,23 @@ def index_type(entries: int) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The distinct values of some arrays in the order of their first appearance, and each array as places in it.
+    """The distinct values of some arrays in order of first appearance, and each array as `places` in them.
 
-    `places` are 32-bit, with nulls where the arrays have them.
+    `places` are 32-bit, with nulls where the arrays have nulls.
     """
 
     values: pa.Array
     places: tuple[pa.Array, ...]
 
     def indices(self) -> list[pa.Array]:
-        """The places as they are stored."""
+        """Return the places in the type in which they are stored."""
         width = index_type(len(self.values))
         return [each.cast(width) for each in self.places]
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
-    """The dictionary of arrays of one type. Floats are distinct by their bits: each NaN comes back as it was."""
-    # Arrow leaves empty chunks out, so that they are put back.
+    """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved."""
+    # Arrow omits empty chunks; they are restored below.
     filled = [_as_bits(array) for array in arrays if len(array)]
     nothing = pa.array([], pa.int32())
     if not filled:
@@ -90,39 +92,41 @@ def _as_bits(array: pa.Array) -> pa.Array:
 
 
 def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
-    """The values at unsigned indices; null where the index is. Raises F3Error for an index behind the end.
+    """Return the values at unsigned indices; null where the index is null.
 
-    What stands at a null index means nothing, and may lie anywhere.
+    Values at null indices may be out of range. Raises F3Error for any other index out of range.
     """
     if len(values) == 0:
-        raise F3Error("an empty dictionary is asked for values")
+        raise F3Error("values are needed from an empty dictionary")
     highest = pc.max(indices).as_py()
     if highest is not None and highest >= len(values):
-        raise F3Error(f"index {highest} is asked of a dictionary of {len(values)} entries")
+        raise F3Error(f"index {highest} is out of range of a dictionary of {len(values)} entries")
     return pc.take(values, indices, boundscheck=False)
 
 
 def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
-    """Whether indices are such as `build` makes for so many entries: each is one that came before or the next, and all
-    come. Other arrays of small numbers are hardly ever so."""
+    """Return whether indices are of the kind that `build` makes for this number of entries.
+
+    Every index is at most one above all before it, and all occur. Other arrays of small numbers hardly ever are.
+    """
     highest = np.maximum.accumulate(indices.drop_null().to_numpy().astype(np.int64))
     if len(highest) == 0:
         return entries == 0
     return bool(highest[-1] == entries - 1 and (np.diff(highest, prepend=-1) <= 1).all())
 
 
-# --- whether it pays ------------------------------------------------------------------------------------------------
+# --- whether a dictionary pays --------------------------------------------------------------------------------------
 
 
 def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> Dictionary | None:
-    """The dictionary of a column that a shared one makes smaller; None where units that each stand for themselves are.
+    """Return a shared dictionary of a column if it makes the column smaller than separate units, else None.
 
-    Making a dictionary of a million values takes longer than everything else, so that it is not made where hardly a
-    value comes twice: a sample says so.
+    Building a dictionary of a million values takes longer than everything else. It is skipped if a sample shows that
+    hardly any value repeats.
     """
     rows = sum(map(len, units))
     entries = _entries_expected(units, rows)
-    # Of values that repeat more, indices may take far less than their width: the same value again, the next new one.
+    # With more repetition indices may take far less than their width, so only the full comparison can decide.
     if entries > rows / 2 and not _could_pay(entries, rows, sum(each.nbytes for each in units)):
         return None
     built = build(units)
@@ -130,10 +134,10 @@ def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) ->
 
 
 def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
-    """Whether a shared dictionary makes a column smaller than units that each stand for themselves.
+    """Return whether a shared dictionary makes a column smaller than separate units.
 
-    By a sample of units, and of stretches of the dictionary: the better of both on 16 units costs a quarter of trying
-    both. Ties go to the units, as in the original.
+    Estimates both from four units and four stretches of the dictionary; for 16 units this costs a quarter of trying
+    both. Ties go to the separate units, as in the original.
     """
     sample = _spread(len(units), _SAMPLED_UNITS)
     alone = _scaled(size_of, [units[place] for place in sample], sum(map(len, units)))
@@ -147,13 +151,13 @@ def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[p
 
 
 def _could_pay(entries: float, rows: int, plain_bytes: float) -> bool:
-    """Whether values that are stored once each, and an index for each row, could be less than the plain values."""
+    """Return whether one copy of each value and an index per row could be smaller than the plain values."""
     by_index = rows * math.log2(max(entries, 1)) / 8
     return by_index + entries * plain_bytes / max(rows, 1) < plain_bytes
 
 
 def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
-    """How many distinct values there are, by a sample: rather too few than too many."""
+    """Estimate the number of distinct values from a sample; rather too low than too high."""
     sample = pa.concat_arrays([unit.take(pa.array(places)) for unit, places in _sampled(units, rows)]).drop_null()
     drawn = len(sample)
     distinct = len(_as_bits(sample).unique())
@@ -161,8 +165,8 @@ def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
         return distinct
     if distinct == drawn:
         return rows
-    # Drawn from so many values, all equally frequent, a sample has that many distinct ones; where some are rarer there
-    # are more. The values that each come twice look like twice as many that come by chance.
+    # Find the number of equally frequent values from which a sample has this many distinct ones; if some are rarer,
+    # there are more. Values that each occur twice look like twice as many that repeat by chance.
     least, most = float(distinct), float(drawn) ** 2
     while most - least > 1:
         middle = (least + most) / 2
@@ -174,7 +178,7 @@ def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
 
 
 def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """Places of values all over the units, the same for the same number of rows."""
+    """Yield places of values across all units; the same for the same number of rows."""
     if rows <= _SAMPLED_VALUES:
         places = np.arange(rows)
     else:
@@ -186,7 +190,7 @@ def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, n
 
 
 def _spread(count: int, wanted: int) -> list[int]:
-    """Evenly spread places, the first and the last among them."""
+    """Return evenly spread places, including the first and the last."""
     return sorted({round(place) for place in np.linspace(0, count - 1, min(count, wanted))}) if count else []
 
 
@@ -200,7 +204,7 @@ def _scaled(size_of: Callable[[pa.Array], int], sample: Sequence[pa.Array], rows
 
 @dataclass(frozen=True)
 class Shared:
-    """Dictionaries and the parts that they are made of: each names one part, or a common one and its own."""
+    """Dictionaries and the parts that they consist of: each refers to one part, or to a common part and its own."""
 
     parts: tuple[pa.Array, ...]
     dictionaries: tuple[Dictionary, ...]
@@ -208,10 +212,10 @@ class Shared:
 
 
 def share(dictionaries: Sequence[Dictionary]) -> Shared:
-    """Store what two dictionaries have in common once, where it is worth it: from 1,024 entries on, or when they are
-    nearly the same. Each is merged with one other at most, the most similar pairs first.
+    """Store entries that two dictionaries have in common once, if they are at least 1,024 or almost all entries.
 
-    The entries of merged dictionaries are in another order: common ones first, in the order of the second.
+    Each dictionary is merged with at most one other, most similar pairs first. Merging reorders entries: common ones
+    come first, in the order of the second dictionary.
     """
     done: list[Dictionary] = list(dictionaries)
     parts: list[pa.Array] = []
@@ -235,14 +239,14 @@ def share(dictionaries: Sequence[Dictionary]) -> Shared:
 
 
 def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
-    """Which pairs to merge, by samples of their entries that are chosen alike in all: by a hash of the value."""
+    """Return the pairs to merge, by samples of entries that a hash of the value selects in the same way in all."""
     by_type: dict[pa.DataType, list[int]] = {}
     for place, dictionary in enumerate(dictionaries):
         if len(dictionary.values):
             by_type.setdefault(dictionary.values.type, []).append(place)
     found: list[tuple[float, int, int]] = []
     for places in by_type.values():
-        # Comparing all with all grows with the square; the largest dictionaries have the most to share.
+        # The number of pairs grows with the square. The largest dictionaries have the most to share.
         compared = sorted(sorted(places, key=lambda place: -len(dictionaries[place].values))[:_MOST_COMPARED])
         samples = _samples([dictionaries[place].values for place in compared])
         for index, first in enumerate(compared):
@@ -262,14 +266,14 @@ def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
 def _samples(values: Sequence[pa.Array]) -> list[np.ndarray]:
     if len(values) < 2 or sum(each.nbytes for each in values) > _MOST_COMPARED_BYTES:
         return [np.empty(0, np.uint64)] * len(values)
-    # The places in a dictionary of all dictionaries: equal numbers are equal values.
+    # Places in a dictionary of all dictionaries: equal numbers mean equal values.
     numbers = [each.to_numpy().astype(np.uint64) for each in build(values).places]
     most = np.uint64(min(1.0, _SAMPLE_ENTRIES / max(map(len, numbers))) * (2**64 - 2**11))
     return [each[each * _SCATTER <= most] for each in numbers]
 
 
 def _similarity(first: np.ndarray, second: np.ndarray) -> float:
-    """Jaccard: what both have, of what either has."""
+    """Return the Jaccard similarity: the entries of both over the entries of either."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     either = len(first) + len(second) - both
     return both / either if either else 0.0

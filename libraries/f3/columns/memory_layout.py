@@ -1,4 +1,4 @@
-"""How flat Arrow types lie in memory, as the decoding kernels see them: three kinds, and the width of a value."""
+"""Memory layout of flat Arrow types as the kernels need it: one of three kinds, and the width of a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIXED, BITS, TEXT = 0, 1, 2
 
 @dataclass(frozen=True)
 class Shape:
-    """Kind, bytes of a value (of an offset for strings, 0 for booleans), and whether strings must be UTF-8."""
+    """Kind, bytes per value (per offset for strings, 0 for booleans), and whether strings must be UTF-8."""
 
     kind: int
     width_bytes: int
@@ -24,7 +24,7 @@ class Shape:
 
 @lru_cache(maxsize=256)
 def shape_of(arrow_type: pa.DataType) -> Shape:
-    """The shape of a flat type of the specification (3.2). Raises F3Error for any other."""
+    """Return the shape of a flat type of the specification (3.2). Raises F3Error for other types."""
     types = pa.types
     if types.is_boolean(arrow_type):
         return Shape(BITS, 0)
@@ -35,4 +35,4 @@ def shape_of(arrow_type: pa.DataType) -> Shape:
     plain = types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_temporal(arrow_type)
     if plain or types.is_decimal128(arrow_type) or types.is_decimal256(arrow_type):
         return Shape(FIXED, arrow_type.bit_width // 8)
-    raise F3Error(f"values of type {arrow_type} cannot be stored as one EncUnit; flat types can, see docs/f3.md")
+    raise F3Error(f"values of type {arrow_type} cannot be stored as one EncUnit; see docs/f3.md for flat types")

@@ -1,6 +1,7 @@
-"""What a call to read takes: for each column the units that hold its rows, the bytes that these lie in, and how their
-arrays are put together again. Top-level columns and the fields of structs go by rows; what lies in lists goes by units,
-because each unit of lists has its items in the unit of the same ordinal.
+"""Plan and execute a read: the units of each column that hold its rows, the bytes to read, and the assembly of arrays.
+
+Top-level columns and fields of structs are selected by rows. Content of lists is selected by units, because the items
+of a list unit are in the unit with the same ordinal.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
-"""A read in each row group is not to be smaller, where there is so much."""
+"""Smallest read in each row group, if it has that much."""
 _PARALLEL_VALUES = 250_000
-"""Of fewer values threads would take longer to start than they save."""
+"""Below this number of values, starting threads takes longer than they save."""
 
 
 class ReadPlan:
-    """Some columns over some row groups."""
+    """A read of some columns over some row groups."""
 
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
-        """Read the columns' metadata. Raises F3Error where their counts do not fit each other."""
+        """Read the columns' metadata. Raises F3Error if their counts contradict each other."""
         self._contents, self._nodes = contents, nodes
         self._found: tuple[Picked, np.ndarray, tuple[list[int], Places]] | None = None
         numbers = [number for node in nodes for number in node.numbers]
@@ -47,32 +48,32 @@ class ReadPlan:
         self._check_apart()
 
     def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
-        """Each node's rows, in one array if they fit into one, by so many threads where there is enough to do.
+        """Yield the rows of each node, as one array if possible.
 
-        Columns are read some at a time: small ones take one read, and of large ones no more lie in memory together than
-        there are threads.
+        Uses up to `threads` threads if there are enough values. Columns are read in parts: small ones share a read, and
+        at most as many large ones as there are threads are in memory.
         """
         if threads == 1 or picked.count * len(self._nodes) < _PARALLEL_VALUES:
-            room = io.Room()
+            buffer = io.ReadBuffer()
             for nodes, spans, size_bytes in self._parts(picked, self._contents.source.at_once_bytes):
-                yield from self._read_part(nodes, spans, size_bytes, picked, room)
+                yield from self._read_part(nodes, spans, size_bytes, picked, buffer)
             return
         whole_bytes = sum(size_bytes for _, _, size_bytes in self._parts(picked, 1))
-        # Twice as many parts as threads, so that none waits long for the last one.
+        # Twice as many parts as threads, so that no thread waits long for the last one.
         at_once_bytes = min(self._contents.source.at_once_bytes, whole_bytes // (2 * threads))
-        rooms = threading.local()
+        own = threading.local()
 
         def read_part(part: tuple[list[Node], dict[Key, Span], int]) -> list[list[pa.Array]]:
-            if not hasattr(rooms, "room"):
-                rooms.room = io.Room()
-            return self._read_part(*part, picked, rooms.room)
+            if not hasattr(own, "buffer"):
+                own.buffer = io.ReadBuffer()
+            return self._read_part(*part, picked, own.buffer)
 
         with ThreadPoolExecutor(threads) as pool:
             for arrays in pool.map(read_part, self._parts(picked, at_once_bytes)):
                 yield from arrays
 
     def _parts(self, picked: Picked, at_once_bytes: int) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
-        """Columns that are read together, what they need, and how many bytes that is."""
+        """Yield columns to read together, the spans that they need, and their size in bytes."""
         at_once_bytes = max(at_once_bytes, _GROUP_BYTES * len(picked.groups))
         first = 0
         while first < len(self._nodes):
@@ -87,15 +88,17 @@ class ReadPlan:
             first = last
 
     def _read_part(
-        self, nodes: Sequence[Node], spans: dict[Key, Span], size_bytes: int, picked: Picked, room: io.Room
+        self, nodes: Sequence[Node], spans: dict[Key, Span], size_bytes: int, picked: Picked, buffer: io.ReadBuffer
     ) -> list[list[pa.Array]]:
-        room.begin(size_bytes)
-        held = self._contents.fetched(spans, room)
+        buffer.begin(size_bytes)
+        held = self._contents.fetched(spans, buffer)
         return [self._chunks(node, picked, held) for node in nodes]
 
     def hold(self, picked: Picked, before: Held) -> Held:
-        """The EncUnits that the rows lie in, or the whole IOUnits: where their checksums are verified, and where a read
-        is a request to somebody else. What is there already is not read again."""
+        """Read the EncUnits of the rows, except those in `before`.
+
+        Reads whole IOUnits if their checksums are verified or the file is not local, where each read is a request.
+        """
         needed: dict[Key, Span] = {}
         for node in self._nodes:
             spans = self._spans(node, picked)
@@ -107,7 +110,7 @@ class ReadPlan:
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
 
     def payloads(self, picked: Picked) -> Iterator[tuple[EncUnit, memoryview]]:
-        """All EncUnits that hold rows, with their payloads; of lists both, one by one."""
+        """Yield all EncUnits that hold rows, with their payloads; lists have two payloads per EncUnit."""
         values = Values(self._contents, self.hold(picked, {}))
         for node in self._nodes:
             lists = {each.column for each in node.walk() if each.is_list}
@@ -119,18 +122,18 @@ class ReadPlan:
                         yield from ((stored, part) for part in parts)
 
     def array_of(self, node: Node, picked: Picked, held: Held) -> pa.Array:
-        """A node's rows in one array."""
+        """Return the rows of a node as one array."""
         return self._rows(node, picked, held)
 
     def edges(self) -> list[int]:
-        """Rows at which units begin, and the end: those of the column with the fewest units."""
+        """Return the first rows of the units, and the end, for the column with the fewest units."""
         starts = min((self._columns[node.numbers[0]].starts for node in self._nodes), key=len)
         return [int(edge) for edge in np.unique(starts)]
 
     # --- checks ----------------------------------------------------------------------------------------------------
 
     def _check_rows(self, node: Node, groups: Sequence[int]) -> None:
-        """A row group's columns have as many rows as it has; what lies in lists is counted when it is read."""
+        """Check that columns have the rows of their row groups. Items of lists are counted when they are read."""
         columns = node.numbers if node.pushed_down else node.numbers[:1]
         for group in groups:
             rows = self._contents.footer.row_counts[group]
@@ -143,7 +146,7 @@ class ReadPlan:
                 self._check_rows(child, groups)
 
     def _check_apart(self) -> None:
-        """No two IOUnits overlap; many columns in one place would make of few bytes a table without end."""
+        """Check that no IOUnits overlap; otherwise a few bytes could serve as any number of columns."""
         places = sorted(
             (chunk.offset, chunk.size_bytes, number)
             for number, column in self._columns.items()
@@ -152,10 +155,10 @@ class ReadPlan:
         )
         for (offset, size_bytes, _), (following, _, number) in pairwise(places):
             if following < offset + size_bytes:
-                raise F3Error(f"physical column {number}: has an IOUnit at {following}, where another lies")
+                raise F3Error(f"physical column {number}: has an IOUnit at {following}, inside another IOUnit")
 
     def _check_items(self, node: Node, ordinals: Sequence[int], counts: Sequence[int]) -> None:
-        """A unit of lists, or of structs in lists, has what it refers to in the unit of the same ordinal."""
+        """Check that the unit with the same ordinal has the rows to which lists or structs in lists refer."""
         column = self._columns[node.numbers[0]]
         for ordinal, count in zip(ordinals, counts, strict=True):
             rows = _unit(column, ordinal).rows
@@ -165,7 +168,7 @@ class ReadPlan:
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
-        """What the node's rows lie in: units, and whole IOUnits where their checksums are verified."""
+        """Return the units that hold a node's rows, as whole IOUnits if their checksums are verified."""
         spans: dict[Key, Span] = {}
         for number, ordinals in self._ordinals(node, picked):
             column = self._columns[number]
@@ -178,17 +181,19 @@ class ReadPlan:
         return spans
 
     def _located(self, picked: Picked, number: int) -> tuple[list[int], Places]:
-        """Which units of a physical column hold the rows, and where in these they lie: most columns have units of the
-        same rows, so it is found once for all of them."""
+        """Return the units of a physical column that hold the rows, and the places of the rows in them.
+
+        Most columns have units of the same rows, so the result is kept for the next column.
+        """
         starts = self._columns[number].starts
-        # Read once: another thread may find other units meanwhile.
+        # Read once, because another thread may replace it.
         found = self._found
         if found is None or found[0] is not picked or not np.array_equal(found[1], starts):
             found = self._found = (picked, starts, picked.located(starts))
         return found[2]
 
     def _ordinals(self, node: Node, picked: Picked) -> Iterator[tuple[int, list[int]]]:
-        """Which units of which physical columns a node's rows lie in."""
+        """Yield the physical columns of a node with the ordinals of the units that hold its rows."""
         if node.pushed_down:
             for child in node.children:
                 yield from self._ordinals(child, picked)
@@ -213,7 +218,7 @@ class ReadPlan:
             return [*self._chunks(node, first, held), *self._chunks(node, second, held)]
 
     def _rows(self, node: Node, picked: Picked, held: Held) -> pa.Array:
-        """The rows of a top-level column, or of the field of a struct."""
+        """Return the rows of a top-level column or of the field of a struct."""
         ordinals, places = self._located(picked, node.numbers[0])
         if not node.is_struct:
             return _cut(self._whole(node, ordinals, held), places)
@@ -223,7 +228,7 @@ class ReadPlan:
             return shredding.structs(node.type, present, children)
 
     def _whole(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """All values of some units."""
+        """Return all values of some units."""
         if node.pushed_down:
             return self._pushed_down(node, ordinals, held)
         if node.is_list:
@@ -254,7 +259,7 @@ class ReadPlan:
             return shredding.lists(node.type, present, parts, items)
 
     def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """Each field's units hold the lists' presence and offsets too: the same in all of them."""
+        """Return pushed-down lists. Each field's units repeat presence and offsets of the lists, which must agree."""
         fields = []
         lists = []
         for child in node.children:
@@ -264,7 +269,7 @@ class ReadPlan:
                 present, parts, payloads = values.lists(node.type, units, 3)
                 counts = shredding.item_counts(parts)
                 if max(counts, default=0) > MOST_UNIT_ROWS:
-                    raise F3Error(f"a unit of {max(counts)} items is larger than is read ({MOST_UNIT_ROWS})")
+                    raise F3Error(f"a unit of {max(counts)} items exceeds the limit of {MOST_UNIT_ROWS}")
                 arrays = [
                     values.decoded(payload, unit.values, child.type, count)
                     for payload, unit, count in zip(payloads, units, counts, strict=True)
@@ -287,7 +292,7 @@ class ReadPlan:
 
 def _unit(column: StoredColumn, ordinal: int) -> Unit:
     if ordinal >= len(column.units):
-        raise F3Error(f"unit {ordinal} of a column is needed, which has {len(column.units)}")
+        raise F3Error(f"unit {ordinal} of a column is needed; it has {len(column.units)}")
     return column.units[ordinal]
 
 
@@ -297,5 +302,5 @@ def _cut(array: pa.Array, places: Places) -> pa.Array:
     try:
         return pc.take(array, pa.array(places))
     except pa.ArrowInvalid as error:
-        # A long text may be asked for again and again.
+        # A few long strings, selected repeatedly, can exceed 32-bit offsets.
         raise shredding.TooLongError(str(error)) from None

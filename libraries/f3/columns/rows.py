@@ -1,4 +1,4 @@
-"""Which rows are asked for, and in which units they lie."""
+"""The rows that a caller asks for, and the units that hold them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from libraries.f3.errors import F3Error
 
 Rows = slice | range | Sequence[int] | np.ndarray
 Places = range | np.ndarray
-"""Ascending numbers without a gap, or any numbers."""
+"""Row numbers: consecutive ascending ones, or any."""
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Rows of some row groups, counted from the first row of the first of these."""
+    """Rows of some row groups, counted from the first row of the first of these groups."""
 
     groups: tuple[int, ...]
     wanted: Places
 
     @property
     def count(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(self.wanted)
 
     def halves(self) -> tuple[Picked, Picked]:
-        """The first and the second half."""
+        """Return the first and the second half."""
         middle = len(self.wanted) // 2
         return Picked(self.groups, self.wanted[:middle]), Picked(self.groups, self.wanted[middle:])
 
     def located(self, starts: np.ndarray) -> tuple[list[int], Places]:
-        """The units that hold the rows, in order, and where the rows lie in what these units hold together. `starts`
-        are the first rows of all units, and the end."""
+        """Return the units that hold the rows, in order, and the places of the rows in the concatenation of these.
+
+        `starts` are the first rows of all units, and the end.
+        """
         if len(self.wanted) == 0:
             return [], range(0)
         if isinstance(self.wanted, range):
@@ -46,7 +48,7 @@ class Picked:
 
 
 def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
-    """The rows that are asked for, in their row groups. Raises F3Error for rows that there are none of."""
+    """Return the requested rows and their row groups. Raises F3Error for rows that do not exist."""
     wanted = _wanted(rows, int(group_starts[-1]))
     if len(wanted) == 0:
         return Picked((), range(0))
@@ -59,7 +61,7 @@ def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
 
 
 def _wanted(rows: Rows | None, count: int) -> Places:
-    """The row numbers, all of which there are."""
+    """Return the row numbers, after checking that they exist."""
     if rows is None:
         return range(count)
     if isinstance(rows, slice):
@@ -68,27 +70,27 @@ def _wanted(rows: Rows | None, count: int) -> Places:
         if not rows:
             return range(0)
         _check_reach(min(rows[0], rows[-1]), max(rows[0], rows[-1]), count)
-        # Neither its end nor its step need fit into 64 bits.
+        # End and step need not fit into 64 bits.
         return rows if rows.step == 1 else np.fromiter(rows, np.int64, len(rows))
     numbers = _numbers(rows)
     if len(numbers):
-        # Before they become int64, which turns numbers from 2^63 on into negative ones.
+        # Checked before the conversion to int64, which makes numbers from 2^63 on negative.
         _check_reach(int(numbers.min()), int(numbers.max()), count)
     return numbers.astype(np.int64)
 
 
 def _numbers(rows: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Whole numbers of any size, in one dimension."""
+    """Return whole numbers of any size as a one-dimensional array."""
     try:
         numbers = np.asarray(rows)
     except ValueError:
-        raise F3Error(f"rows: {type(rows).__name__} of unequal parts is no list of row numbers") from None
+        raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__})") from None
     if numbers.ndim == 1 and (len(numbers) == 0 or numbers.dtype.kind in "iu"):
         return numbers
-    # numpy makes floats of uint64 next to signed numbers, which are not exact, and objects of larger numbers.
+    # numpy turns uint64 mixed with signed numbers into inexact floats, and larger numbers into objects.
     if numbers.ndim == 1 and numbers.dtype.kind in "fO" and all(map(_is_whole, rows)):
         return np.array(rows, object)
-    raise F3Error(f"rows: {type(rows).__name__} of {numbers.dtype} is no slice, range or list of row numbers")
+    raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__} of {numbers.dtype})")
 
 
 def _is_whole(number: object) -> bool:
@@ -97,18 +99,18 @@ def _is_whole(number: object) -> bool:
 
 def _check_reach(lowest: int, highest: int, count: int) -> None:
     if lowest < 0 or highest >= count:
-        asked = f"row {highest} is" if lowest == highest else f"rows {lowest} to {highest} are"
-        raise F3Error(f"{asked} asked for; there are {count}, counted from 0")
+        asked = f"row {highest} does" if lowest == highest else f"rows {lowest} to {highest} do"
+        raise F3Error(f"{asked} not exist; the file has {count} rows, counted from 0")
 
 
 def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:
-    """The first part that a range lies in, and the one behind the last."""
+    """Return the first part that a range touches, and the end of the last."""
     first = int(np.searchsorted(starts, wanted.start, "right")) - 1
     return first, int(np.searchsorted(starts, wanted.stop, "left"))
 
 
 def _gathered(wanted: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The parts that rows lie in, each once, and the rows' places when only these parts are put together."""
+    """Return the distinct parts that hold the rows, and the rows' places in the concatenation of these parts."""
     holding = np.searchsorted(starts, wanted, "right") - 1
     parts, order = np.unique(holding, return_inverse=True)
     sizes = starts[parts + 1] - starts[parts]

@@ -1,9 +1,8 @@
-"""Nested columns as flat ones, and back (specification section 3): which physical columns an Arrow schema has, what
-each of them holds of an array, and how arrays are put together again.
+"""Convert nested columns to flat ones and back (specification section 3).
 
-Physical columns are numbered by a walk over the fields, parents before children. A list takes a column of its own
-(which lists are there, and their offsets, beginning at 0) before those of its items; a struct takes one (which structs
-are there, as a Boolean column) before those of its fields. What lies below a null stays as Arrow has it.
+Physical columns are numbered by a walk over the fields, parents before children. A list has a column for the presence
+of its lists and their offsets (from 0), before the columns of its items. A struct has a Boolean column for the presence
+of its structs, before the columns of its fields. Values below a null stay as Arrow has them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from libraries.f3.errors import F3Error
 
 _DEEPEST = 64
 _MOST_ITEMS = 2**31 - 1
-"""What 32-bit offsets reach over."""
+"""Range of 32-bit offsets."""
 _FLAT = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -39,15 +38,15 @@ _FLAT = (
 
 
 class TooLongError(F3Error):
-    """Items of several units do not fit under 32-bit offsets: to be put together in smaller parts."""
+    """Items of several units do not fit under 32-bit offsets; read them in smaller parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One Arrow node: its type, its name in messages, its physical column, and its parts.
+    """One Arrow node: its type, its name in messages, its physical column and its children.
 
-    `pushed_down` is the layout of lists of structs that only original files have: the node has no column of its own,
-    and each field's column holds presence and offsets of the lists too.
+    `pushed_down` marks a layout for lists of structs that only original files have: the node has no column of its own,
+    and the column of each field also holds presence and offsets of the lists.
     """
 
     what: str
@@ -58,7 +57,7 @@ class Node:
 
     @property
     def numbers(self) -> range:
-        """Its physical columns, those of its children among them."""
+        """Its physical columns, including those of its children."""
         end = self.children[-1].numbers.stop if self.children else self.column + 1
         return range(self.column, end)
 
@@ -74,29 +73,29 @@ class Node:
 
     @property
     def tree(self) -> LogicalTree:
-        """What the footer says of it."""
+        """Its entry in the footer."""
         kind = LIST if self.is_list else STRUCT if self.is_struct else FLAT
         return LogicalTree(kind, tuple(child.tree for child in self.children))
 
     def walk(self) -> Iterator[Node]:
-        """Itself and everything below, in the order of their columns."""
+        """Yield itself and all nodes below, in the order of their columns."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def is_list(arrow_type: pa.DataType) -> bool:
-    """Whether it is List or LargeList."""
+    """Return whether a type is List or LargeList."""
     return bool(pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type))
 
 
 def is_flat(arrow_type: pa.DataType) -> bool:
-    """Whether it takes one physical column."""
+    """Return whether a type has a single physical column."""
     return any(check(arrow_type) for check in _FLAT)
 
 
 def may_push_down(arrow_type: pa.DataType) -> bool:
-    """Whether an original file may hold it as LIST_OF_STRUCT_OF_PRIMITIVE."""
+    """Return whether an original file may store a type as LIST_OF_STRUCT_OF_PRIMITIVE."""
     if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type):
         return False
     fields = _fields(arrow_type.value_type)
@@ -104,7 +103,7 @@ def may_push_down(arrow_type: pa.DataType) -> bool:
 
 
 def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int = 0) -> Node:
-    """A field whose own column has that number. Raises F3Error for a type that cannot be stored."""
+    """Return the node of a field whose own column is `column`. Raises F3Error if the type cannot be stored."""
     what = field.name if name is None else name
     if depth > _DEEPEST:
         raise F3Error(f"column {what}: nests deeper than {_DEEPEST} levels")
@@ -122,13 +121,13 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
             following = child.numbers.stop
         return Node(what, field.type, column, tuple(children))
     raise F3Error(
-        f"column {what}: the type {field.type} cannot be stored in F3; it has booleans, numbers, decimals (128, 256), "
-        f"times, strings, binaries, lists and structs of them: cast the column"
+        f"column {what}: the type {field.type} cannot be stored in F3, which has booleans, numbers, decimals (128, "
+        f"256), times, strings, binaries, and lists and structs of them; cast the column"
     )
 
 
 def pushed_down(field: pa.Field, column: int) -> Node:
-    """A list of structs as LIST_OF_STRUCT_OF_PRIMITIVE: one column for each field of the struct."""
+    """Return a list of structs as LIST_OF_STRUCT_OF_PRIMITIVE: one column per field of the struct."""
     parts = _fields(field.type.value_type)
     children = tuple(Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts))
     return Node(field.name, field.type, column, children, pushed_down=True)
@@ -138,12 +137,12 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
     return [struct.field(place) for place in range(struct.num_fields)]
 
 
-# --- taking apart --------------------------------------------------------------------------------------------------
+# --- shredding -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one physical column holds of an array: values, or which lists are there and their `offsets`."""
+    """The part of an array in one physical column: values, or presence of lists and their `offsets`."""
 
     node: Node
     values: pa.Array
@@ -151,7 +150,7 @@ class Piece:
 
 
 def shred(node: Node, array: pa.Array) -> Iterator[Piece]:
-    """The pieces of an array, in the order of the physical columns."""
+    """Yield the pieces of an array, in the order of the physical columns."""
     if node.is_list:
         first, offsets = _rebased(array)
         yield Piece(node, array.is_valid(), offsets)
@@ -166,30 +165,29 @@ def shred(node: Node, array: pa.Array) -> Iterator[Piece]:
 
 
 def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
-    """The first item that a list array refers to, and its offsets from there on."""
+    """Return the first item that a list array refers to, and its offsets from there."""
     width = np.int64 if pa.types.is_large_list(array.type) else np.int32
     if len(array) == 0:
         return 0, pa.array(np.zeros(1, width))
-    # Without a copy where they begin at 0 already.
+    # No copy if they begin at 0.
     offsets = array.offsets.to_numpy()
     first = int(offsets[0])
     return first, pa.array(offsets - width(first)) if first else array.offsets
 
 
-# --- putting together ----------------------------------------------------------------------------------------------
+# --- assembly ------------------------------------------------------------------------------------------------------
 
 
 def rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
-    """Return a table without columns, which has rows all the same. pa.concat_tables and pa.Table.from_arrays lose
-    them."""
+    """Return a table with rows but without columns. pa.concat_tables and pa.Table.from_arrays would lose the rows."""
     nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
 
 
 def validity_of(present: pa.Array) -> pa.Buffer | None:
-    """The bitmap that a Boolean column is; None where all are true. Raises F3Error for one that has nulls itself."""
+    """Return the bitmap of a Boolean column; None if all are true. Raises F3Error if it has nulls."""
     if present.null_count:
-        raise F3Error("the column that says which are there has nulls itself")
+        raise F3Error("a column of presence bits has nulls")
     if present.true_count == len(present):
         return None
     bits = present.buffers()[1]
@@ -200,7 +198,7 @@ def validity_of(present: pa.Array) -> pa.Buffer | None:
 
 
 def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]) -> pa.Array:
-    """Structs from which of them are there and their fields."""
+    """Return structs from their presence and their fields."""
     rows = len(present)
     for child in children:
         if len(child) != rows:
@@ -209,17 +207,17 @@ def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]
 
 
 def item_counts(parts: list[np.ndarray]) -> list[int]:
-    """How many items each unit's offsets reach over. Raises F3Error where they go back."""
+    """Return the number of items in each unit, from its offsets. Raises F3Error if they descend."""
     for part in parts:
         if len(part) and np.any(part[1:] < part[:-1]):
-            raise F3Error("offsets of lists go back")
+            raise F3Error("offsets of lists descend")
     return [int(part[-1]) - int(part[0]) if len(part) else 0 for part in parts]
 
 
 def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], items: pa.Array) -> pa.Array:
-    """Lists from which of them are there, the offsets unit by unit, and all their items.
+    """Return lists from their presence, the offsets unit by unit, and all items.
 
-    Raises F3Error where the counts do not fit each other, TooLongError where the items need wider offsets.
+    Raises F3Error if the counts contradict each other, TooLongError if the items need wider offsets.
     """
     counts = item_counts(parts)
     total = sum(counts)

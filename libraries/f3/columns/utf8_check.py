@@ -1,4 +1,4 @@
-"""Strings that are not UTF-8 are found before they are stored: no reader would give them back."""
+"""Reject strings that are not UTF-8 before they are stored, because no reader would return them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> Non
         rows: rows of the top-level column
         first_row: the number of their first one in the file
 
-    Raises F3Error, which names the column and the row. Arrow has strings below a null too, and they are stored as well,
-    so that these are checked like all others. What lies in the slot of a null itself is not stored.
+    Raises F3Error with the column and the row. Strings below a null are stored, so they are checked too; the content of
+    a null slot itself is not stored.
     """
     if _is_sound(piece):
         return
-    # The rows before `first` are sound, one before `end` is not.
+    # Binary search: the rows before `first` are valid, one before `end` is not.
     first, end = 0, len(rows)
     while end - first > 1:
         middle = (first + end) // 2
@@ -34,7 +34,7 @@ def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> Non
     found = _first_wrong(_piece_of(node, piece.node, rows.slice(first, 1)).values)
     raise F3Error(
         f"column {piece.node.what}, row {first_row + first} (counted from 0): the string {found!r:.60} is not UTF-8\n"
-        "  decode it by the encoding that it has, or cast the column to binary"
+        "  decode it from its actual encoding, or cast the column to binary"
     )
 
 

@@ -1,5 +1,6 @@
-"""Units, whose bytes are there, become arrays: unpacked, decoded, and looked up in their dictionaries (specification
-sections 4 and 5). What arrays mean together is the business of `libraries.f3.columns.plan`.
+"""Convert the bytes of units to arrays: decompress, decode, look up in dictionaries (specification sections 4 and 5).
+
+`libraries.f3.columns.plan` combines the arrays.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from libraries.f3.decoders import native
 from libraries.f3.errors import F3Error
 
 _MOST_SHORT_BYTES = 2**31 - 1
-"""What 32-bit offsets reach over."""
+"""Range of 32-bit offsets."""
 _MOST_RATIO = 1024
-"""Of what is read in several arrays to what is stored of it."""
+"""Largest ratio of read to stored bytes for results that are split into several arrays."""
 
 
 class Values:
-    """Turns units whose bytes are held into arrays."""
+    """Converts units whose bytes are in memory to arrays."""
 
     def __init__(self, contents: Contents, held: Held) -> None:
         self._contents, self._held = contents, held
 
     def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
-        """What a unit consists of: its dictionary, where it has one of its own, and its values."""
+        """Yield the parts of a unit: its local dictionary, if any, and its values."""
         if unit.dictionary is not None:
             yield unit.dictionary, self._payload(unit, unit.key[0], unit.dictionary)
         yield unit.values, self._payload(unit, unit.start, unit.values)
 
     def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
-        """The values of units of one column in one array. Raises F3Error, TooLongError for more than one holds."""
+        """Return the values of units of a column as one array. Raises F3Error; TooLongError if one is not enough."""
         arrays: list[pa.Array] = []
-        # The payload of a unit without rows is not looked at.
+        # Payloads of units without rows are ignored.
         for (scope, number, _), run in groupby((unit for unit in units if unit.rows), key=lambda unit: unit.kind):
             members = list(run)
             if scope == metadata.LOCAL_DICTIONARY:
@@ -62,8 +63,10 @@ class Values:
     def lists(
         self, list_type: pa.DataType, units: Sequence[Unit], count: int
     ) -> tuple[pa.Array, list[np.ndarray], list[memoryview]]:
-        """Of units with so many payloads each: which lists are there, the offsets of each unit, and the last payload of
-        each, which are the items' where there are three."""
+        """Return the presence of lists, the offsets of each unit, and the last payload of each.
+
+        Units have `count` payloads; with three, the last is the items.
+        """
         offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
         present: list[pa.Array] = []
         parts: list[np.ndarray] = [np.empty(0, offsets_type.to_pandas_dtype())] * len(units)
@@ -71,7 +74,7 @@ class Values:
         filled = [place for place, unit in enumerate(units) if unit.rows]
         for (scope, _, _), run in groupby(filled, key=lambda place: units[place].kind):
             if scope != metadata.NO_DICTIONARY:
-                raise F3Error("lists have a dictionary, which is for values")
+                raise F3Error("lists have a dictionary; only values can have one")
             places = list(run)
             members = [units[place] for place in places]
             payloads = [framing.split(self._payload(unit, unit.start, unit.values), count) for unit in members]
@@ -87,13 +90,13 @@ class Values:
         return pa.concat_arrays(present) if present else pa.array([], pa.bool_()), parts, rest
 
     def decoded(self, payload: memoryview, stored: EncUnit, arrow_type: pa.DataType, rows: int) -> pa.Array:
-        """The array of one payload."""
+        """Return the array of one payload."""
         if rows == 0:
             return pa.array([], arrow_type)
         return _checked(self._contents.decoder(stored).decode(payload, arrow_type, rows), arrow_type, rows)
 
     def _run(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
-        """Units of one module."""
+        """Return the values of units of one module."""
         payloads = [self._payload(unit, unit.start, unit.values) for unit in units]
         rows = [unit.rows for unit in units]
         try:
@@ -101,7 +104,7 @@ class Values:
         except F3Error:
             if len(units) == 1:
                 raise
-            # Either one of them is broken, and its own error is raised here, or they are too long together.
+            # Either one unit is broken and raises its own error here, or they are too long together.
             if self._is_too_long(arrow_type, units, payloads):
                 raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
             raise
@@ -109,14 +112,14 @@ class Values:
     def _together(
         self, unit: Unit, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]
     ) -> pa.Array:
-        """Payloads of units of that unit's module, in one array."""
+        """Decode payloads of units of one module into one array."""
         if len(payloads) == 1:
             return self.decoded(payloads[0], unit.values, arrow_type, rows[0])
         array = self._contents.decoder(unit.values).decode_into(payloads, arrow_type, rows)
         return _checked(array, arrow_type, sum(rows))
 
     def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
-        """Whether units are more than one array may hold, and not only because a few bytes say that they are."""
+        """Return whether units exceed an array's limit with plausible sizes, rather than by a few forged bytes."""
         shape = shape_of(arrow_type)
         if shape.kind != TEXT:
             values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
@@ -129,7 +132,7 @@ class Values:
 
     def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
         dictionary = unit.dictionary
-        assert dictionary is not None  # the scope is local
+        assert dictionary is not None  # because the scope is local
         payload = self._payload(unit, unit.key[0], dictionary) if dictionary.rows else memoryview(b"")
         values = self.decoded(payload, dictionary, arrow_type, dictionary.rows)
         if unit.unmarked:
@@ -137,24 +140,24 @@ class Values:
         return self._looked_up(arrow_type, values, [unit])
 
     def _check_pair(self, unit: Unit, values: pa.Array) -> None:
-        """Only counts say that these are a dictionary and its indices; here the values have to say so too."""
+        """Check that values are indices into the dictionary: until here only counts suggest a pair."""
         indices = self._run(index_type(len(values)), [unit])
         if values.null_count or not in_first_appearance_order(indices, len(values)):
             raise F3Error(wrong_pair(unit.start))
 
     def _looked_up(self, arrow_type: pa.DataType, values: pa.Array, units: Sequence[Unit]) -> pa.Array:
         if len(values) == 0:
-            # All null: the indices, which may be anything, are not looked at.
+            # All null: the indices may be anything and are ignored.
             return pa.nulls(sum(unit.rows for unit in units), arrow_type)
         indices = self._run(index_type(len(values)), units)
         try:
             return looked_up(values, indices)
         except pa.ArrowInvalid as error:
-            # Few long texts make many rows of them: more than 32-bit offsets reach over.
+            # A few long strings, repeated, can exceed 32-bit offsets.
             raise TooLongError(str(error)) from None
 
     def _dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array:
-        """A shared dictionary, decoded when it is first needed."""
+        """Return a shared dictionary, decoded on first use."""
         known = self._contents.known_dictionary(number, arrow_type)
         if known is None:
             parts = [
@@ -166,7 +169,7 @@ class Values:
         return known
 
     def _stored(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
-        # The whole IOUnit where its checksum was verified, or all of its rows are wanted; else the unit alone.
+        # The whole IOUnit if it is verified or all its rows are needed, else the unit.
         base, data = self._held.get(key_of(unit.chunk)) or self._held[unit.key]
         begin = start - base
         return data[begin : begin + stored.size_bytes]
@@ -176,13 +179,13 @@ class Values:
 
 
 class _DictionaryValues(Values):
-    """Of a shared dictionary, whose units the original's writer marks as packed and stores raw."""
+    """Values of a shared dictionary, whose units the original's writer marks as packed but stores raw."""
 
     def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         try:
             return super()._payload(unit, start, stored)
         except F3Error as error:
-            # A blob names its rows and all its bytes, and none is a zstd frame or an LZ4 block: it is certain.
+            # A blob states its rows and its size, and is never a zstd frame or an LZ4 block, so this is unambiguous.
             data = self._stored(unit, start, stored)
             if framing.is_blob(data, stored.rows):
                 return data
@@ -191,7 +194,7 @@ class _DictionaryValues(Values):
 
 def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:
     if array.type != arrow_type:
-        raise F3Error(f"{array.type} was decoded where {arrow_type} is stored")
+        raise F3Error(f"{array.type} was decoded instead of {arrow_type}")
     if len(array) != rows:
-        raise F3Error(f"{len(array)} rows were decoded where {rows} are stored")
+        raise F3Error(f"{len(array)} rows were decoded instead of {rows}")
     return array

@@ -1,6 +1,7 @@
-"""Codecs over whole EncUnits (specification 5.4): a zstd frame, or an LZ4 block behind its length.
+"""Codecs over whole EncUnits (specification 5.4): a zstd frame, or an LZ4 block after its length.
 
-The uncompressed size is not in the metadata, so that a small unit could ask for any amount of memory: there is a limit.
+The metadata do not contain the uncompressed size, so a small unit could ask for any amount of memory. `decompress` has
+a limit.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _STEP_BYTES = 1024 * 1024
 _ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
 _MOST_RATIO = 1024
 _MOST_BYTES = 1 << 32
-"""What no honest EncUnit reaches: its rows and its strings have limits."""
+"""More than any valid EncUnit has: its rows and its strings are limited."""
 
 
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
-    """What to store, and its CompressionType: uncompressed where the codec saves nothing."""
+    """Return the bytes to store and their CompressionType: uncompressed if the codec saves nothing."""
     if codec == "zstd":
         packed = pa.compress(payload, codec="zstd", asbytes=True)
     elif codec == "lz4":
@@ -35,8 +36,10 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
 
 
 def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
-    """The payload. Raises F3Error for broken ones, and for what would take more than 64 MB and 1,024 times its size, or
-    more than 4 GiB."""
+    """Return the payload.
+
+    Raises F3Error if it is broken, larger than both 64 MB and 1,024 times its stored size, or larger than 4 GiB.
+    """
     if compression == UNCOMPRESSED:
         return stored
     most = min(_MOST_BYTES, max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * len(stored)))
@@ -52,7 +55,7 @@ def _zstd(stored: memoryview, most: int, what: str) -> memoryview:
         raise _too_much(what, size, len(stored))
     if size >= 0:
         return memoryview(zstandard.ZstdDecompressor().decompress(stored, max_output_size=size))
-    # Not by zstandard, which takes the end of a cut frame for its end.
+    # Not `zstandard.decompress`, which accepts a truncated frame.
     parts: list[bytes] = []
     total = 0
     with pa.CompressedInputStream(pa.BufferReader(stored), "zstd") as reader:
@@ -72,13 +75,15 @@ def _lz4(stored: memoryview, most: int, what: str) -> memoryview:
         raise _too_much(what, size, len(stored))
     block = stored[_LENGTH.size :]
     if not _unpacks_to(block, size):
-        raise F3Error(f"{what}: cannot be decompressed: the LZ4 block does not hold the {size} bytes that it says")
+        raise F3Error(f"{what}: cannot be decompressed: the LZ4 block does not hold the stated {size} bytes")
     return memoryview(pa.Codec("lz4_raw").decompress(block, decompressed_size=size, asbytes=True))
 
 
 def _unpacks_to(block: memoryview, size: int) -> bool:
-    """Whether a block has so many bytes: the codec takes fewer without a word, and what lay in memory before would be
-    read as if it were the file's."""
+    """Return whether a block unpacks to exactly `size` bytes.
+
+    The codec accepts a shorter block without an error, and would return old memory as part of the file.
+    """
     kernels = native.library()
     if kernels is not None:
         return native.lz4_bytes(kernels, block) == size
@@ -87,9 +92,9 @@ def _unpacks_to(block: memoryview, size: int) -> bool:
     try:
         pa.Codec("lz4_raw").decompress(block, decompressed_size=size - 1, asbytes=True)
     except OSError:
-        return True  # what does not fit into one byte less; what is broken is found when it is unpacked
+        return True  # It does not fit into one byte less. Decompression finds broken blocks.
     return False
 
 
 def _too_much(what: str, size: int, stored: int) -> F3Error:
-    return F3Error(f"{what}: {stored} bytes say that they hold {size}, which is more than is read")
+    return F3Error(f"{what}: {stored} bytes claim to unpack to {size}, which exceeds the limit")

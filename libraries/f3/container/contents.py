@@ -1,6 +1,6 @@
-"""What lies in an open file: the metadata of its columns, the bytes of its IOUnits, its modules and shared
-dictionaries, each read when it is first asked for. How these make up rows is the business of
-`libraries.f3.columns.plan`.
+"""The contents of an open file: column metadata, IOUnits, modules and shared dictionaries, each read on first use.
+
+`libraries.f3.columns.plan` assembles rows from them.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from libraries.f3.encodings.coders import Coding, Decoder
 from libraries.f3.errors import F3Error
 
 _END_BYTES = 64 * 1024
-"""Read in any case: in most files it holds the whole footer."""
+"""Bytes at the end that are always read: in most files they hold the whole footer."""
 
 _MOST_FRONTS = 64
-"""Of dictionaries' units that are marked as packed: whoever stores one of them raw does so with all."""
+"""Units of shared dictionaries to examine: a writer that stores packed-marked units raw does so with all of them."""
 
 Span = tuple[Chunk, int, int]
-"""A part of an IOUnit, or all of it: from and to where in the file."""
+"""An IOUnit or a part of it: first offset in the file, and end."""
 Held = dict[Key, tuple[int, memoryview]]
-"""What is there of IOUnits: where it begins in the file, and its bytes."""
+"""Bytes in memory by key, each with its offset in the file."""
 
 
 class Contents:
     """One open file. `verify` is that of `reader.open_file`."""
 
-    def __init__(self, source: io.Source, verify: str, prefer: str, coding: Coding) -> None:
+    def __init__(self, source: io.ByteSource, verify: str, prefer: str, coding: Coding) -> None:
         """Read the end of the file. Raises F3Error."""
         self.source = source
         self._verify, self._prefer, self.coding = verify, prefer, coding
@@ -53,7 +53,7 @@ class Contents:
             footer = source.read(self._footer_start, postscript.footer_bytes)
         self.footer = Footer(footer)
         if verify == "file" and xxhash.xxh64_intdigest(self.footer.schema) != postscript.schema_checksum:
-            raise F3Error("the schema is not what its checksum says")
+            raise F3Error("the schema does not match its checksum")
         self.schema = read_schema(self.footer.schema)
         self._check_edges()
         self._columns: dict[tuple[int, int], StoredColumn] = {}
@@ -67,10 +67,10 @@ class Contents:
         for piece in io.pieces(self.source, self.source.size_bytes - POSTSCRIPT_BYTES):
             digest.update(piece)
         if digest.intdigest() != checksum:
-            raise F3Error(f"the file is not what its checksum says: {checksum:016x}, found {digest.intdigest():016x}")
+            raise F3Error(f"the file does not match its checksum: {checksum:016x}, found {digest.intdigest():016x}")
 
     def _check_edges(self) -> None:
-        """The columns' metadata fill the space between what the postscript says and the footer."""
+        """Check that the columns' metadata fill the space that the postscript states, up to the footer."""
         start = end = self._footer_start
         if self.footer.columns(0):
             start = self.footer.column(0, 0).offset
@@ -79,12 +79,12 @@ class Contents:
             end = last.offset + last.size_bytes
         if start != self._metadata_start or end != self._footer_start:
             said = f"{self._metadata_start} to {self._footer_start}"
-            raise F3Error(f"metadata lie from {start} to {end}; the postscript says {said}")
+            raise F3Error(f"metadata are at {start} to {end}; the postscript says {said}")
 
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def load(self, groups: Sequence[int], columns: Sequence[int]) -> None:
-        """Read the metadata of these physical columns, unless they were read before. Raises F3Error."""
+        """Read the metadata of these physical columns if they are not in memory. Raises F3Error."""
         spans: dict[tuple[int, int], tuple[int, int]] = {}
         for group in groups:
             for column in columns:
@@ -100,11 +100,11 @@ class Contents:
             self._columns[group, column] = stored_column(chunks, what, self._metadata_start, local=local)
 
     def column(self, group: int, column: int) -> StoredColumn:
-        """A physical column in a row group, which was loaded."""
+        """Return a loaded physical column of a row group."""
         return self._columns[group, column]
 
     def _begins_local(self, column: int) -> bool:
-        """Whether a column has local dictionaries in the first row group, which the original's writer marks rightly."""
+        """Return whether a column has local dictionaries in the first row group, whose marks are always right."""
         self.load([0], [column])
         return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 
@@ -112,25 +112,24 @@ class Contents:
         section = self.footer.column(group, column)
         start, stop = section.offset, section.offset + section.size_bytes
         if not self._metadata_start <= start < stop <= self._footer_start:
-            raise F3Error(f"the metadata of column {column}, row group {group} do not lie among the metadata")
+            raise F3Error(f"the metadata of column {column}, row group {group} are outside the metadata section")
         return start, stop
 
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def verifies(self, chunk: Chunk) -> bool:
-        """Whether an IOUnit is read as a whole, because it has a checksum to be held against."""
-        # With "file" too: a file may be whole and hold an IOUnit that was stored under a wrong checksum.
+        """Return whether an IOUnit has to be read as a whole to verify its checksum."""
+        # Also for "file": a valid file may hold an IOUnit with a wrong checksum.
         return self._verify != "none" and chunk.checksum is not None
 
-    def fetched(self, spans: Mapping[Key, Span], room: io.Room | None = None) -> Held:
-        """Parts of IOUnits, or all of them, each by one read or several by one. Raises F3Error where a checksum is
-        another."""
-        found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), room)
+    def fetched(self, spans: Mapping[Key, Span], buffer: io.ReadBuffer | None = None) -> Held:
+        """Read IOUnits or parts of them; neighbours share a read. Raises F3Error if a checksum does not match."""
+        found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), buffer)
         held: Held = {}
         for key, (chunk, start, stop) in spans.items():
             data = found[start, stop] if stop > start else memoryview(b"")
             if self.verifies(chunk) and xxhash.xxh64_intdigest(data) != chunk.checksum:
-                raise F3Error(f"the IOUnit at {chunk.offset} is not what its checksum says")
+                raise F3Error(f"the IOUnit at {chunk.offset} does not match its checksum")
             held[key] = (start, data)
         return held
 
@@ -138,24 +137,24 @@ class Contents:
 
     @property
     def module_sections(self) -> list[Section]:
-        """Where the embedded modules lie, by id."""
+        """Where the embedded modules are, by id."""
         if self._sections is None:
             place = self.footer.optional_section(metadata.WASM_SECTION)
-            # Set when it is whole: threads that decode columns beside each other ask here at the same time.
+            # Assigned only when complete: several threads may ask at the same time.
             self._sections = (
                 [] if place is None else metadata.read_modules(self.source.read(place.offset, place.size_bytes))
             )
         return self._sections
 
     def module(self, wasm_id: int) -> bytes:
-        """The code of an embedded module. Raises F3Error where there is none."""
+        """Return the code of an embedded module. Raises F3Error if there is none."""
         if wasm_id >= len(self.module_sections):
             raise F3Error(f"module {wasm_id} is needed; the file holds {len(self.module_sections)}")
         section = self.module_sections[wasm_id]
         return bytes(self.source.read(section.offset, section.size_bytes))
 
     def decoder(self, unit: EncUnit) -> Decoder:
-        """What decodes a unit. Raises F3Error where the file does not carry it."""
+        """Return the decoder of a unit. Raises F3Error if the file does not contain it."""
         if unit.wasm_id is None:
             raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
         if unit.wasm_id not in self._decoders:
@@ -165,7 +164,7 @@ class Contents:
     # --- shared dictionaries ---------------------------------------------------------------------------------------
 
     def known_dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array | None:
-        """A shared dictionary that was decoded before."""
+        """Return a shared dictionary decoded earlier, or None."""
         return self._dictionaries.get((number, arrow_type))
 
     def keep_dictionary(self, number: int, arrow_type: pa.DataType, values: pa.Array) -> None:
@@ -173,20 +172,20 @@ class Contents:
         self._dictionaries[number, arrow_type] = values
 
     def dictionary_parts(self, number: int, arrow_type: pa.DataType) -> list[tuple[StoredColumn, Held]]:
-        """What a shared dictionary consists of. Raises F3Error where there is none of the type."""
+        """Return the parts of a shared dictionary. Raises F3Error if there is none of the type."""
         if number >= self.footer.dictionaries:
             raise F3Error(f"shared dictionary {number} is needed; the file has {self.footer.dictionaries}")
         if self._dictionary_types is None:
             self._dictionary_types = read_schema(self.footer.dictionary_schema)
         types = self._dictionary_types
-        # The original loses the time zone on the way.
+        # The original's writer drops the time zone.
         if number >= len(types) or _without_zone(types.field(number).type) != _without_zone(arrow_type):
             raise F3Error(f"shared dictionary {number} does not hold {arrow_type}")
         parts = []
         for place in self.footer.dictionary(number):
             chunk = self.footer.dictionary_chunk(place)
             if chunk.scope != metadata.NO_DICTIONARY:
-                raise F3Error(f"shared dictionary {number} is made with another dictionary")
+                raise F3Error(f"shared dictionary {number} uses another dictionary")
             stored = stored_column([chunk], f"shared dictionary {number}", self._metadata_start)
             span = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
             parts.append((stored, self.fetched({key_of(chunk): span})))
@@ -194,7 +193,7 @@ class Contents:
 
     @cached_property
     def dictionary_faults(self) -> tuple[str, ...]:
-        """What is wrong with the shared dictionaries; of some units that are marked as packed the front is read."""
+        """Faults of the shared dictionaries. Reads the first bytes of some units marked as packed."""
         try:
             stored = [
                 stored_column([chunk], f"shared dictionary IOUnit {place}", self._metadata_start)
@@ -219,13 +218,13 @@ class Contents:
 
 
 _NO_CODE = (
-    "is in the original's built-in encoding, and the file does not carry the code that reads it; "
-    "have it written again with the original's option write_built_in_wasm"
+    "is in the original's built-in encoding, and the file does not contain the code that decodes it; "
+    "write it again with the original's option write_built_in_wasm"
 )
 
 
 def read_schema(message: memoryview) -> pa.Schema:
-    """The schema of a bare IPC message, which the specification stores without the 8 bytes in front. Raises F3Error."""
+    """Return the schema of a bare IPC message, without the usual 8 bytes in front. Raises F3Error."""
     padded = (len(message) + 7) // 8 * 8
     framed = b"".join((b"\xff\xff\xff\xff", padded.to_bytes(4, "little"), message, bytes(padded - len(message))))
     try:
@@ -235,7 +234,7 @@ def read_schema(message: memoryview) -> pa.Schema:
 
 
 def group_starts(counts: Sequence[int]) -> np.ndarray:
-    """The first row of each row group, and the end."""
+    """Return the first row of each row group, and the end."""
     return np.concatenate(([0], np.cumsum(np.asarray(counts, np.int64))))
 
 

@@ -1,10 +1,10 @@
-"""FlatBuffers that nobody vouches for: every offset and length is checked against the buffer before it is followed.
+"""Read untrusted FlatBuffers: every offset and length is checked against the buffer before it is followed.
 
-The `flatbuffers` package has no verifier for Python, and reading through it walks wherever the bytes say. Here a table
-is a view of a buffer, and a field is looked up when it is asked for: a footer of 10,000 columns costs what is read of
-it. Walks over vectors of tables have a budget, because tables that point to each other would make them endless. This
-module knows the wire format (https://flatbuffers.dev/internals) and no schema. Every method raises F3Error where the
-bytes do not hold what is asked of them.
+The `flatbuffers` package has no verifier for Python and follows whatever offsets the bytes contain. Here a table is a
+view of a buffer, and fields are looked up on demand, so a footer of 10,000 columns costs only what is read of it. Walks
+over vectors of tables have a budget, because tables that refer to each other would make them endless. The module
+depends on the wire format (https://flatbuffers.dev/internals), not on a schema. Every method raises F3Error if the
+bytes do not hold what is requested.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ _U8, _U16, _U32, _U64, _I32 = (struct.Struct(f"<{code}") for code in "BHIQi")
 
 
 _MOST_SLOTS = 16
-"""More than any table of ours has, and few enough that forged layouts cost nothing."""
+"""More slots than any table of F3 has, and few enough that forged layouts cost nothing."""
 
 
 class _Walk:
-    """What the tables of a buffer share: the layouts that were read, because most have the same few, and how many
-    tables may still be walked over.
+    """State shared by the tables of a buffer: layouts already read (most tables share a few) and the walk's budget.
 
-    A buffer without shared tables holds at most one in eight bytes (the offset to it, and its own to its layout); twice
-    that leaves room for shared ones.
+    Without shared tables, a buffer has at most one table per eight bytes (the offset to it, and its offset to its
+    layout). The budget is twice that, for shared ones.
     """
 
     __slots__ = ("layouts", "left")
@@ -37,12 +36,12 @@ class _Walk:
 
 
 class Table:
-    """One table of a buffer. `what` names it in errors: 'footer', 'column metadata 3'."""
+    """A table of a buffer. `what` names it in errors: 'footer', 'column metadata 3'."""
 
     __slots__ = ("_data", "_offsets", "_position", "_walk", "_what")
 
     def __init__(self, data: memoryview, position: int, what: str, walk: _Walk) -> None:
-        """Check that the table's layout lies in the buffer."""
+        """Check that the table's layout is inside the buffer."""
         self._data, self._position, self._what, self._walk = data, position, what, walk
         layout = position - _at(_I32, data, position, what)
         offsets = walk.layouts.get(layout)
@@ -51,30 +50,30 @@ class Table:
         self._offsets = offsets
 
     def _slot(self, slot: int) -> int:
-        """Where a field lies; 0 when it is absent."""
+        """Return the offset of a field; 0 if it is absent."""
         if slot >= len(self._offsets):
             return 0
         offset = self._offsets[slot]
         return self._position + offset if offset else 0
 
     def has(self, slot: int) -> bool:
-        """Whether the field is stored."""
+        """Return whether the field is stored."""
         return self._slot(slot) != 0
 
     def u8(self, slot: int) -> int:
-        """An unsigned byte; 0 when absent."""
+        """Return an unsigned byte; 0 if absent."""
         return self._scalar(_U8, slot)
 
     def u16(self, slot: int) -> int:
-        """Two bytes, unsigned; 0 when absent."""
+        """Return an unsigned 16-bit number; 0 if absent."""
         return self._scalar(_U16, slot)
 
     def u32(self, slot: int) -> int:
-        """Four bytes, unsigned; 0 when absent."""
+        """Return an unsigned 32-bit number; 0 if absent."""
         return self._scalar(_U32, slot)
 
     def u64(self, slot: int) -> int:
-        """Eight bytes, unsigned; 0 when absent."""
+        """Return an unsigned 64-bit number; 0 if absent."""
         return self._scalar(_U64, slot)
 
     def _scalar(self, kind: struct.Struct, slot: int) -> int:
@@ -82,49 +81,49 @@ class Table:
         return _at(kind, self._data, place, self._what) if place else 0
 
     def table(self, slot: int) -> Table | None:
-        """A table that the field points to; None when absent."""
+        """Return the table that the field points to; None if absent."""
         place = self._slot(slot)
         if not place:
             return None
         return Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def needed(self, slot: int, name: str) -> Table:
-        """The same, for a field that must be there."""
+        """Return the table that the field points to. Raises F3Error if absent."""
         found = self.table(slot)
         if found is None:
             raise F3Error(f"{self._what}: has no {name}")
         return found
 
     def bytes(self, slot: int) -> memoryview | None:
-        """A vector of bytes; None when absent."""
+        """Return a vector of bytes; None if absent."""
         found = self._vector(slot, 1)
         return None if found is None else self._data[found[0] : found[0] + found[1]]
 
     def u32s(self, slot: int) -> memoryview | None:
-        """A vector of four-byte numbers; None when absent."""
+        """Return a vector of 32-bit numbers; None if absent."""
         found = self._vector(slot, 4)
         return None if found is None else self._data[found[0] : found[0] + found[1] * 4].cast("I")
 
     def u64s(self, slot: int) -> memoryview | None:
-        """A vector of eight-byte numbers; None when absent."""
+        """Return a vector of 64-bit numbers; None if absent."""
         found = self._vector(slot, 8)
         return None if found is None else self._data[found[0] : found[0] + found[1] * 8].cast("Q")
 
     def count(self, slot: int) -> int:
-        """How many tables a vector of tables holds; 0 when absent."""
+        """Return the length of a vector of tables; 0 if absent."""
         found = self._vector(slot, 4)
         return 0 if found is None else found[1]
 
     def element(self, slot: int, index: int) -> Table:
-        """One table of a vector."""
+        """Return one table of a vector."""
         found = self._vector(slot, 4)
         count = 0 if found is None else found[1]
         if found is None or not 0 <= index < count:
-            raise F3Error(f"{self._what}: element {index} is asked of a vector of {count}")
+            raise F3Error(f"{self._what}: element {index} is needed; the vector has {count}")
         return Table(self._data, _followed(self._data, found[0] + 4 * index, self._what), self._what, self._walk)
 
     def elements(self, slot: int) -> Iterator[Table]:
-        """All tables of a vector, in order."""
+        """Yield the tables of a vector, in order."""
         found = self._vector(slot, 4)
         if found is None:
             return
@@ -134,7 +133,7 @@ class Table:
             yield Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def texts(self, slot: int) -> list[str]:
-        """A vector of strings; empty when absent."""
+        """Return a vector of strings; empty if absent."""
         found = self._vector(slot, 4)
         if found is None:
             return []
@@ -149,10 +148,10 @@ class Table:
     def _spend(self, count: int) -> None:
         self._walk.left -= count
         if self._walk.left < 0:
-            raise F3Error(f"{self._what}: holds more tables than fit into {len(self._data)} bytes; some are in a loop")
+            raise F3Error(f"{self._what}: holds more tables than fit into {len(self._data)} bytes; some form a loop")
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
-        """Where the elements of a vector begin, and how many there are."""
+        """Return the offset of a vector's first element, and the number of elements."""
         place = self._slot(slot)
         if not place:
             return None
@@ -160,12 +159,12 @@ class Table:
 
 
 def root(data: memoryview, what: str) -> Table:
-    """The root table of a buffer without a size prefix, whose bytes are told one by one (format 'B')."""
+    """Return the root table of a buffer without a size prefix. `data` must have format 'B'."""
     return Table(data, _followed(data, 0, what), what, _Walk(len(data)))
 
 
 def _layout(data: memoryview, place: int, what: str) -> tuple[int, ...]:
-    """Where the fields of a table lie from its beginning; 0 for an absent one."""
+    """Return the offsets of a table's fields from its start; 0 for absent ones."""
     size_bytes = _at(_U16, data, place, what)
     if size_bytes < 4 or size_bytes % 2 or place + size_bytes > len(data):
         raise F3Error(f"{what}: a table's layout at {place} does not fit into {len(data)} bytes")
@@ -180,10 +179,10 @@ def _checked_vector(data: memoryview, place: int, width: int, what: str) -> tupl
 
 
 def _followed(data: memoryview, place: int, what: str) -> int:
-    """Where the offset at `place` leads."""
+    """Return the target of the offset at `place`."""
     target = place + _at(_U32, data, place, what)
     if target >= len(data):
-        raise F3Error(f"{what}: an offset at {place} leads to {target}, behind the {len(data)} bytes that there are")
+        raise F3Error(f"{what}: an offset at {place} leads to {target}, outside its {len(data)} bytes")
     return target
 
 
@@ -195,14 +194,14 @@ def _at(kind: struct.Struct, data: memoryview, place: int, what: str) -> int:
             pass
         else:
             return value
-    raise F3Error(f"{what}: {kind.size} bytes at {place} do not lie in the {len(data)} bytes that there are")
+    raise F3Error(f"{what}: {kind.size} bytes at {place} are outside its {len(data)} bytes")
 
 
 def _text(data: memoryview, what: str) -> str:
-    # A section's name; long ones would make a vector of the same string costly.
+    # The name of a section. Without a limit, a vector with many references to one long string would be expensive.
     if len(data) > 256:
-        raise F3Error(f"{what}: a name has {len(data)} bytes, which none has")
+        raise F3Error(f"{what}: a name has {len(data)} bytes; at most 256 are allowed")
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
-        raise F3Error(f"{what}: a name is no UTF-8 ({error.reason} at byte {error.start})") from None
+        raise F3Error(f"{what}: a name is not UTF-8 ({error.reason} at byte {error.start})") from None

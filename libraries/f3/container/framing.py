@@ -1,15 +1,15 @@
-"""Several payloads in one EncUnit: what a list's column stores (specification 3.3 and 5.3).
+"""Several payloads in one EncUnit, as the column of a list needs (specification 3.3 and 5.3).
 
-A list's EncUnit holds two payloads, which lists are there and their offsets, and has to stay one EncUnit: a list's
-units and its items' are matched by their ordinals. The specification delimits the two only for its built-in encoding,
-where a blob tells its length. Here a frame names all lengths in front:
+The EncUnit of a list holds two payloads: the presence of the lists, and their offsets. It has to be a single EncUnit,
+because units of lists and of items are matched by their ordinals. The specification delimits the two payloads only in
+its built-in encoding, whose blobs contain their lengths. This module writes a frame with all lengths first:
 
     4 bytes  b"F3P" and the number of payloads
     4 bytes  the length of each payload, unsigned, little endian
              the payloads, one after the other
 
-A blob of the built-in encoding begins with a length that is a multiple of 64, which `F` (70) is not: what a unit is can
-be told by its first byte.
+A blob of the built-in encoding begins with a multiple of 64, which `F` (70) is not, so the first byte identifies the
+kind.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _ARRAY_DATA = 1
 
 
 def join(payloads: Sequence[bytes]) -> bytes:
-    """One EncUnit of several payloads."""
+    """Join payloads to one EncUnit."""
     lengths = b"".join(_U32.pack(len(payload)) for payload in payloads)
     return b"".join((_MARK, bytes((len(payloads),)), lengths, *payloads))
 
 
 def split(unit: memoryview, count: int) -> list[memoryview]:
-    """The payloads of a unit, by its frame or, in original files, by the blobs. Raises F3Error."""
+    """Split a unit into its payloads, by its frame or, in original files, by its blobs. Raises F3Error."""
     if bytes(unit[:3]) == _MARK:
         return _framed(unit, count)
     return _blobs(unit, count)
 
 
 def is_blob(data: memoryview, rows: int) -> bool:
-    """Whether data are one whole blob of the original's built-in encoding, of so many rows."""
+    """Return whether `data` is exactly one blob of the original's built-in encoding, with this number of rows."""
     try:
         described, end = _blob(data)
         return end == len(data) and _length_at(data, 0) % _BLOB_ALIGNMENT == 0 and described.u64(1) == rows
@@ -51,10 +51,10 @@ def is_blob(data: memoryview, rows: int) -> bool:
 def _framed(unit: memoryview, count: int) -> list[memoryview]:
     start = 4 + 4 * count
     if len(unit) < start or unit[3] != count:
-        raise F3Error(f"{count} payloads are needed; {len(unit)} bytes do not name as many")
+        raise F3Error(f"{count} payloads are needed; the frame of {len(unit)} bytes has another number")
     lengths = struct.unpack_from(f"<{count}I", unit, 4)
     if start + sum(lengths) != len(unit):
-        raise F3Error(f"payloads of {', '.join(map(str, lengths))} bytes do not make up {len(unit)}")
+        raise F3Error(f"payloads of {', '.join(map(str, lengths))} bytes do not add up to {len(unit)}")
     payloads = []
     for length in lengths:
         payloads.append(unit[start : start + length])
@@ -73,8 +73,11 @@ def _blobs(unit: memoryview, count: int) -> list[memoryview]:
 
 
 def _blob(data: memoryview) -> tuple[Table, int]:
-    """What a blob that the data begin with says of its array, and where it ends: two messages with their lengths, then
-    the buffers that the second message names (specification 5.1 to 5.3)."""
+    """Return the array's table of the blob at the start of `data`, and the blob's end.
+
+    A blob is two messages with their lengths, then the buffers that the second message names (specification 5.1 to
+    5.3).
+    """
     message = _BLOB_ALIGNMENT + _length_at(data, 0)
     length = _length_at(data, message)
     start = message + 4

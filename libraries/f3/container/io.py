@@ -1,7 +1,4 @@
-"""Where a file's bytes come from and go to: local paths, URLs that fsspec knows, and open files.
-
-Faults of the device are OSErrors, as everywhere in Python.
-"""
+"""Read and write bytes of local paths, fsspec URLs and open files. Device faults are OSErrors."""
 
 from __future__ import annotations
 
@@ -24,17 +21,18 @@ from libraries.f3.decoders.pages import LARGE_BYTES
 from libraries.f3.errors import F3Error
 
 _HASHED_AT_ONCE_BYTES = 4 * 1024 * 1024
-_ROOM_BYTES = 16 * 1024 * 1024
-"""What a few columns take as a rule."""
+_LEAST_BUFFER_BYTES = 16 * 1024 * 1024
+"""Enough for a few columns in most files."""
 
 Location = str | os.PathLike[str] | BinaryIO
 
 
-class Room:
-    """Memory that reads go to, again and again. Fresh memory costs more than what is read into it: the system clears it
-    page by page, while memory that was used a moment ago lies in the processor's cache.
+class ReadBuffer:
+    """Memory that is reused for one read after another.
 
-    What somebody still holds is never written over: then the next reads go to fresh memory.
+    Fresh memory costs more than reading into it: the system clears it page by page, while recently used memory is in
+    the processor's cache. Memory that is still referenced elsewhere is never overwritten; `begin` then takes fresh
+    memory.
     """
 
     def __init__(self) -> None:
@@ -43,17 +41,17 @@ class Room:
         self._used = 0
 
     def begin(self, size_bytes: int) -> None:
-        """The next reads take so many bytes together; what was read before is not needed any more."""
-        # Every view of the memory, and of a view, is a reference more.
+        """Prepare for reads of `size_bytes` in total. Results of earlier reads are no longer needed."""
+        # Every view of the memory, and every view of a view, adds a reference.
         if sys.getrefcount(self._memory) > self._references_of_ours or len(self._memory) < size_bytes:
-            # The old one first: both need not be there together.
+            # Free the old memory first, so that both are never held together.
             self._memory = np.empty(0, np.uint8)
-            self._memory = _in_large_pages(max(size_bytes, _ROOM_BYTES))
+            self._memory = _in_large_pages(max(size_bytes, _LEAST_BUFFER_BYTES))
             self._references_of_ours = sys.getrefcount(self._memory)
         self._used = 0
 
     def taken(self, size_bytes: int) -> memoryview:
-        """Memory for a read."""
+        """Return memory for a read."""
         if size_bytes > len(self._memory) - self._used:
             return np.empty(size_bytes, np.uint8).data
         self._used += size_bytes
@@ -61,49 +59,51 @@ class Room:
 
 
 def _in_large_pages(size_bytes: int) -> np.ndarray:
-    """Memory that begins and ends with large pages, where the system has them; numpy asks for them. What is not used of
-    it costs nothing."""
+    """Return memory aligned to large pages where the system has them (numpy asks for them). Unused pages are free."""
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     memory = np.empty(whole_bytes + LARGE_BYTES, np.uint8)
     first = -memory.ctypes.data % LARGE_BYTES
     return memory[first : first + whole_bytes]
 
 
-class Source(Protocol):
-    """What is read: bytes at an offset, each time into memory of their own, or where `room` has some."""
+class ByteSource(Protocol):
+    """A file to read. Each read returns separate memory, or memory of the buffer that the caller passes."""
 
     name: str
     size_bytes: int
     at_once_bytes: int
-    """How much to ask for together: as much as makes a read pay, and does not fill the memory."""
+    """Bytes to read together: enough to make a read worthwhile, few enough not to fill the memory."""
     near_bytes: int
-    """A gap that is cheaper read along than left out by a second read."""
+    """Largest gap that is faster to read along than to skip with a second read."""
     shared_by_threads: bool
-    """Whether several may read at the same time."""
+    """Whether several threads may read at the same time."""
 
-    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
-        """Raises F3Error where the file has no such bytes (any more); its name is added where it is placed."""
+    def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
+        """Return `size_bytes` at `offset`. Raises F3Error if the file lacks them; the caller adds the file's name."""
 
     def close(self) -> None:
-        """Give back what was opened here."""
+        """Close the file if `open_source` opened it."""
 
 
-class Target(Protocol):
-    """What is written: nothing is seen under the final name before `commit`."""
+class ByteTarget(Protocol):
+    """A file to write. Its content appears under the final name only after `commit`."""
 
     def write(self, data: bytes) -> None:
         """Append."""
 
     def commit(self) -> None:
-        """Make it durable and give it its name."""
+        """Make the file durable and give it its name."""
 
     def abort(self) -> None:
-        """Leave nothing behind."""
+        """Remove everything that was written."""
 
 
-def open_source(location: Location) -> Source:
-    """Raises OSError where there is no such file, F3Error for what is no location of a file, and where fsspec would be
-    needed and is not there."""
+def open_source(location: Location) -> ByteSource:
+    """Open a file for reading.
+
+    Raises OSError if it does not exist, F3Error if `location` is not the location of a file or needs fsspec and fsspec
+    is not installed.
+    """
     if not isinstance(location, str | os.PathLike):
         _check_open(location, "seek", "read")
         return _OpenSource(location, getattr(location, "name", "an open file"), ours=False)
@@ -114,9 +114,12 @@ def open_source(location: Location) -> Source:
     return _LocalSource(name)
 
 
-def open_target(location: Location) -> Target:
-    """Raises OSError where no file can be written, F3Error for what is no location of a file, and where fsspec would be
-    needed and is not there."""
+def open_target(location: Location) -> ByteTarget:
+    """Open a file for writing.
+
+    Raises OSError if it cannot be written, F3Error if `location` is not the location of a file or needs fsspec and
+    fsspec is not installed.
+    """
     if not isinstance(location, str | os.PathLike):
         _check_open(location, "write", "flush")
         return _OpenTarget(location)
@@ -137,17 +140,17 @@ def _check_open(location: object, *methods: str) -> None:
 def _text(location: str | os.PathLike[str]) -> str:
     name = os.fspath(location)
     if not isinstance(name, str):
-        raise F3Error(f"{name!r:.60} is a path of bytes; os.fsdecode makes a text of it")
+        raise F3Error(f"{name!r:.60} is a path of bytes; convert it with os.fsdecode")
     return name
 
 
 def read_spans(
-    source: Source, spans: Iterable[tuple[int, int]], room: Room | None = None
+    source: ByteSource, spans: Iterable[tuple[int, int]], buffer: ReadBuffer | None = None
 ) -> dict[tuple[int, int], memoryview]:
-    """The bytes of each (start, stop), those that lie next to each other by one read.
+    """Return the bytes of each (start, stop); neighbouring spans share a read.
 
-    Raises F3Error for spans that overlap: no two things of a file lie in the same place, and a file that says so could
-    make a reader work without end.
+    Raises F3Error for overlapping spans: parts of a file never overlap, and a forged file could otherwise keep a reader
+    busy without end.
     """
     wanted = sorted(set(spans))
     found: dict[tuple[int, int], memoryview] = {}
@@ -160,46 +163,46 @@ def read_spans(
                 raise F3Error(f"two parts of the file overlap at {wanted[last][0]}")
             stop = wanted[last][1]
             last += 1
-        block = source.read(start, stop - start, room)
+        block = source.read(start, stop - start, buffer)
         for span in wanted[first:last]:
             found[span] = block[span[0] - start : span[1] - start]
         first = last
     return found
 
 
-def pieces(source: Source, size_bytes: int) -> Iterable[memoryview]:
-    """The beginning of a file, piece by piece."""
+def pieces(source: ByteSource, size_bytes: int) -> Iterable[memoryview]:
+    """Yield the first `size_bytes` of a file, piece by piece."""
     for start in range(0, size_bytes, _HASHED_AT_ONCE_BYTES):
         yield source.read(start, min(_HASHED_AT_ONCE_BYTES, size_bytes - start))
 
 
 class _LocalSource:
-    """A file of this machine, read by position."""
+    """A local file, read with `preadv`."""
 
     at_once_bytes = 4 * 1024 * 1024
-    # A call takes about as long as copying so much.
+    # A call takes about as long as copying this many bytes.
     near_bytes = 8 * 1024
     shared_by_threads = True
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # Without O_NONBLOCK a pipe would be waited for, before it could be seen that it is one.
+        # Without O_NONBLOCK, opening a pipe would block before its type can be checked.
         self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        # f3.open(path).read() leaves nobody who could close it.
+        # After f3.open(path).read() no caller holds the file to close it.
         self.close = weakref.finalize(self, os.close, self._descriptor)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
             self.close()
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device, a pipe or a socket"
-            raise F3Error(f"{name}: is no file but {kind}")
+            raise F3Error(f"{name}: is not a file but {kind}")
         self.size_bytes = status.st_size
 
-    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
+    def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         if not self.close.alive:
             raise F3Error("is closed; open it again")
         _check_within(self, offset, size_bytes)
-        # Not zeroed before it is overwritten, as a bytearray would be.
-        data = np.empty(size_bytes, np.uint8).data if room is None else room.taken(size_bytes)
+        # np.empty does not zero the memory; a bytearray would.
+        data = np.empty(size_bytes, np.uint8).data if buffer is None else buffer.taken(size_bytes)
         done = 0
         while done < size_bytes:
             count = os.preadv(self._descriptor, [data[done:]], offset + done)
@@ -210,7 +213,7 @@ class _LocalSource:
 
 
 class _OpenSource:
-    """Anything that can seek and read, perhaps far away; closed only by who opened it."""
+    """An open file with seek and read, possibly remote. Closed only if it was opened here."""
 
     at_once_bytes = 32 * 1024 * 1024
     near_bytes = 64 * 1024
@@ -221,7 +224,7 @@ class _OpenSource:
         self._file, self._ours = file, ours
         self.size_bytes = file.seek(0, os.SEEK_END)
 
-    def read(self, offset: int, size_bytes: int, room: Room | None = None) -> memoryview:
+    def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         _check_within(self, offset, size_bytes)
         parts: list[bytes] = []
         missing = size_bytes
@@ -239,27 +242,27 @@ class _OpenSource:
             self._file.close()
 
 
-def _check_within(source: Source, offset: int, size_bytes: int) -> None:
+def _check_within(source: ByteSource, offset: int, size_bytes: int) -> None:
     if not 0 <= offset <= offset + size_bytes <= source.size_bytes:
-        raise F3Error(f"{size_bytes} bytes at {offset} do not lie in a file of {source.size_bytes}")
+        raise F3Error(f"{size_bytes} bytes at {offset} are outside the file, which has {source.size_bytes} bytes")
 
 
 class _LocalTarget:
-    """A temporary file beside the final one, on the same file system, so that the renaming is one step."""
+    """A temporary file next to the final one, on the same file system, so that the rename is atomic."""
 
     def __init__(self, path: Path) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
-            # /dev/null would be a file from then on.
-            raise F3Error(f"{path}: is a device, a pipe or a socket and no file; name another path")
+            # Replacing /dev/null would turn it into a file.
+            raise F3Error(f"{path}: is a device, a pipe or a socket; name the path of a file")
         self._asked = path
-        # A link stays one: what it leads to is written.
+        # Write to the target of a link, so that the link remains.
         path = Path(os.path.realpath(path))
         self._path = path
-        # Of long names the beginning: a name has at most 255 bytes.
+        # Shortened, because a file name has at most 255 bytes.
         self._temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.part")
-        # Not by tempfile: the file keeps its permissions, which are those of every new file.
+        # Not with tempfile: the file should have the usual permissions of new files.
         with self._named():
             descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         self._file = os.fdopen(descriptor, "wb")
@@ -281,14 +284,14 @@ class _LocalTarget:
                 os.close(folder)
 
     def abort(self) -> None:
-        # Closing writes what is still held, which fails again where the disk is full.
+        # Closing flushes the remaining bytes, which fails again on a full disk.
         with contextlib.suppress(OSError):
             self._file.close()
         self._temporary.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Faults of the device name the file that the user asked for."""
+        """Name the file that the caller asked for in device faults."""
         try:
             yield
         except OSError as error:
@@ -296,7 +299,7 @@ class _LocalTarget:
 
 
 class _RemoteTarget:
-    """A file of fsspec, written in a transaction, which keeps it out of sight until it is complete."""
+    """A file of fsspec, written in a transaction that hides it until it is complete."""
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
         self._filesystem = filesystem
@@ -317,7 +320,7 @@ class _RemoteTarget:
 
 
 class _OpenTarget:
-    """A file that the caller opened and will close: what is written stays."""
+    """A file that the caller opened and will close."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -329,7 +332,7 @@ class _OpenTarget:
         self._file.flush()
 
     def abort(self) -> None:
-        """Nothing of it is ours to take back."""
+        """Do nothing: what was written to the caller's file stays."""
 
 
 def _filesystem(name: str) -> tuple[Any, str]:
@@ -338,10 +341,10 @@ def _filesystem(name: str) -> tuple[Any, str]:
     except ImportError:
         raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
     try:
-        # An instance of our own: a transaction is one of the whole instance.
+        # A separate instance, because a transaction covers the whole instance.
         filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)
     except (ImportError, ValueError) as error:
-        # A package that is missing, or a protocol that fsspec does not know.
+        # A package is missing, or fsspec does not support the protocol.
         raise F3Error(f"{name}: {error}") from None
     return filesystem, path
 
@@ -350,4 +353,4 @@ def _opened(filesystem: Any, path: str, name: str, mode: str) -> Any:
     try:
         return filesystem.open(path, mode)
     except NotImplementedError:
-        raise F3Error(f"{name}: {type(filesystem).__name__} of fsspec does not open files as {mode!r}") from None
+        raise F3Error(f"{name}: {type(filesystem).__name__} of fsspec does not open files with mode {mode!r}") from None

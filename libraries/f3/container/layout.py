@@ -1,4 +1,4 @@
-"""The ends of a file: the 32 bytes of the postscript, and the checksums (specification sections 1.1 and 1.2)."""
+"""The postscript (the last 32 bytes of a file) and the checksums (specification sections 1.1 and 1.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ XXHASH = 0
 
 @dataclass(frozen=True)
 class Postscript:
-    """Sizes of footer and metadata, and the checksums of the file's prefix and of the schema."""
+    """Sizes of footer and metadata, and the checksums of the file before the postscript and of the schema."""
 
     metadata_bytes: int
     footer_bytes: int
@@ -29,7 +29,7 @@ class Postscript:
     minor: int = MINOR
 
     def packed(self) -> bytes:
-        """The 32 bytes that end a file."""
+        """Return the 32 bytes that end a file."""
         return _POSTSCRIPT.pack(
             self.metadata_bytes,
             self.footer_bytes,
@@ -44,22 +44,24 @@ class Postscript:
 
 
 def read_postscript(end: bytes, file_bytes: int) -> Postscript:
-    """The postscript, from the last bytes of a file of that size. Raises F3Error for what is no F3 file, or one that
-    says what cannot be."""
+    """Read the postscript from the last bytes of a file of `file_bytes` bytes.
+
+    Raises F3Error if it is not an F3 file, has another version, or states impossible sizes.
+    """
     if len(end) < POSTSCRIPT_BYTES:
         raise F3Error(f"{file_bytes} bytes are too few for an F3 file; its postscript alone takes {POSTSCRIPT_BYTES}")
     metadata, footer, compression, kind, data, schema, major, minor, magic = _POSTSCRIPT.unpack(end[-POSTSCRIPT_BYTES:])
     if magic != MAGIC:
-        raise F3Error(f"ends with {magic!r}, an F3 file ends with {MAGIC!r}")
-    # Before 1.0 a minor version may change everything as well.
+        raise F3Error(f"is not an F3 file: it ends with {magic!r} instead of {MAGIC!r}")
+    # Before version 1.0 any minor version may change the format.
     if (major, minor) != (MAJOR, MINOR):
-        raise F3Error(f"is of version {major}.{minor}; version {MAJOR}.{MINOR} is read")
+        raise F3Error(f"has version {major}.{minor}; only version {MAJOR}.{MINOR} is supported")
     if kind != XXHASH:
-        raise F3Error(f"has checksums of type {kind}; {XXHASH} (XXH64) is read")
+        raise F3Error(f"has checksums of type {kind}; only type {XXHASH} (XXH64) is supported")
     if compression != 0:
-        raise F3Error(f"has a compressed footer (type {compression}); uncompressed ones are read")
+        raise F3Error(f"has a compressed footer (type {compression}), which is not supported")
     if not 0 < footer <= metadata <= file_bytes - POSTSCRIPT_BYTES:
         raise F3Error(
-            f"says that its footer has {footer} bytes of {metadata} of metadata, which do not fit into {file_bytes}"
+            f"states a footer of {footer} bytes in {metadata} bytes of metadata, which do not fit into {file_bytes}"
         )
     return Postscript(metadata, footer, data, schema, compression, kind, major, minor)

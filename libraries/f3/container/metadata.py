@@ -1,6 +1,6 @@
-"""The file's metadata as FlatBuffers: what is read of them, and how they are written (specification section 2).
+"""The metadata of a file as FlatBuffers, read and written (specification section 2).
 
-Reading looks up what is asked for and walks over nothing else; every count and offset is checked where it is used.
+Reading looks up only what is requested. Counts and offsets are checked where they are used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WASM_SECTION = "WASMBinaries"
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A stretch of the file, uncompressed."""
+    """An uncompressed byte range of the file."""
 
     offset: int
     size_bytes: int
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class EncUnit:
-    """One encoding unit: its stored bytes, its rows, how they are packed, and which module reads it (None for none)."""
+    """One encoding unit: stored size, rows, compression, and the module that decodes it (None: no module)."""
 
     size_bytes: int
     rows: int
@@ -44,10 +44,10 @@ class EncUnit:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One IOUnit: where it lies, its rows, its dictionary scope and its units in order.
+    """One IOUnit: place, rows, dictionary scope and its units in order.
 
-    `dictionary` is the id of the shared dictionary; `dictionary_units` are the ordinals of local ones, where the file
-    names them.
+    `dictionary` is the id of the shared dictionary. `dictionary_units` are the ordinals of local dictionaries, if the
+    file lists them.
     """
 
     offset: int
@@ -62,7 +62,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class LogicalTree:
-    """How the columns nest."""
+    """How the columns are nested."""
 
     kind: int
     children: tuple[LogicalTree, ...] = ()
@@ -72,10 +72,10 @@ class LogicalTree:
 
 
 class Footer:
-    """A view of the footer: what is asked for is looked up, nothing is walked over in advance."""
+    """A view of the footer; fields are looked up on demand."""
 
     def __init__(self, data: memoryview) -> None:
-        """Raises F3Error where a part is missing that every file has."""
+        """Raises F3Error if a mandatory part is missing."""
         self._table = root(data, "footer")
         self._groups = self._table.needed(2, "row groups")
         counts = self._groups.u32s(0)
@@ -88,23 +88,23 @@ class Footer:
 
     @property
     def schema(self) -> memoryview:
-        """The Arrow schema as the file holds it: a bare IPC message."""
+        """The Arrow schema as a bare IPC message."""
         found = self._table.bytes(0)
         if found is None:
             raise F3Error("footer: has no schema")
         return found
 
     def kind(self, place: int) -> int:
-        """Which LogicalId a top-level column has."""
+        """Return the LogicalId of a top-level column."""
         return self._table.needed(1, "logical tree").element(1, place).u8(0)
 
     def column(self, group: int, column: int) -> Section:
-        """Where the metadata of a physical column in a row group lie."""
+        """Return where the metadata of a physical column in a row group are."""
         section = self._group(group).element(0, column)
         return _section(section, f"metadata of column {column}, row group {group}")
 
     def columns(self, group: int) -> int:
-        """How many physical columns a row group has."""
+        """Return the number of physical columns of a row group."""
         return self._group(group).count(0)
 
     def _group(self, group: int) -> Table:
@@ -113,7 +113,7 @@ class Footer:
         return self._described[group]
 
     def optional_section(self, name: str) -> Section | None:
-        """A section by its name; None where there is none."""
+        """Return the section of that name; None if there is none."""
         sections = self._table.table(3)
         if sections is None:
             return None
@@ -123,9 +123,9 @@ class Footer:
         place = names.index(name)
         offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.bytes(3)
         if offsets is None or sizes is None or not place < min(len(offsets), len(sizes)):
-            raise F3Error(f"footer: the section {name} has no place")
+            raise F3Error(f"footer: the section {name} has no offset or size")
         if packed is not None and place < len(packed) and packed[place] != UNCOMPRESSED:
-            raise F3Error(f"footer: the section {name} is compressed, which is not read")
+            raise F3Error(f"footer: the section {name} is compressed, which is not supported")
         return Section(offsets[place], sizes[place])
 
     @cached_property
@@ -134,22 +134,22 @@ class Footer:
 
     @property
     def dictionaries(self) -> int:
-        """How many shared dictionaries there are."""
+        """Number of shared dictionaries."""
         return 0 if self._table.table(5) is None else self._shared.count(1)
 
     def dictionary(self, number: int) -> tuple[int, ...]:
-        """The numbers of the IOUnits that one shared dictionary is the concatenation of."""
+        """Return the numbers of the IOUnits whose concatenation is a shared dictionary."""
         ids = self._shared.element(1, number).u32s(0)
         if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
             raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
         return tuple(ids)
 
     def dictionary_chunk(self, number: int) -> Chunk:
-        """One of the IOUnits that shared dictionaries consist of."""
+        """Return an IOUnit of the shared dictionaries."""
         return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
 
     def dictionary_chunks(self) -> Iterator[Chunk]:
-        """All of them."""
+        """Yield all IOUnits of the shared dictionaries."""
         for place, table in enumerate(() if self._table.table(5) is None else self._shared.elements(0)):
             yield _chunk(table, f"shared dictionary IOUnit {place}")
 
@@ -163,27 +163,27 @@ class Footer:
 
 
 def read_column(data: memoryview, what: str) -> list[Chunk]:
-    """The IOUnits of one column in one row group. Raises F3Error."""
+    """Return the IOUnits of a column in a row group. Raises F3Error."""
     table = root(data, what)
     return [_chunk(each, f"{what}, IOUnit {place}") for place, each in enumerate(table.elements(0))]
 
 
 def read_modules(data: memoryview) -> list[Section]:
-    """Where the embedded modules lie, by id. Raises F3Error."""
+    """Return where the embedded modules are, by id. Raises F3Error."""
     table = root(data, WASM_SECTION)
     return [_section(each, f"module {place}") for place, each in enumerate(table.elements(0))]
 
 
 def _section(table: Table, what: str) -> Section:
     if table.u8(2) != UNCOMPRESSED:
-        raise F3Error(f"{what}: is compressed, which is not read")
+        raise F3Error(f"{what}: is compressed, which is not supported")
     return Section(table.u64(0), table.u32(1))
 
 
 def _chunk(table: Table, what: str) -> Chunk:
     scope = table.u8(3)
     if scope not in SCOPES:
-        raise F3Error(f"{what}: has a dictionary scope of type {scope}, which does not exist")
+        raise F3Error(f"{what}: has dictionary scope {scope}, which does not exist")
     described = table.needed(4, "dictionary scope")
     units = tuple(_unit(each, what, place) for place, each in enumerate(table.elements(5)))
     chunk = Chunk(
@@ -198,7 +198,7 @@ def _chunk(table: Table, what: str) -> Chunk:
     )
     stored = sum(unit.size_bytes for unit in units)
     if stored != chunk.size_bytes:
-        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, its units have {stored}")
+        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, but its units have {stored}")
     return chunk
 
 
@@ -217,8 +217,8 @@ def _unit(table: Table, what: str, place: int) -> EncUnit:
     if encoding is None:
         raise F3Error(f"{what}, EncUnit {place}: has no encoding")
     if compression > LZ4:
-        raise F3Error(f"{what}, EncUnit {place}: is packed in a way of type {compression}, which does not exist")
-    # A table without slots is module 0: that it is there decides.
+        raise F3Error(f"{what}, EncUnit {place}: has compression type {compression}, which does not exist")
+    # An empty table means module 0, so its presence decides.
     wasm = encoding.table(1)
     return EncUnit(
         size_bytes=table.u32(0),
@@ -233,7 +233,7 @@ def _unit(table: Table, what: str, place: int) -> EncUnit:
 
 
 def packed_column(chunks: Sequence[Chunk]) -> bytes:
-    """The metadata of one column in one row group."""
+    """Return the metadata of a column in a row group."""
     builder = flatbuffers.Builder(256 + 64 * sum(1 + len(chunk.units) for chunk in chunks))
     made = _chunks(builder, chunks)
     builder.Finish(_of_offsets(builder, [made]))
@@ -241,7 +241,7 @@ def packed_column(chunks: Sequence[Chunk]) -> bytes:
 
 
 def packed_modules(sections: Sequence[Section]) -> bytes:
-    """The directory of embedded modules."""
+    """Return the directory of embedded modules."""
     builder = flatbuffers.Builder(64 + 32 * len(sections))
     made = _vector(builder, [_packed_section(builder, section) for section in sections])
     builder.Finish(_of_offsets(builder, [made]))
@@ -250,7 +250,7 @@ def packed_modules(sections: Sequence[Section]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class RowGroup:
-    """What the footer says of a row group: its rows, where its data lie, and the metadata of its columns."""
+    """A row group in the footer: its rows, its data and the metadata of its columns."""
 
     rows: int
     data: Section
@@ -267,7 +267,7 @@ def packed_footer(
     dictionary_positions: Sequence[Sequence[int]],
     dictionary_schema: bytes,
 ) -> bytes:
-    """The footer with all that the original's reader asks for (specification 2.3)."""
+    """Return the footer, with every field that the original's reader requires (specification 2.3)."""
     builder = flatbuffers.Builder(1024 + len(schema) + 64 * sum(len(group.columns) for group in groups))
     schema_made = builder.CreateByteVector(schema)
     tree_made = _packed_tree(builder, tree)
@@ -290,7 +290,7 @@ def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
 
 
 def _of_offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
-    """A table whose fields lie elsewhere in the buffer; 0 stands for an absent one."""
+    """Build a table from offsets; 0 means an absent field."""
     builder.StartObject(len(offsets))
     for slot, offset in enumerate(offsets):
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
@@ -316,7 +316,7 @@ def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
 
 
 def _chunks(builder: flatbuffers.Builder, chunks: Sequence[Chunk]) -> int:
-    """A vector of IOUnits. Their encodings, few and always the same, are stored once."""
+    """Build a vector of IOUnits. Encodings are few and repeat, so each is stored once."""
     encodings: dict[tuple[int, int | None], int] = {}
     for chunk in chunks:
         for unit in chunk.units:
@@ -366,7 +366,7 @@ def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping
     builder.PrependUOffsetTRelativeSlot(4, scope, 0)
     builder.PrependUOffsetTRelativeSlot(5, units, 0)
     if chunk.checksum is not None:
-        # Optional, so that 0 is stored too: no default equals it.
+        # With None as the default, a checksum of 0 is stored too.
         builder.PrependUint64Slot(6, chunk.checksum, None)
     made: int = builder.EndObject()
     return made
@@ -376,7 +376,7 @@ def _packed_tree(builder: flatbuffers.Builder, tree: LogicalTree) -> int:
     packed: dict[LogicalTree, int] = {}
 
     def pack(node: LogicalTree) -> int:
-        # Leaves are all alike: stored once, not 10,000 times.
+        # Leaves are all alike: store one instead of 10,000.
         if node not in packed:
             children = _vector(builder, [pack(child) for child in node.children])
             builder.StartObject(2)
@@ -396,7 +396,7 @@ def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> 
     vectors = (
         _numbers(builder, [group.rows for group in groups], 4),
         _numbers(builder, [group.data.offset for group in groups], 8),
-        # The field has 32 bits, and no reader uses it.
+        # The field has 32 bits; no reader uses it.
         _numbers(builder, [min(group.data.size_bytes, 2**32 - 1) for group in groups], 4),
         _vector(builder, described),
     )

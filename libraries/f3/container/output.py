@@ -1,4 +1,4 @@
-"""A file that is being written: where its end is, and the checksum of everything in it."""
+"""The file that a writer builds: its position, and the checksum of its bytes so far."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from libraries.f3.container.metadata import Section
 
 
 class Output:
-    """The file so far: where its end is, and the checksum of everything in it."""
+    """The bytes so far, with their position and checksum."""
 
-    def __init__(self, target: io.Target, *, checksums: bool) -> None:
-        """Continue `target`, which nothing has been written to; with `checksums` IOUnits have one each."""
+    def __init__(self, target: io.ByteTarget, *, checksums: bool) -> None:
+        """Write to `target`, which must be empty. With `checksums`, each IOUnit gets one."""
         self._target = target
         self._checksums = checksums
         self._hash = xxhash.xxh64()
@@ -22,23 +22,23 @@ class Output:
         self.done = False
 
     def write(self, data: bytes) -> Section:
-        """Append; returned is where it lies."""
+        """Append bytes; return where they are."""
         self._target.write(data)
         self._hash.update(data)
         self.position += len(data)
         return Section(self.position - len(data), len(data))
 
     def write_unit(self, stored: Sequence[bytes]) -> tuple[Section, int | None]:
-        """Append an IOUnit; returned are where it lies and its checksum, if it shall have one."""
+        """Append an IOUnit; return where it is and its checksum (None without checksums)."""
         data = b"".join(stored)
         return self.write(data), xxhash.xxh64_intdigest(data) if self._checksums else None
 
     def checksum(self) -> int:
-        """Of everything so far."""
+        """Return the XXH64 of everything so far."""
         return self._hash.intdigest()
 
     def commit(self) -> None:
-        """Make it the file; where that fails, there is none."""
+        """Complete the file. If that fails, no file is left."""
         try:
             self._target.commit()
         except BaseException:
@@ -47,7 +47,7 @@ class Output:
         self.done = True
 
     def abort(self) -> None:
-        """Make it disappear."""
+        """Remove the file, unless it is complete."""
         if not self.done:
             self.done = True
             self._target.abort()

@@ -1,5 +1,6 @@
-"""The units of a physical column as a reader sees them: values, or indices with the dictionary that stands before them,
-each with its place in the file. Counts and places of the metadata are checked here; no bytes are read.
+"""The units of a physical column with their places in the file: values, or a dictionary followed by its indices.
+
+Checks counts and places of the metadata; reads no data.
 """
 
 from __future__ import annotations
@@ -14,47 +15,47 @@ from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 from libraries.f3.errors import F3Error
 
 MOST_UNIT_ROWS = 2**24
-"""Of one EncUnit: 256 times the usual, and what a few forged bytes may ask for at most."""
+"""Limit for one EncUnit: 256 times the default, and the most that a few forged bytes can ask for."""
 
 Key = tuple[int, int]
-"""Offset and size of an IOUnit, or of a unit in it."""
+"""Offset and size in the file of an IOUnit or a unit; identifies it."""
 
 
 def key_of(chunk: Chunk) -> Key:
-    """What tells an IOUnit from all others."""
+    """Return the key of an IOUnit."""
     return chunk.offset, chunk.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of rows: values, or indices with the local dictionary that stands before them."""
+    """One unit of rows: values, or indices with the local dictionary before them."""
 
     chunk: Chunk
     start: int
-    """Where its values begin in the file."""
+    """Offset of the values in the file."""
     values: EncUnit
     dictionary: EncUnit | None
     key: Key
-    """What tells it from all others: where it begins in the file, with its dictionary, and how many bytes it has."""
+    """Offset and size in bytes, both including the dictionary."""
 
     @property
     def rows(self) -> int:
-        """How many values it holds."""
+        """Number of values."""
         return self.values.rows
 
     @property
     def stop(self) -> int:
-        """Where it ends in the file."""
+        """Offset of the end in the file."""
         return self.start + self.values.size_bytes
 
     @property
     def unmarked(self) -> bool:
-        """Whether it has a dictionary though its IOUnit is marked as without one."""
+        """Whether it has a dictionary although its IOUnit is marked as having none."""
         return self.dictionary is not None and self.chunk.scope != LOCAL_DICTIONARY
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """Units of one kind, one behind the other, are decoded together."""
+        """Kind of the unit: consecutive units of one kind are decoded together."""
         wasm_id = self.values.wasm_id
         scope = self.chunk.scope if self.dictionary is None else LOCAL_DICTIONARY
         return scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
@@ -62,7 +63,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A physical column over one row group or several; `starts` are the rows at which the units begin, and the end."""
+    """A physical column over one or more row groups. `starts` are the first rows of the units, and the end."""
 
     chunks: tuple[Chunk, ...]
     units: tuple[Unit, ...]
@@ -70,15 +71,15 @@ class StoredColumn:
 
     @property
     def rows(self) -> int:
-        """How many values it holds."""
+        """Number of values."""
         return int(self.starts[-1])
 
 
 def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: bool = False) -> StoredColumn:
-    """The units of IOUnits that lie before `data_end`. Raises F3Error where places or counts cannot be.
+    """Return the units of IOUnits that end before `data_end`.
 
-    With `local` the column has local dictionaries elsewhere: units that are marked as without, and have the counts of
-    pairs, are pairs.
+    Raises F3Error if places or counts are impossible. With `local`, the column has local dictionaries in another row
+    group; IOUnits marked as having none are then read as pairs if their counts are those of pairs.
     """
     units: list[Unit] = []
     for chunk in chunks:
@@ -93,12 +94,12 @@ def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: b
     for unit in units:
         rows = max(unit.rows, 0 if unit.dictionary is None else unit.dictionary.rows)
         if rows > MOST_UNIT_ROWS:
-            raise F3Error(f"{what}: an EncUnit of {rows} rows is larger than is read ({MOST_UNIT_ROWS})")
+            raise F3Error(f"{what}: an EncUnit of {rows} rows exceeds the limit of {MOST_UNIT_ROWS}")
     return StoredColumn(tuple(chunks), tuple(units), _starts(units))
 
 
 def joined(columns: Sequence[StoredColumn]) -> StoredColumn:
-    """The row groups of a column as one."""
+    """Join the row groups of a column."""
     if len(columns) == 1:
         return columns[0]
     units = tuple(unit for column in columns for unit in column.units)
@@ -124,7 +125,7 @@ def _pairs(chunk: Chunk, what: str) -> list[Unit]:
     pairs = len(chunk.units) // 2
     even = tuple(range(0, 2 * pairs, 2))
     if len(chunk.units) != 2 * pairs or chunk.dictionary_units not in ((), even):
-        raise F3Error(f"{what}: its {len(chunk.units)} units are no pairs of a dictionary and its indices")
+        raise F3Error(f"{what}: its {len(chunk.units)} units are not pairs of a dictionary and its indices")
     start = chunk.offset
     found = []
     for dictionary, indices in zip(chunk.units[::2], chunk.units[1::2], strict=True):

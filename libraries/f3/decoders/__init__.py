@@ -1,1 +1,1 @@
-"""The code that decodes: the sandbox for the Wasm module of a file, and the native library that is its twin."""
+"""Decoders: the sandbox for the Wasm module of a file, and the equivalent native library."""

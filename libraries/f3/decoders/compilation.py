@@ -1,7 +1,7 @@
-"""Compile a Wasm module in a process of its own, with limits on time and memory: a few hundred kilobytes that are made
-for it keep a compiler busy for minutes, and nothing stops it within this process.
+"""Compile a Wasm module in a separate process with limits on time and memory.
 
-`libraries.f3.decoders.wasm` calls it, and it runs itself by its path.
+A module of a few hundred kilobytes can be made to keep the compiler busy for minutes, and compilation cannot be
+interrupted within this process. `libraries.f3.decoders.wasm` calls this file, which runs itself by its path.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any
 
 MOST_HERE_BYTES = 1 << 16
-"""Of a module that is compiled in this process: the worst of that size take about a second."""
+"""Largest module that is compiled in this process: the worst of that size take about a second."""
 _SECONDS, _SECONDS_PER_MEBIBYTE = 1, 2
 _MEMORY_BYTES = 1 << 32
 _WAITED_FOR = 10
-"""Times the seconds: they are the processor's, which others use too."""
+"""Wall-clock limit as a multiple of the processor-time limit, because the processors may be busy."""
 
 
 class CompilingError(Exception):
-    """Why a module could not be compiled."""
+    """The reason why a module could not be compiled."""
 
 
 def engine() -> Any:
-    """The runtime as modules are compiled for it, the same in both processes."""
+    """Return the runtime's engine, configured the same in both processes."""
     wasmtime = importlib.import_module("wasmtime")
     config = wasmtime.Config()
     config.epoch_interruption = True
@@ -37,12 +37,15 @@ def engine() -> Any:
 
 
 def is_possible() -> bool:
-    """Whether there is a Python that could be started: in a program that has one inside it may be that program."""
+    """Return whether Python can be started. If it is embedded, `sys.executable` may be the embedding program."""
     return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 
 def compiled(module: bytes) -> bytes:
-    """What `wasmtime.Module.deserialize` takes. Raises CompilingError for what is no module, or takes too long."""
+    """Return a module in the form that `wasmtime.Module.deserialize` takes.
+
+    Raises CompilingError if it is not a module or compilation takes too long.
+    """
     seconds = math.ceil(_SECONDS + _SECONDS_PER_MEBIBYTE * len(module) / (1 << 20))
     command = [sys.executable, "-P", __file__, str(seconds)]
     try:
@@ -52,13 +55,13 @@ def compiled(module: bytes) -> bytes:
     if done.returncode < 0:
         raise CompilingError(f"it takes more than {seconds} s, or more than {_MEMORY_BYTES >> 30} GiB of memory")
     if done.returncode:
-        raise CompilingError(done.stderr.decode("utf-8", "replace") or "no reason is given")
+        raise CompilingError(done.stderr.decode("utf-8", "replace") or "the compiler gave no reason")
     return done.stdout
 
 
 def main(seconds: int) -> None:
-    """Compile what comes in, and put it out."""
-    # A system may have no such limits; the caller's patience is one too.
+    """Compile the module on stdin and write the result to stdout."""
+    # Some systems lack these limits; the caller's timeout remains.
     with contextlib.suppress(ImportError, ValueError, OSError):
         resource: Any = importlib.import_module("resource")
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

@@ -1,6 +1,6 @@
-;; One call from the host for one EncUnit. A call through the wasmtime package costs far more than a call between
-;; modules, most of all one with parameters, and the guest interface asks for one a buffer. This module makes them all:
-;; what it is told lies in its memory, and there it lists what came back.
+;; One call from the host per EncUnit. A call through the wasmtime package costs far more than a call between modules,
+;; especially with parameters, and the guest interface needs one per buffer. This module makes these calls: it reads its
+;; arguments from its memory and lists the results there.
 (module
   (import "guest" "memory" (memory $guest 0))
   (import "guest" "decode_general_ffi" (func $decode (param i32 i32 i32) (result i32)))
@@ -9,8 +9,8 @@
   (import "guest" "buffer_drop" (func $drop (param i32)))
   (memory $results (export "results") 1)
 
-  ;; At 65472: how many buffers of the call before to give back, the block, the bytes behind its first 12, the most
-  ;; buffers to list, and the answer: how many were listed as (address, bytes, box), or -1 and the text of an error.
+  ;; At 65472: number of buffers of the previous call to give back, the block, the bytes after its first 12, the maximum
+  ;; number of buffers to list, and the answer: the number listed as (address, bytes, box), or -1 and the text of an error.
   (func (export "run")
     (local $held i32) (local $block i32) (local $most i32)
     (local $queue i32) (local $count i32) (local $entry i32)

@@ -1,4 +1,4 @@
-;; The same for modules that have our own exports: at 0 the address of the request, at 4 the answer.
+;; The driver for modules with this package's exports: at 0 the address of the request, at 4 the answer.
 (module
   (import "guest" "f3_decode_part" (func $decode (param i32) (result i32)))
   (memory (export "results") 1)

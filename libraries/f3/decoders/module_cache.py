@@ -1,8 +1,7 @@
-"""Compiled Wasm modules, kept between processes in a folder that its owner alone can read and write.
+"""A cache of compiled Wasm modules, shared by processes, in a folder that only its owner can read and write.
 
-Loading a compiled module runs what the file holds, so a file that anybody else could have written is not loaded, and a
-folder that others can enter is not used. The key is the module's hash with the runtime's version and the processor:
-another of any of them is another file.
+Loading a compiled module executes the file's content. Files that others could have written are not loaded, and folders
+that others can enter are not used. The key combines the module's hash, the runtime's version and the processor.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from pathlib import Path
 import platformdirs
 
 MOST_KEPT = 64
-"""Compiled modules, those that were used last."""
+"""Maximum number of compiled modules; the most recently used are kept."""
 
 
 def folder() -> Path:
-    """Where compiled modules lie. Removing it costs a compilation each."""
+    """Return the folder of compiled modules. Deleting it costs one compilation per module."""
     return platformdirs.user_cache_path("format-bench") / "f3-modules"
 
 
@@ -37,13 +36,13 @@ def _processor() -> str:
 
 
 def key(module: bytes, runtime: str) -> str:
-    """The name of a compiled module's file."""
+    """Return the file name of a compiled module."""
     surroundings = hashlib.sha256(f"{runtime} {_processor()}".encode()).hexdigest()
     return f"{hashlib.sha256(module).hexdigest()}-{surroundings[:16]}"
 
 
 def load(name: str) -> bytes | None:
-    """What was kept under a name; None where nothing was, or where others could have written it."""
+    """Return the module cached under a name; None if there is none or others could have written it."""
     if not _is_private(folder(), stat.S_ISDIR):
         return None
     path = folder() / name
@@ -57,7 +56,7 @@ def load(name: str) -> bytes | None:
 
 
 def keep(name: str, compiled: bytes) -> None:
-    """Keep a compiled module; where that is not possible, the next process compiles again."""
+    """Cache a compiled module. If that fails, the next process compiles again."""
     place = folder()
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +66,7 @@ def keep(name: str, compiled: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(compiled)
-                # A machine that stops leaves the whole or nothing: loading runs what the file holds.
+                # Synced, so that a crash leaves the whole file or none: loading executes its content.
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, place / name)
@@ -77,14 +76,14 @@ def keep(name: str, compiled: bytes) -> None:
 
 
 def _forget(place: Path) -> None:
-    """Remove what was used longest ago: every damaged or hostile module would stay for good otherwise."""
+    """Delete the least recently used modules. Otherwise damaged or hostile ones would stay forever."""
     used = sorted(((file.stat().st_mtime_ns, file) for file in place.iterdir()), reverse=True)
     for _, file in used[MOST_KEPT:]:
         file.unlink(missing_ok=True)
 
 
 def _is_private(path: Path, is_kind: object) -> bool:
-    """Whether a path is of a kind, not a link, ours, and closed to everybody else."""
+    """Return whether a path has the given kind, is not a link, and belongs to this user without access for others."""
     if not hasattr(os, "geteuid"):
         return False
     try:

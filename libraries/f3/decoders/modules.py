@@ -1,4 +1,4 @@
-"""The modules of files, compiled or loaded: checked to be decoders, before anything of them runs."""
+"""Load the modules of files, and check that they are decoders before their code runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _INTERFACE = {
     "buffer_iterator_drop": (1, 0),
     "buffer_drop": (1, 0),
 }
-"""Function -> how many i32 it takes and returns."""
+"""Function -> number of i32 parameters and results."""
 _MOST_MODULES = 8
-"""That a process keeps ready: files of one writer carry the same."""
+"""Modules that a process keeps loaded; files of one writer share theirs."""
 
 
 def _is_ours(wasm: bytes) -> bool:
-    """Whether it is the module that was built with this package: what compiling that takes is known."""
+    """Return whether it is the module built with this package, whose compilation cost is known."""
     try:
         return (native.KERNELS / native.MODULE_NAME).read_bytes() == wasm
     except OSError:
@@ -35,7 +35,7 @@ def _is_ours(wasm: bytes) -> bool:
 
 @lru_cache(maxsize=_MOST_MODULES)
 def compiled_module(wasm: bytes, process: int) -> Any:
-    """A module, compiled in this process or loaded into it. Raises F3Error."""
+    """Return a module, compiled in this process or loaded from the cache. Raises F3Error."""
     wasmtime, runtime = wasmtime_package(), runtime_here()
     name = module_cache.key(wasm, f"wasmtime {runtime.version}")
     kept = module_cache.load(name)
@@ -43,9 +43,9 @@ def compiled_module(wasm: bytes, process: int) -> Any:
         try:
             return wasmtime.Module.deserialize(runtime.engine, kept)
         except wasmtime.WasmtimeError:
-            kept = None  # of a build of the runtime that says it is the same version: compiled again below
+            kept = None  # A different build of the same runtime version wrote it: compile again below.
     if not wasm.startswith(b"\0asm"):
-        raise F3Error("the decoder in the file is no Wasm module")
+        raise F3Error("the decoder in the file is not a Wasm module")
     try:
         if len(wasm) > compilation.MOST_HERE_BYTES and not _is_ours(wasm) and compilation.is_possible():
             kept = compilation.compiled(wasm)
@@ -54,7 +54,7 @@ def compiled_module(wasm: bytes, process: int) -> Any:
             module = wasmtime.Module(runtime.engine, wasm)
             kept = bytes(module.serialize())
     except (wasmtime.WasmtimeError, compilation.CompilingError) as error:
-        raise F3Error(f"the decoder in the file is no Wasm module that can be compiled: {last_line(error)}") from None
+        raise F3Error(f"the Wasm module in the file cannot be compiled: {last_line(error)}") from None
     _check_interface(module)
     module_cache.keep(name, kept)
     return module
@@ -64,14 +64,14 @@ def _check_interface(module: Any) -> None:
     wasmtime = wasmtime_package()
     for wanted in module.imports:
         if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
-            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which no decoder is given")
+            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which decoders do not get")
     exports = {export.name: export.type for export in module.exports}
     versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
     if not versions:
-        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0: it is no decoder of F3")
+        raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0, so it is not a decoder of F3")
     major = versions[0].partition("_")[0]
     if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
-        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} are known")
+        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} is supported")
     if not isinstance(exports.get("memory"), wasmtime.MemoryType):
         raise F3Error("the decoder in the file exports no memory")
     for name, shape in _INTERFACE.items():
@@ -80,7 +80,7 @@ def _check_interface(module: Any) -> None:
 
 
 def _is_of_wasi(function: Any) -> bool:
-    """Whether a function takes integers and returns an error number or nothing, as all of WASI do."""
+    """Return whether a function takes integers and returns an error number or nothing, as WASI's functions do."""
     wasmtime = wasmtime_package()
     i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
     results = list(function.results)
@@ -97,6 +97,6 @@ def _is_function(exported: Any, shape: tuple[int, int]) -> bool:
 
 
 def is_function_of(exports: Any, name: str, store: Any, shape: tuple[int, int]) -> bool:
-    """Whether an instance exports a function that takes and returns so many i32."""
+    """Return whether an instance exports a function with these numbers of i32 parameters and results."""
     found = exports.get(name)
     return isinstance(found, wasmtime_package().Func) and _is_function(found.type(store), shape)

@@ -1,8 +1,8 @@
-"""The native library of the kernels: found, called, and its faults put into words.
+"""Load and call the native library of the kernels, and translate its faults.
 
-It lies beside their source where the package's build could make it (libraries/build.py); without it `library()` is
-None, files are decoded by Wasm and encoded by numpy. Payloads may be hostile: the library checks them; here only the
-buffers that it writes to are made, and the lock of the interpreter is free while it works.
+The library is next to its sources if libraries/build.py could compile it. Otherwise `library()` is None; files are then
+decoded by Wasm and encoded by numpy. Payloads may be hostile: the library checks them, and this module only makes the
+buffers that it writes to. The interpreter lock is released during calls.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from libraries.f3.columns.memory_layout import TEXT, Shape, shape_of
 from libraries.f3.errors import F3Error
 
 KERNELS = Path(__file__).parents[1] / "kernels"
-"""Where the sources lie, and what the build makes of them."""
+"""Folder of the sources and of the compiled files."""
 LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(sys.platform, "libf3_kernels.so")
 MODULE_NAME = "core.wasm"
-"""The module of the same kernels that files carry."""
+"""The Wasm module of the same kernels, which files carry."""
 MOST_ARRAY_BYTES = 1 << 32
-"""Of one array: what a file says of its rows is not believed beyond that."""
+"""Limit for one array; larger sizes stated by a file are not trusted."""
 _FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
 
 FAULTS = {
     1: "the payload is cut short",
-    2: "the payload has a node, width or count that there is none of",
-    3: "the payload has an index that leads outside",
-    4: "the payload has too many nodes inside each other",
+    2: "the payload has an invalid node, width or count",
+    3: "the payload has an index out of range",
+    4: "the payload nests nodes too deeply",
     5: "the payload asks for more work than its rows call for",
-    6: "the payload is of other rows or another type than the metadata say",
+    6: "the payload has other rows or another type than the metadata say",
     7: "the payload has a string that is not UTF-8",
-    8: "the payload needs more memory than any honest one",
+    8: "the payload needs more memory than any valid one",
 }
-"""What the kernels answer, in words; the numbers are those of kernels.h."""
+"""Fault number of kernels.h -> message."""
 _NO_ROOM = 8
 _RETURN_U64 = (
     "f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32", "f3_lz4_bytes",
 )  # fmt: skip
 NOT_BUILT = (
     "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"
-    "  'pip install ziglang', then 'python -m libraries.build' builds it"
+    "  build it with 'pip install ziglang', then 'python -m libraries.build'"
 )
 
 
 class DecodeTarget(ctypes.Structure):
-    """`struct target` of kernels.h: where the values of a column go."""
+    """`struct target` of kernels.h: the buffers of a column."""
 
     _fields_ = (
         ("values", ctypes.c_void_p),
@@ -70,20 +70,20 @@ class DecodeTarget(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The native kernels; None, with a warning once, where they were not built for this machine."""
+    """Return the native kernels, or None (with one warning) if they were not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
         for name in _RETURN_U64:
             loaded[name].restype = ctypes.c_uint64
     except (OSError, AttributeError):
-        # The second is what the library of an older version ends in.
+        # AttributeError: a library of an older version.
         warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=_callers_level())
         return None
     return loaded
 
 
 def _callers_level() -> int:
-    """How many calls up the one is that this package was called by: a warning shows that line."""
+    """Return the stack level of the caller outside this package, so that the warning shows its line."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(str(KERNELS.parent)):
         level, frame = level + 1, frame.f_back
@@ -94,7 +94,7 @@ _scratch = threading.local()
 
 
 def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
-    """Memory that stays with the thread, at least of that size; as much as few files ask for goes with the call."""
+    """Return memory of at least `size_bytes`. Usual sizes are kept for the thread, exceptional ones are not."""
     if size_bytes > _KEPT_SCRATCH_BYTES:
         return ctypes.create_string_buffer(size_bytes)
     kept: ctypes.Array[ctypes.c_char] | None = getattr(_scratch, "memory", None)
@@ -104,7 +104,7 @@ def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
 
 
 def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
-    """The EncUnits of one column, one after the other, as one array. Raises F3Error for what no encoder writes."""
+    """Decode consecutive EncUnits of a column into one array. Raises F3Error for invalid payloads."""
     shape, units, total = shape_of(arrow_type), len(payloads), sum(rows)
     held = [pa.py_buffer(payload) for payload in payloads]
     addresses = (ctypes.c_void_p * units)(*[buffer.address for buffer in held])
@@ -139,14 +139,16 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
 
 
 def lz4_bytes(kernels: Any, block: memoryview) -> int:
-    """How many bytes an LZ4 block unpacks to; more than any can for what is none."""
+    """Return the unpacked size of an LZ4 block; for an invalid block, more than any block unpacks to."""
     held = pa.py_buffer(block)
     return int(kernels.f3_lz4_bytes(ctypes.c_void_p(held.address), ctypes.c_uint64(held.size)))
 
 
 def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[Any, Any, Any]:
-    """Buffers for a column: validity or None, offsets (the first is set) or None, values. Raises F3Error when they
-    would be larger than any array may be."""
+    """Allocate buffers for a column: validity or None, offsets (the first one set) or None, values.
+
+    Raises F3Error if they exceed the limit for one array.
+    """
     values_bytes = check_size(shape, rows, data_bytes)
     try:
         validity = pa.allocate_buffer((rows + 7) // 8) if nullable else None
@@ -160,7 +162,7 @@ def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[
 
 
 def check_size(shape: Shape, rows: int, data_bytes: int) -> int:
-    """How many bytes the values of a column take. Raises F3Error when these are more than any array may have."""
+    """Return the size in bytes of a column's values. Raises F3Error if it exceeds the limit for one array."""
     values_bytes = data_bytes if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
     if max(values_bytes, rows * shape.width_bytes) > MOST_ARRAY_BYTES:
         raise F3Error(f"{rows} rows of {values_bytes} bytes together are too many for one array; read fewer at a time")

@@ -1,9 +1,8 @@
-"""Memory that changes hands: what a sandbox has written becomes an Arrow buffer, by its pages instead of a copy.
+"""Turn memory that a sandbox wrote into an Arrow buffer by moving its pages instead of copying.
 
-Linux can move pages from one place of a process to another and leave the old place empty, to be written anew. The
-sandbox keeps nothing of what it gave away, so the buffer is as private as a copy. Pages are moved as large ones, those
-that Arrow's own allocations get; small ones would cost more than a copy. Where that is not possible, and for what is
-small, the bytes are copied.
+Linux can move pages to another address in the process and leave the old addresses empty and writable. The sandbox loses
+access to them, so the buffer is as private as a copy. Only large pages are moved, as Arrow's allocations use them; with
+small ones moving would cost more than copying. Small results, and all results on other systems, are copied.
 """
 
 from __future__ import annotations
@@ -17,23 +16,26 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 LARGE_BYTES = 1 << 21
-"""Of a large page, and the least that is moved."""
+"""Size of a large page, and the smallest size that is moved."""
 _MOST_WASTED = 16
-"""One part in so many: giving back less takes a large page apart for little."""
+"""At most one part in this many may be wasted: returning less would break up a large page for little gain."""
 _MAY_MOVE, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 4, 14
 _FAILED = ctypes.c_void_p(-1).value
 
 
 def prefer_large(address: int, size_bytes: int) -> None:
-    """Memory that is to be taken consists of large pages from now on, where the system has them."""
+    """Ask the system for large pages in memory that will be taken later."""
     calls = _calls()
     if calls is not None:
         calls.advise(address, size_bytes, _ADVICE_LARGE)
 
 
 def take(address: int, size_bytes: int, room_bytes: int) -> pa.Buffer:
-    """What lies at an address, in memory of its own. What lies there afterwards, to the end of its last large page,
-    means nothing; `room_bytes` from the address on are at disposal. Raises MemoryError."""
+    """Move or copy `size_bytes` at an address into separate memory.
+
+    Afterwards the old bytes are undefined up to the end of their last large page, if that is within `room_bytes` of the
+    address. Raises MemoryError.
+    """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     if size_bytes >= LARGE_BYTES and address % LARGE_BYTES == 0 and whole_bytes <= room_bytes:
         moved = _moved(address, size_bytes, whole_bytes)
@@ -49,7 +51,7 @@ class _Call(Protocol):
 
 
 class _Calls(NamedTuple):
-    """Those of the system."""
+    """The system calls."""
 
     map: _Call
     move: _Call
@@ -59,7 +61,7 @@ class _Calls(NamedTuple):
 
 @cache
 def _calls() -> _Calls | None:
-    """None on other systems than Linux."""
+    """Return the system calls; None on systems other than Linux."""
     if not sys.platform.startswith("linux"):
         return None
     system = ctypes.CDLL(None)
@@ -76,7 +78,7 @@ def _calls() -> _Calls | None:
 
 
 class _Pages:
-    """Pages that were moved; they live as long as the buffer that lies in them."""
+    """Moved pages, unmapped when the buffer that uses them is freed."""
 
     __slots__ = ("_address", "_size_bytes", "_unmap")
 
@@ -88,7 +90,7 @@ class _Pages:
 
 
 def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
-    """None where the system does not do it: older than Linux 5.7, or pages that lie in several mappings."""
+    """Move pages into a buffer; None if the system cannot (before Linux 5.7, or pages in several mappings)."""
     calls = _calls()
     if calls is None:
         return None
@@ -103,7 +105,7 @@ def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
 
 
 def _free_place(calls: _Calls, size_bytes: int) -> int | None:
-    """Where large pages would stay whole. A wish: should somebody else take it meanwhile, they lie elsewhere."""
+    """Return an aligned address, so that large pages stay whole. If another thread takes it, they go elsewhere."""
     room = size_bytes + LARGE_BYTES
     place = calls.map(None, room, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     if place == _FAILED:

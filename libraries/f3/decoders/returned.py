@@ -1,4 +1,4 @@
-"""What a module returned, checked as Arrow data where a wrong number would lead outside."""
+"""Check the buffers that a module returned, so that no wrong number points outside them, and make Arrow arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from libraries.f3.decoders.runtime import last_line
 from libraries.f3.errors import F3Error
 
 _MOST_TEXT_BYTES = (1 << 31) - 1
-"""Of the strings of an EncUnit, as in our own payloads."""
+"""Limit for the strings of an EncUnit, as in this package's payloads."""
 
 
 def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
-    """The buffers of F3's interface as an array. Raises F3Error where they are too short or lead outside."""
+    """Return an array of the buffers of F3's interface. Raises F3Error if they are too short or point outside."""
     validity = buffers[0] if buffers[0].size else None
     if validity is not None and validity.size < (rows + 7) // 8:
         raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
@@ -30,10 +30,10 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
     if validity is not None:
         valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
         views = np.where(valid[:, None], views, 0).astype(np.uint8)
-    # Many views may show the same bytes, which become as many copies.
+    # Many views may refer to the same bytes, which would be copied for each.
     text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
     if text_bytes > _MOST_TEXT_BYTES:
-        raise F3Error(f"the decoder in the file returns strings that are none: {text_bytes} bytes of {rows} strings")
+        raise F3Error(f"the decoder in the file returns invalid strings: {text_bytes} bytes of {rows} strings")
     view_type = pa.string_view() if shape.utf8 else pa.binary_view()
     stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
     try:
@@ -41,21 +41,21 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
         array.validate(full=True)
         return array.cast(arrow_type)
     except pa.ArrowException as error:
-        raise F3Error(f"the decoder in the file returns strings that are none: {last_line(error)}") from None
+        raise F3Error(f"the decoder in the file returns invalid strings: {last_line(error)}") from None
 
 
 def check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
-    """Offsets that ascend from 0 to the end of the bytes, and UTF-8. Raises F3Error."""
+    """Check that offsets ascend from 0 to the end of the bytes, and that strings are UTF-8. Raises F3Error."""
     kernels = native.library()
     try:
         if kernels is None:
             array.validate(full=True)
             return
     except pa.ArrowException as error:
-        raise F3Error(f"the decoder in the file returns strings that are none: {last_line(error)}") from None
+        raise F3Error(f"the decoder in the file returns invalid strings: {last_line(error)}") from None
     fault = kernels.f3_check_strings(
         ctypes.c_void_p(offsets.address), shape.width_bytes, ctypes.c_uint64(len(array)),
         ctypes.c_void_p(values.address), ctypes.c_uint64(values.size), int(shape.utf8),
     )  # fmt: skip
     if fault:
-        raise F3Error(f"the decoder in the file returns strings that are none: {native.FAULTS[fault]}")
+        raise F3Error(f"the decoder in the file returns invalid strings: {native.FAULTS[fault]}")

@@ -1,4 +1,4 @@
-"""The Wasm runtime of this process: its engine, our drivers, and the time that passes for modules while one runs."""
+"""The Wasm runtime of this process: engine, compiled drivers, and the clock of running modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DRIVERS = ("driver", "driver_part")
 
 @dataclass(frozen=True)
 class Runtime:
-    """The package's engine, and our drivers compiled for it."""
+    """The engine, and the package's drivers compiled for it."""
 
     engine: Any
     driver: Any
@@ -29,7 +29,7 @@ class Runtime:
 
 @cache
 def wasmtime_package() -> Any:
-    """The package. Raises F3Error where it is not installed."""
+    """Return the package wasmtime. Raises F3Error if it is not installed."""
     try:
         import wasmtime
     except ImportError:
@@ -39,7 +39,7 @@ def wasmtime_package() -> Any:
 
 @cache
 def runtime_of(process: int) -> Runtime:
-    """Engine and driver of a process: threads do not live on in its children, so they have their own."""
+    """Return engine and driver of a process. Child processes need their own, because threads do not survive a fork."""
     wasmtime = wasmtime_package()
     engine = compilation.engine()
     here = Path(__file__).parent
@@ -50,19 +50,19 @@ def runtime_of(process: int) -> Runtime:
 
 
 def runtime_here() -> Runtime:
-    """The runtime of this process."""
+    """Return the runtime of this process."""
     return runtime_of(os.getpid())
 
 
 class Running:
-    """How many modules run at the moment, in all threads."""
+    """The number of modules that are running, over all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def change(self, by: int) -> None:
-        """Once before a call, once after it."""
+        """Add `by`: 1 before a call, -1 after it."""
         with self._lock:
             self.count += by
 
@@ -72,7 +72,7 @@ _pause = threading.Event()
 
 
 def _tick(engine: Any) -> None:
-    """Time passes for modules only while one runs."""
+    """Advance the clock while a module runs."""
     while True:
         _pause.wait(TICK_SECONDS)
         if running.count:
@@ -80,6 +80,6 @@ def _tick(engine: Any) -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """The one line of an error of the runtime that says what happened: its last; those before are where."""
+    """Return the last line of a runtime error, which states the cause; the lines before it state the place."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__

@@ -1,12 +1,12 @@
-"""Run the decoder module of a file in a sandbox: nothing outside its memory, a limit on that and on time.
+"""Run the decoder module of a file in a sandbox, with its own memory and limits on memory and time.
 
-The module is as untrusted as the file. It gets no file, no clock, no network: the functions of WASI exist, because
-compilers ask for them, and do nothing. What it returns is addresses and lengths, checked against its memory; what lies
-there is copied or taken away, and then checked as Arrow data where a wrong number would lead outside. After a fault the
-instance is thrown away.
+The module is as untrusted as the file. It gets no file, clock or network. WASI's functions exist, because compilers
+import them, but do nothing. The addresses and lengths that it returns are checked against its memory; the bytes are
+copied or moved away and then checked as Arrow data, so that no wrong number points outside. A fault discards the
+instance.
 
-Modules that have the exports of our own (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits a
-call and give their results away; all others are called by F3's guest interface, an EncUnit at a time.
+Modules with this package's exports (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits per call
+and give their results away. Others are called by F3's guest interface, one EncUnit at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
 _OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
 _RESULT = struct.Struct("<III")
-_TOLD, _TOLD_AT = struct.Struct("<IIII"), 65_472
+_ARGUMENTS, _ARGUMENTS_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
 _PAGE_BYTES = 65_536
 _MOST_BUFFERS = 5000
@@ -44,19 +44,22 @@ _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<15I")
 _INPUT_BYTES = 1 << 20
-"""Of payloads in one call: large enough that the call costs little, small enough to stay in the processor's cache."""
+"""Payload bytes per call: enough to make the call's cost small, few enough to stay in the processor's cache."""
 _RESULT_BYTES = 1 << 26
-"""Of results in the guest's memory at a time; it lays them into blocks of twice that at most."""
+"""Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice that."""
 _MOST_MEMORY_BYTES = 1 << 32
-"""What the runtime sets aside for a memory, which grows in its place."""
+"""Address space that the runtime reserves for a memory, which grows in place."""
 _LEAST_MEMORY_BYTES = 1 << 27
-"""A module that may have less has no room for large pages."""
+"""Below this limit a module has too little memory for large pages."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a module may take: bytes of memory, and seconds, once; each call adds some, the more it reads and returns.
-    What it returns counts less, because a file may claim any number of rows."""
+    """Limits of a module: bytes of memory, and seconds.
+
+    Each call adds time by what it reads and returns. Returned bytes add less, because a file may claim any number of
+    rows.
+    """
 
     memory_bytes: int = 1 << 29
     seconds: float = 0.5
@@ -70,7 +73,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class _Signature:
-    """In place of the package's own description of a function."""
+    """A replacement for wasmtime's slow description of a function."""
 
     params: tuple[()] = ()
     results: tuple[()] = ()
@@ -83,7 +86,7 @@ _seconds = time.monotonic
 
 
 def _harmless(name: str, results: int) -> Any:
-    """A function of WASI that gives nothing away."""
+    """Return a WASI function without effect."""
 
     def answer(caller: Any, *arguments: int) -> Any:
         if name in ("environ_sizes_get", "args_sizes_get"):
@@ -103,7 +106,7 @@ _living: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 
 @atexit.register
 def _release_all() -> None:
-    """The package's objects must go before the interpreter takes the package apart."""
+    """Free wasmtime's objects before the interpreter unloads the package."""
     for sandbox in list(_living):
         sandbox.release()
     compiled_module.cache_clear()
@@ -111,7 +114,7 @@ def _release_all() -> None:
 
 
 class Sandbox:
-    """One module of a file. It is compiled when it is first needed; instances are made anew after a fault."""
+    """One module of a file. Compiled on first use; a fault discards the instance, and the next call makes another."""
 
     def __init__(self, wasm: bytes, limits: Limits) -> None:
         self._wasm, self._limits = bytes(wasm), limits
@@ -122,11 +125,11 @@ class Sandbox:
         _living.add(self)
 
     def release(self) -> None:
-        """Give up what was compiled; the next call makes it anew."""
+        """Free what was compiled. The next call compiles again."""
         self._module = self._instance = None
 
     def prepare(self) -> None:
-        """Compile the module, or load what an earlier process compiled. Raises F3Error for what is no decoder."""
+        """Compile the module or load it from the cache. Raises F3Error if it is not a decoder."""
         if self._process != os.getpid():
             self._module = self._instance = None
             self._process = os.getpid()
@@ -134,7 +137,7 @@ class Sandbox:
             self._module = compiled_module(self._wasm, self._process)
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
-        """EncUnits of one column as one array. Raises F3Error."""
+        """Decode EncUnits of one column into one array. Raises F3Error."""
         with self._lock:
             self.prepare()
             try:
@@ -147,15 +150,15 @@ class Sandbox:
 
 
 def _stopped(limits: Limits) -> str:
-    return f"the decoder in the file was stopped after its {limits.seconds} s and more"
+    return f"the decoder in the file was stopped after its {limits.seconds} s and the time that its calls add"
 
 
 class _RefusedError(Exception):
-    """What a module asked for and is not given."""
+    """A request of a module that is denied."""
 
 
 class _Faults:
-    """What goes wrong inside a module, as F3Error; and time passes for it meanwhile."""
+    """Convert faults inside a module to F3Error, and count it as running."""
 
     __slots__ = ("_limits",)
 
@@ -179,7 +182,7 @@ class _Faults:
 
 
 class _Instance:
-    """A module at work: its memory, its functions, and what the last call left there."""
+    """A running module: its memory, its functions and the results of the last call."""
 
     def __init__(self, module: Any, limits: Limits) -> None:
         wasmtime, runtime = wasmtime_package(), runtime_here()
@@ -211,23 +214,23 @@ class _Instance:
         self._prefers_large = False
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
-        """The function of a driver between us and the guest, and where its memory lies, which never grows."""
+        """Return the driver's function between host and guest, and the address of its memory, which never grows."""
         wasmtime, exports = wasmtime_package(), self._exports
         driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
         run = driver["run"]
-        # The package asks for a function's type at each call, which takes longer than the call.
+        # wasmtime looks up a function's type at each call, which takes longer than the call.
         run.type = lambda store: _NOTHING
         return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
 
     def _call(self, name: str, *arguments: int) -> int:
-        """A function of the guest, of and to i32; the answer as unsigned, 0 for a function that has none."""
+        """Call a function of the guest with i32 parameters; return its result as unsigned, 0 if it has none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
         answer = self._exports[name](self._store, *signed)
         self._look()
         return 0 if answer is None else answer % (1 << 32)
 
     def _look(self) -> None:
-        """Where the guest's memory lies, and how large it is: it may have grown in a call."""
+        """Look up address and size of the guest's memory, which may have grown in a call."""
         size = self._memory.data_len(self._store)
         if size == self._size:
             return
@@ -235,8 +238,10 @@ class _Instance:
         self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def _allow(self, in_bytes: int, out_bytes: int) -> None:
-        """Time for a call that reads and returns so many bytes: what it adds, and what is left of the calls before, of
-        which a file may have any number. `_settle` ends it."""
+        """Grant time for a call that reads and returns these bytes: what it adds, and what is left of earlier calls.
+
+        A file may have any number of calls. `_settle` ends the grant.
+        """
         limits = self._limits
         earned = limits.seconds_per_mebibyte_in * in_bytes + limits.seconds_per_mebibyte_out * out_bytes
         self._seconds_left += limits.seconds_per_call + earned / (1 << 20)
@@ -246,7 +251,7 @@ class _Instance:
         self._started = _seconds()
 
     def _settle(self) -> None:
-        """A call is over: its time is used up, and not more is saved than there was at the beginning."""
+        """Deduct the time that a call used. Saved time never exceeds the initial amount."""
         self._seconds_left = min(self._limits.seconds, self._seconds_left - (_seconds() - self._started))
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
@@ -267,12 +272,12 @@ class _Instance:
             raise F3Error(f"{sum(rows)} rows do not fit into one array: {last_line(error)}") from None
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
-        """Where a piece of the guest's memory lies in ours. Raises F3Error when it does not lie in the guest's."""
+        """Return the host's address of a piece of the guest's memory. Raises F3Error if it is outside that memory."""
         if address + size_bytes > self._size:
             raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
         return self._base + address
 
-    # ---- F3's interface: an EncUnit a call
+    # ---- F3's interface: one EncUnit per call
 
     def _decode_one(self, payload: memoryview, arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
         size = len(payload)
@@ -284,13 +289,13 @@ class _Instance:
             self._block, self._block_bytes = self._call("alloc", size + 12, 4), size + 12
         place = self._place(self._block, size + 12, "its input")
         ctypes.memmove(place + 12, pa.py_buffer(payload).address, size)
-        told = _TOLD.pack(self._held, self._block, size, most)
-        ctypes.memmove(self._results + _TOLD_AT, told, len(told))
+        arguments = _ARGUMENTS.pack(self._held, self._block, size, most)
+        ctypes.memmove(self._results + _ARGUMENTS_AT, arguments, len(arguments))
         self._run(self._store)
         self._settle()
         self._look()
         results = ctypes.string_at(self._results, _PAGE_BYTES)
-        (count,) = _ANSWER.unpack_from(results, _TOLD_AT + _TOLD.size)
+        (count,) = _ANSWER.unpack_from(results, _ARGUMENTS_AT + _ARGUMENTS.size)
         self._held = 0 if count > _MOST_BUFFERS else count
         if count > _MOST_BUFFERS:
             address, length, _ = _RESULT.unpack_from(results, 0)
@@ -305,7 +310,7 @@ class _Instance:
             address, length, _ = _RESULT.unpack_from(results, 12 * number)
             returned += length
             if returned > self._size:
-                # The same bytes again and again: each copy would be ours.
+                # Repeated references to the same bytes would each become a copy.
                 raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
             place = self._place(address, length, "a buffer") if length else 0
             buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
@@ -315,7 +320,7 @@ class _Instance:
         text = ctypes.string_at(self._place(address, length, "an error's text"), length)
         return "".join(character for character in text.decode("utf-8", "replace") if character.isprintable())
 
-    # ---- our own exports: many EncUnits a call
+    # ---- this package's exports: many EncUnits per call
 
     def _decode_together(
         self, payloads: Sequence[memoryview], arrow_type: pa.DataType, shape: Shape, rows: Sequence[int]
@@ -328,7 +333,7 @@ class _Instance:
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def _decode_stretch(self, units: Sequence[_SizedUnit], arrow_type: pa.DataType, shape: Shape) -> pa.Array:
-        """EncUnits whose results the guest's memory holds together."""
+        """Decode EncUnits whose results fit into the guest's memory together."""
         total, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
         nullable = any(unit.nullable for unit in units)
         bitmap_bytes = (total + 7) // 8
@@ -350,7 +355,7 @@ class _Instance:
         return array
 
     def _page_bytes(self, size_bytes: int) -> int:
-        """Of the pages that a result of that size lies in."""
+        """Return the size of the pages that hold a result of `size_bytes`."""
         if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
             return _PAGE_BYTES
         if not self._prefers_large:
@@ -359,7 +364,7 @@ class _Instance:
         return pages.LARGE_BYTES
 
     def _decode_part(self, units: Sequence[_SizedUnit], shape: Shape, column: tuple[int, ...]) -> _Answer:
-        """One call; `column` is what `struct request` of guest.c says of the column."""
+        """Make one call. `column` holds the column's fields in `struct request` of guest.c."""
         table_at = _REQUEST.size
         first = table_at + _UNIT.size * len(units)
         size = first + sum(len(unit.payload) + 8 for unit in units)
@@ -387,7 +392,7 @@ class _Instance:
         return answer
 
     def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
-        """A buffer that the guest has no more. Pages of its memory are whole ones of ours, so the last is too."""
+        """Take a buffer away from the guest. Buffers begin and end with pages, so pages can be moved whole."""
         place = self._place(address, size_bytes, "a buffer")
         try:
             return pages.take(place, size_bytes, self._base + self._size - place)
@@ -396,7 +401,7 @@ class _Instance:
 
 
 class _Answer(NamedTuple):
-    """The end of `struct request` in guest.c: where buffers lie, and the EncUnit that could not be decoded."""
+    """The end of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be decoded."""
 
     values: int
     offsets: int
@@ -422,7 +427,7 @@ def _sized(payload: memoryview, rows: int, shape: Shape) -> _SizedUnit:
 
 
 def _split(units: Sequence[_SizedUnit], sizes: Sequence[int], most_bytes: int) -> Iterator[list[_SizedUnit]]:
-    """EncUnits of so many bytes, as many together as `most_bytes` allow, at least one."""
+    """Group consecutive EncUnits of the given sizes, up to `most_bytes` per group, at least one each."""
     part: list[_SizedUnit] = []
     part_bytes = 0
     for unit, size_bytes in zip(units, sizes, strict=True):

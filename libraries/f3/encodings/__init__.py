@@ -1,1 +1,1 @@
-"""Arrays as payloads: which nodes values are stored as, and the bytes of each."""
+"""Encodings: the choice of nodes for the values of an array, and the bytes of each node."""

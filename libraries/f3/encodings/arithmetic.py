@@ -1,7 +1,7 @@
-"""The heavy work of encoding, twice: by the native library, or by numpy where that was not built. Both give the same.
+"""The inner loops of encoding, by the native library or, if it is not built, by numpy. Both give the same results.
 
-Symbol tables are the exception: training one takes a loop over every byte, which numpy has no words for; without the
-library strings are stored without them.
+Symbol tables are the exception: training loops over every byte, which numpy cannot do. Without the library, strings are
+stored without symbols.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DECIMAL_MOST = {8: 1e15, 4: 2e9}
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of integers taken as signed: least, most, the same of the differences of neighbours (modulo the width), and how
-    many runs of equal values there are."""
+    """Statistics of integers taken as signed: least and greatest value, least and greatest difference of neighbours
+    (modulo the width), and the number of runs of equal values."""
 
     least: int
     most: int
@@ -38,7 +38,7 @@ class _Statistics(ctypes.Structure):
 
 
 def statistics(values: Numbers) -> Statistics:
-    """Of a non-empty array of integers of 1, 2, 4 or 8 bytes."""
+    """Return the statistics of a non-empty array of integers of 1, 2, 4 or 8 bytes."""
     kernels = native.library()
     if kernels is None:
         return _statistics(values)
@@ -60,7 +60,7 @@ def _statistics(values: Numbers) -> Statistics:
 
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:
-    """Unsigned values less the reference (modulo the width), of each the lowest 0 to 8 * width bits."""
+    """Pack the lowest `bits` (0 to 8 * width) of unsigned values minus the reference (modulo the width)."""
     if bits == 0:
         return b""
     kernels = native.library()
@@ -92,8 +92,10 @@ def _packed(values: Numbers, reference: int, bits: int) -> bytes:
 
 
 def decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
-    """Floats as integers of 10^-exponent, and the positions of those that do not come back bit by bit (there the
-    integer means nothing)."""
+    """Convert floats to integers of 10^-exponent.
+
+    Also returns the positions whose floats are not restored bit by bit; the integers there are undefined.
+    """
     kernels = native.library()
     if kernels is None:
         return _decimals(values, exponent)
@@ -119,24 +121,24 @@ def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
 
 
 class Symbols:
-    """A symbol table that `trained` made of a sample of bytes, with the native library."""
+    """A symbol table that `trained` made from a sample of bytes with the native library."""
 
     def __init__(self, work: ctypes.Array[ctypes.c_char], count: int, kernels: Any) -> None:
         self._work, self._count, self._kernels = work, count, kernels
 
     @property
     def count(self) -> int:
-        """How many symbols, at most 255."""
+        """Number of symbols, at most 255."""
         return self._count
 
     def table(self) -> bytes:
-        """A length for each symbol, then eight bytes for each."""
+        """Return the length of each symbol, then eight bytes for each."""
         table = self._work.raw[: 9 * 256]
         texts, lengths = table[: 8 * self._count], table[8 * 256 : 8 * 256 + self._count]
         return lengths + texts
 
     def codes(self, text: Numbers) -> bytes:
-        """Bytes as codes of symbols."""
+        """Encode bytes as codes of symbols."""
         out = np.empty(2 * len(text) + 8, np.uint8)
         size = self._kernels.f3_to_symbols(
             self._work, ctypes.c_void_p(text.ctypes.data), ctypes.c_uint64(len(text)), ctypes.c_void_p(out.ctypes.data)
@@ -148,7 +150,7 @@ _training = threading.local()
 
 
 def trained(sample: Numbers) -> Symbols | None:
-    """A symbol table for texts like the sample, valid until the thread trains the next; None without the library."""
+    """Train a symbol table for texts like the sample; None without the library. Valid until the thread trains again."""
     kernels = native.library()
     if kernels is None:
         return None

@@ -1,7 +1,6 @@
-"""The protocol between the container and the code that turns arrays into payloads and back.
+"""The protocol between the container (where bytes are) and the encodings (what they mean).
 
-Files are written and read with `libraries.f3.encodings.unit_codec`; tests bring others. It separates the container
-(where bytes are) from the encodings (what they mean).
+Files use `libraries.f3.encodings.unit_codec`; tests supply other implementations.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ class Encoded(Protocol):
 
     @property
     def payload(self) -> bytes:
-        """What is stored."""
+        """The bytes to store."""
 
     @property
     def module(self) -> str:
@@ -27,31 +26,31 @@ class Encoded(Protocol):
 
 
 class Decoder(Protocol):
-    """One decoding module, ready to be used. Every fault of a payload is an F3Error."""
+    """A decoding module, ready to use. Every fault of a payload raises F3Error."""
 
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
-        """The array of one EncUnit."""
+        """Return the array of one EncUnit."""
 
     def decode_into(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
-        """Consecutive EncUnits of one column as one contiguous array."""
+        """Return the array of consecutive EncUnits of a column."""
 
 
 class Coding(Protocol):
-    """Encodings with their modules. A Python module can be one."""
+    """Encodings with their modules. A Python module can implement it."""
 
     def encode(self, array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
-        """One EncUnit of a flat array. Raises F3Error for what cannot be stored."""
+        """Encode a flat array as one EncUnit. Raises F3Error if it cannot be stored."""
 
     def modules(self) -> Mapping[str, bytes]:
-        """The code of the decoding modules, by name."""
+        """Return the code of the decoding modules, by name."""
 
     def encoding_of(self, module: str, payload: memoryview) -> str:
-        """What a payload of one of its modules is encoded as, in a word."""
+        """Return the name of the encoding of a payload of one of its modules."""
 
-    def Decoder(self, wasm: bytes, *, prefer: str = "native") -> Decoder:  # noqa: N802 - a class to whoever has it
-        """The decoder that a file's embedded code stands for: its native twin, or the code itself."""
+    def Decoder(self, wasm: bytes, *, prefer: str = "native") -> Decoder:  # noqa: N802 - implemented by a class
+        """Return the decoder for a file's embedded code: its native equivalent, or the code itself."""
 
 
 def default_coding() -> Coding:
-    """The encodings of this package."""
+    """Return the encodings of this package."""
     return cast(Coding, importlib.import_module("libraries.f3.encodings.unit_codec"))

@@ -1,7 +1,7 @@
-"""Which nodes to store values as: candidates are estimated from statistics and from a sample, the smallest is built.
+"""Choose the nodes that store values: estimate candidates from statistics and a sample, and build the smallest.
 
-Size comes first; what is slower to decode has to be smaller by its factor to be chosen. Encoders call each other for
-what nodes hold (the lengths of runs, the codes of a dictionary), so that a payload becomes a cascade of nodes.
+Size decides, but an encoding that is slower to decode has to be smaller by a factor. Encoders call each other for the
+contents of nodes (lengths of runs, codes of a dictionary), so a payload becomes a cascade of nodes.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from libraries.f3.encodings.arithmetic import Numbers
 from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
 
 NAMES = frozenset(tag.name.lower() for tag in Tag)
-"""What `allow` may name; plain is always allowed."""
+"""Names for `allow`; plain is always allowed."""
 
 _SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
 _DEEPEST = 4
-"""Nodes inside each other; decoders take twice as many."""
+"""Nodes inside each other. Decoders accept twice as many."""
 _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
-"""How much larger a candidate counts than it is, for the time that decoding it takes."""
+"""Factors for the estimated size of candidates, to account for the time that decoding takes."""
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 32, 512
 _FEWEST_SYMBOL_BYTES = 1024
 _DISTINCT_LIMIT = 0.6
-"""Of a sample: with more distinct values than that, no dictionary is tried."""
+"""Largest share of distinct values in a sample for which a dictionary is tried."""
 _TRIMS = (0.0, 0.005, 0.02, 0.05, 0.1)
 _MOST_DECIMAL = {8: 17, 4: 9}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What may be used: names of encodings, and how many nodes may still be put inside each other."""
+    """The allowed encodings, and how many nodes may still be nested."""
 
     allowed: frozenset[str] = NAMES
     left: int = _DEEPEST
 
     def allows(self, name: str) -> bool:
-        """Whether an encoding that holds other nodes may be used here."""
+        """Return whether an encoding that contains other nodes may be used here."""
         return self.left > 0 and name in self.allowed
 
     def inside(self) -> Choice:
-        """The choice for what a node holds."""
+        """Return the choice for the contents of a node."""
         return Choice(self.allowed, self.left - 1)
 
     def of_codes(self) -> Choice:
-        """The choice for the codes of a dictionary: another dictionary of them has nothing to add."""
+        """Return the choice for the codes of a dictionary, without another dictionary, which would gain nothing."""
         return Choice(self.allowed - {"dictionary"}, self.left - 1)
 
 
@@ -61,13 +61,13 @@ class _Candidate:
 
 
 def plain(values: Numbers) -> bytes:
-    """The values as they are."""
+    """Return a node of the unencoded values."""
     return node(Tag.PLAIN, values.tobytes())
 
 
 @lru_cache(maxsize=64)
 def _sampled(count: int, runs: int, run: int) -> Numbers | None:
-    """Positions of runs that are spread evenly; None where that would be everything."""
+    """Return positions of evenly spread runs; None if they would cover everything."""
     if count <= 2 * runs * run:
         return None
     starts = np.linspace(0, count - run, runs).astype(np.int64)
@@ -84,8 +84,10 @@ def _bits(most: int) -> int:
 
 
 def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> bytes:
-    """Integers of 1, 2, 4 or 8 bytes, in an unsigned array; `signed` says how they are meant, which any choice honours
-    but one may pay for."""
+    """Encode integers of 1, 2, 4 or 8 bytes, given as unsigned.
+
+    `signed` is their true meaning. Every choice preserves the values either way, but their size may differ.
+    """
     count, width = len(values), values.itemsize
     if count == 0:
         return plain(values)
@@ -111,7 +113,7 @@ def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> 
 
 
 def _smallest(candidates: list[_Candidate]) -> bytes:
-    """The smallest candidate; where its estimate was too good, the next one is tried too."""
+    """Build the smallest candidate. If it is larger than estimated, the next one is tried too."""
     ordered = sorted(candidates, key=lambda candidate: candidate.size_bytes)
     made = ordered[0].make()
     if len(ordered) > 1 and len(made) > ordered[1].size_bytes:
@@ -131,7 +133,7 @@ def _delta(values: Numbers, choice: Choice) -> bytes:
 
 
 def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[_Candidate]:
-    """Runs, and a dictionary, where values repeat. Works for values of any width, floats among them."""
+    """Return runs and a dictionary as candidates if values repeat. Works for values of any width, including floats."""
     candidates = []
     count, width = len(values), values.itemsize
     if choice.allows("runs") and runs <= count // 2:
@@ -155,7 +157,7 @@ def _runs(values: Numbers, choice: Choice) -> bytes:
 
 
 def _inner(values: Numbers, choice: Choice) -> bytes:
-    """Values of the width of what holds them."""
+    """Encode values of the same width as the node that contains them."""
     return encode_integers(values, choice) if values.dtype.kind == "u" else encode_wide(values, choice)
 
 
@@ -168,9 +170,9 @@ def _dictionary(values: Numbers, choice: Choice) -> bytes:
 
 
 def _distinct(values: Numbers) -> tuple[Numbers, Numbers]:
-    """Each value once, and where among them each row's is."""
+    """Return the distinct values, and the place of each row's value among them."""
     if values.dtype.kind == "u" and values.itemsize == 2:
-        # A table of all 65,536 is faster than one of hashes.
+        # A table of all 65,536 values is faster than a hash table.
         places = np.zeros(1 << 16, np.uint16)
         places[values] = 1
         entries = np.flatnonzero(places).astype(values.dtype)
@@ -197,7 +199,7 @@ def _numbers_of(array: pa.Array, dtype: np.dtype[np.void]) -> Numbers:
 
 
 def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]:
-    """Most values in a narrow range, the others stored apart: what the sample says about the best range."""
+    """Return candidates that pack a narrow range and store outliers separately; the sample determines the range."""
     width = values.itemsize
     sample = np.sort(_sample(values).view(f"i{width}") if signed else _sample(values))
     count, size = len(values), len(sample)
@@ -232,21 +234,21 @@ def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: C
         return _packed(values, low, _bits(high - low))
     base = values.copy()
     base[positions] = np.array([low % (1 << 8 * values.itemsize)], values.dtype)
-    # Nothing is gained by searching further than this: the range was chosen so that packing it is small.
+    # No further search for a smaller encoding: the range was chosen to pack well.
     bits = _bits(high - low)
     stored = _packed(base, low, bits) if bits else node(Tag.CONSTANT, base[:1].tobytes())
     return patched(stored, positions, values, choice)
 
 
 def patched(base: bytes, positions: Numbers, values: Numbers, choice: Choice) -> bytes:
-    """A node for all values, and the true values at some ascending positions."""
+    """Return a node of all values, and the true values at some ascending positions."""
     inside = choice.inside()
     body = u32(len(positions)) + base + encode_integers(positions, inside) + _inner(values[positions], inside)
     return node(Tag.PATCHED, body)
 
 
 def encode_floats(values: Numbers, choice: Choice) -> bytes:
-    """Floats of 4 or 8 bytes. Every bit comes back: of NaNs, of zeros below zero."""
+    """Encode floats of 4 or 8 bytes. Every bit is preserved, including NaNs and negative zeros."""
     bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
     count, width = len(bits), bits.itemsize
     if count == 0:
@@ -299,7 +301,7 @@ def _decimal(values: Numbers, exponent: int, choice: Choice) -> bytes:
 
 
 def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
-    """The high bits of floats, sign and exponent first, take few values even where the low ones are noise."""
+    """Return candidates that split floats: high bits (sign, exponent) take few values even if low ones are noise."""
     width_bits = 8 * bits.itemsize
     best: tuple[float, int] | None = None
     below_exponent = {32: 23, 64: 52}[width_bits]
@@ -309,7 +311,7 @@ def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
         trimmed = _bits(int(high[-1]) - int(high[len(high) // 32])) + 1
         distinct = _bits(int(np.count_nonzero(high[1:] != high[:-1]))) + 0.2
         high_bits = min(float(_bits(int(high[-1]) - int(high[0]))), trimmed, distinct)
-        # What lies below the exponent is unpacked fastest: others have to save a bit more.
+        # Splits right below the exponent are listed first and decode fastest; others must save more than a bit.
         if best is None or low_bits + high_bits < best[0] - 1:
             best = (low_bits + high_bits, low_bits)
     assert best is not None
@@ -327,7 +329,7 @@ def _split(bits: Numbers, low_bits: int, choice: Choice) -> bytes:
 
 
 def encode_wide(values: Numbers, choice: Choice) -> bytes:
-    """Values of 16 or 32 bytes, in an array of that many bytes each: decimals and intervals."""
+    """Encode values of 16 or 32 bytes, given as arrays of bytes: decimals and intervals."""
     count = len(values)
     if count == 0:
         return plain(values)
@@ -347,7 +349,7 @@ def encode_wide(values: Numbers, choice: Choice) -> bytes:
 
 
 def encode_bits(bits: Numbers, choice: Choice) -> bytes:
-    """Booleans, a byte each (0 or 1), as a bitmap or less."""
+    """Encode booleans, given as one byte each (0 or 1), as a bitmap or smaller."""
     count = len(bits)
     ones = int(np.count_nonzero(bits))
     if ones in (0, count) and "constant" in choice.allowed:
@@ -382,14 +384,14 @@ def _bit_runs(bits: Numbers, choice: Choice) -> bytes:
 
 @dataclass(frozen=True)
 class Strings:
-    """Strings one behind the other: their bytes, and the length of each."""
+    """Concatenated strings: their bytes, and the length of each."""
 
     data: Numbers
     lengths: Numbers
 
 
 def strings_of(array: pa.Array) -> Strings:
-    """The strings of an Arrow array without nulls."""
+    """Return the strings of an Arrow array without nulls."""
     _, offsets_buffer, data_buffer = array.buffers()
     large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     dtype = np.dtype("<i8" if large else "<i4")
@@ -402,7 +404,7 @@ def strings_of(array: pa.Array) -> Strings:
 
 
 def encode_strings(array: pa.Array, choice: Choice) -> bytes:
-    """Strings or binaries of an Arrow array without nulls."""
+    """Encode strings or binaries of an Arrow array without nulls."""
     count = len(array)
     if choice.allows("dictionary") and count > 1:
         positions = _sampled(count, _SAMPLE_RUNS, _SAMPLE_RUN)
@@ -438,7 +440,7 @@ def _string_dictionary(array: pa.Array, choice: Choice) -> bytes:
 
 
 def encode_bytes(data: Numbers, choice: Choice) -> bytes:
-    """The bytes of strings: as they are, in fewer bits, or as symbols of several bytes."""
+    """Encode the bytes of strings: plain, packed, or as symbols of several bytes."""
     count = len(data)
     if count == 0:
         return plain(data)

@@ -1,4 +1,4 @@
-"""The bytes of a payload: its header, and nodes that hold each other. docs/f3-encodings.md describes both."""
+"""The bytes of a payload: its header and its nested nodes. docs/f3-encodings.md describes both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADER_BYTES, NODE_BYTES = _HEADER.size, _NODE.size
 
 
 class Tag(IntEnum):
-    """What a node is. The numbers are those of kernels.h."""
+    """Types of nodes. The numbers are those of kernels.h."""
 
     PLAIN = 0
     CONSTANT = 1
@@ -29,27 +29,27 @@ class Tag(IntEnum):
 
 
 def header(kind: int, width_bytes: int, rows: int, *, nullable: bool, data_bytes: int = 0) -> bytes:
-    """The 16 bytes that a payload begins with."""
+    """Return the 16 bytes that begin a payload."""
     return _HEADER.pack(VERSION, kind, width_bytes, _HAS_NULLS if nullable else 0, rows, data_bytes)
 
 
 def node(tag: Tag, body: bytes | memoryview, parameter: int = 0) -> bytes:
-    """A node around its body."""
+    """Return a node with its body."""
     return b"".join((_NODE.pack(tag, parameter, 0, len(body)), body))
 
 
 def u32(number: int) -> bytes:
-    """Four bytes, unsigned."""
+    """Return an unsigned 32-bit number."""
     return number.to_bytes(4, "little")
 
 
 def u64(number: int) -> bytes:
-    """Eight bytes; numbers below zero as their two's complement."""
+    """Return a 64-bit number; negative ones as their two's complement."""
     return (number % (1 << 64)).to_bytes(8, "little")
 
 
 def outermost(payload: bytes | memoryview) -> Tag:
-    """What the node of a payload's values is. Raises struct.error for too few bytes, ValueError for no tag."""
+    """Return the type of the node of a payload's values. Raises struct.error or ValueError if there is none."""
     flags = _HEADER.unpack_from(payload)[3]
     place = HEADER_BYTES
     if flags & _HAS_NULLS:

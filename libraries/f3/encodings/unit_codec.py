@@ -1,8 +1,8 @@
-"""Arrays to payloads and back: the one door to the encodings of F3.
+"""Convert arrays to payloads and back: the public interface of F3's encodings.
 
-`encode` makes one EncUnit of a flat array; `Decoder` turns the EncUnits of a module back into arrays, by the native
-twin of the module where there is one, else by the module itself. `register` adds an encoding of the user's own, whose
-decoder is any Wasm module with F3's guest interface.
+`encode` makes one EncUnit of a flat array. `Decoder` converts the EncUnits of a module back, with the native equivalent
+of the module if there is one, else with the module itself. `register` adds an encoding, whose decoder is any Wasm
+module with F3's guest interface.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from libraries.f3.encodings.nodes import header, outermost
 from libraries.f3.errors import F3Error, Placed
 
 CORE = "core"
-"""The name of our own decoder module."""
+"""Name of this package's decoder module."""
 NATIVE, WASM = "native", "wasm"
 Encoder = Callable[[pa.Array], bytes | None]
-"""One EncUnit's payload of an array, or None: not of this encoding."""
+"""Array -> payload of one EncUnit, or None if the encoding does not apply to it."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,16 @@ _added: dict[str, _Added] = {}
 
 
 def register(name: str, encode: Encoder, wasm: bytes) -> None:
-    """Add an encoding: from now on its encoder is asked first, for every EncUnit, and the Wasm module is stored in
-    files that use it. Raises F3Error for a name that is taken, or bytes that are no module of F3's interface: what is
-    written with those could not be read."""
+    """Add an encoding.
+
+    From then on its encoder is tried first for every EncUnit, and files that use it contain the Wasm module. Raises
+    F3Error if the name is taken, or if `wasm` is not a module with F3's interface, since files written with it could
+    not be read.
+    """
     if name == CORE or name in _added:
-        raise F3Error(f"an encoding is already called {name!r}; choose another name")
+        raise F3Error(f"an encoding named {name!r} exists; choose another name")
     if not wasm.startswith(b"\0asm"):
-        raise F3Error(f"encoding {name!r}: its decoder is no Wasm module (that begins with the bytes 00 61 73 6d)")
+        raise F3Error(f"encoding {name!r}: its decoder is not a Wasm module, which begins with the bytes 00 61 73 6d")
     if find_spec("wasmtime") is not None:
         with Placed(f"encoding {name!r}"):
             Sandbox(wasm, DEFAULT_LIMITS).prepare()
@@ -68,9 +71,9 @@ def register(name: str, encode: Encoder, wasm: bytes) -> None:
 
 
 def unregister(name: str) -> None:
-    """Take an added encoding out again; files that use it stay readable. Raises F3Error when there is none."""
+    """Remove an added encoding. Files that use it stay readable. Raises F3Error if there is none of that name."""
     if _added.pop(name, None) is None:
-        raise F3Error(f"no added encoding is called {name!r}; there are: {', '.join(_added) or 'none'}")
+        raise F3Error(f"no added encoding is named {name!r}; there are: {', '.join(_added) or 'none'}")
 
 
 @cache
@@ -85,13 +88,16 @@ def _core() -> bytes:
 
 
 def modules() -> Mapping[str, bytes]:
-    """The Wasm module of every encoding by name, ours first. Raises F3Error where ours was not built."""
+    """Return the Wasm modules by name, this package's first. Raises F3Error if that one was not built."""
     return MappingProxyType({CORE: _core()} | {name: added.wasm for name, added in _added.items()})
 
 
 def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
-    """One EncUnit of a flat array, any slice. `allow` names what may be used of our encodings (encoders.NAMES); None is
-    all of them, and those that were added. Raises F3Error for a type that cannot be stored."""
+    """Encode a flat array as one EncUnit.
+
+    `allow` restricts this package's encodings to some of encoders.NAMES and excludes added ones; None allows all.
+    Raises F3Error if the type cannot be stored.
+    """
     shape = shape_of(array.type)
     if len(array) >= 1 << 32:
         raise F3Error(f"{len(array)} rows are too many for one EncUnit; at most {(1 << 32) - 1} fit")
@@ -123,16 +129,17 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
 
 
 def encoding_of(module: str, payload: memoryview) -> str:
-    """The outermost encoding of a payload's values, as docs/f3-encodings.md calls it; of an added encoding its name.
+    """Return the outermost encoding of a payload's values, named as in docs/f3-encodings.md; for an added encoding, its
+    name.
 
-    Raises F3Error for a payload that none of our encoders writes.
+    Raises F3Error for a payload that no encoder of this package writes.
     """
     if module != CORE:
         return module
     try:
         return outermost(payload).name.lower()
     except (struct.error, ValueError):
-        raise F3Error("the payload is cut short, or its first node is none") from None
+        raise F3Error("the payload is cut short, or its first node is invalid") from None
 
 
 def _bits_of(array: pa.Array) -> Numbers:
@@ -162,7 +169,7 @@ def _encode_fixed(array: pa.Array, width: int, valid: Numbers | None, choice: Ch
 
 
 def _filled(values: Numbers, valid: Numbers) -> Numbers:
-    """Null slots get the value before them, the first ones the first value: nothing new to store."""
+    """Fill null slots with the value before them (leading ones with the first value), which adds nothing to store."""
     if not valid.any():
         return np.zeros(len(values), values.dtype)
     positions = np.where(valid, np.arange(len(values)), 0)
@@ -174,13 +181,16 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
 
 
 class Decoder:
-    """What decodes the EncUnits of one module: its native twin when the module is the one that this package builds and
-    the library is there, else the module itself in a sandbox. Threads may share one; in the sandbox they take turns."""
+    """Decode the EncUnits of one module.
+
+    Uses the native library if the module is the one that this package builds and the library exists, else the module
+    itself in a sandbox. Threads may share a decoder; in the sandbox they take turns.
+    """
 
     def __init__(
         self, wasm: bytes, *, prefer: Literal["native", "wasm"] = "native", limits: Limits = DEFAULT_LIMITS
     ) -> None:
-        """Nothing is compiled yet. `limits` are those of the sandbox."""
+        """Store the arguments; nothing is compiled yet. `limits` apply to the sandbox."""
         self._kernels = native.library() if prefer == NATIVE and _has_twin(wasm) else None
         self._sandbox = Sandbox(wasm, limits)
 
@@ -190,19 +200,21 @@ class Decoder:
         return WASM if self._kernels is None else NATIVE
 
     def prepare(self) -> None:
-        """Compile the module, or load what was compiled before; nothing where the native twin decodes. Raises F3Error
-        for what is no module, or not one of F3's."""
+        """Compile the module or load it from the cache; do nothing for native decoding.
+
+        Raises F3Error if it is not a module with F3's interface.
+        """
         if self._kernels is None:
             self._sandbox.prepare()
 
     def decode(self, payload: memoryview | bytes, arrow_type: pa.DataType, rows: int) -> pa.Array:
-        """One EncUnit. Raises F3Error."""
+        """Decode one EncUnit. Raises F3Error."""
         return self.decode_into([payload], arrow_type, [rows])
 
     def decode_into(
         self, payloads: Sequence[memoryview | bytes], arrow_type: pa.DataType, rows: Sequence[int]
     ) -> pa.Array:
-        """EncUnits of one column, one behind the other, as one contiguous array. Raises F3Error."""
+        """Decode consecutive EncUnits of a column into one array. Raises F3Error."""
         views = [memoryview(payload) for payload in payloads]
         if not views:
             return pa.array([], arrow_type)

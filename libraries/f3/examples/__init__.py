@@ -1,1 +1,1 @@
-"""Encodings that a user could have added: an encoder in Python, a decoder in a few lines of C, and one call."""
+"""Two examples of added encodings: an encoder in Python, a decoder in a few lines of C, and a call of `register`."""

@@ -1,5 +1,4 @@
-/* A linear series of 64-bit integers: rows, first value and step stand for all values. Payload: u32 rows, u64 first,
- * u64 step. */
+/* A linear series of 64-bit integers, described by its rows, first value and step. Payload: u32 rows, u64 first, u64 step. */
 #include "interface.h"
 
 enum { PAYLOAD_BYTES = 20, MOST_ROWS = 1 << 26 };

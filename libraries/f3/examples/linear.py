@@ -1,4 +1,4 @@
-"""A linear series, the paper's first example: 20 bytes for an EncUnit whose integers grow by the same step."""
+"""A linear series, the paper's first example: an EncUnit of integers with a constant step takes 20 bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAYLOAD = struct.Struct("<IqQ")
 
 
 def encode(array: pa.Array) -> bytes | None:
-    """The payload of a linear series of int64 without nulls; None for every other array."""
+    """Return the payload of a linear series of int64 without nulls; None for other arrays."""
     if array.type != pa.int64() or array.null_count or len(array) < 2:
         return None
     values = array.to_numpy()
@@ -26,5 +26,5 @@ def encode(array: pa.Array) -> bytes | None:
 
 
 def add() -> None:
-    """From now on files may be written with it. Raises F3Error when it was added before."""
+    """Register the encoding. Raises F3Error if it is registered already."""
     register(NAME, encode, Path(__file__).with_name("linear.wasm").read_bytes())

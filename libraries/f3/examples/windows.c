@@ -1,5 +1,5 @@
-/* Windows of 128 32-bit integers that repeat: the number of each window, then every distinct window once. Payload: u32
- * windows, u32 distinct ones, u8 number of each, u32 values of the distinct ones. */
+/* Repeated windows of 128 32-bit integers: the number of each window, then every distinct window once. Payload: u32
+ * windows, u32 distinct windows, u8 number of each, u32 values of the distinct ones. */
 #include "interface.h"
 
 enum { WINDOW_BYTES = 512, MOST_WINDOWS = 1 << 19 };

@@ -1,4 +1,4 @@
-"""Repeated windows, the paper's second example: pieces of 128 integers that come again and again, in any order."""
+"""Repeated windows, the paper's second example: blocks of 128 integers that repeat in any order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_DISTINCT = 256
 
 
 def encode(array: pa.Array) -> bytes | None:
-    """The payload of an int32 array of whole windows, at most 256 distinct and half of all; None for every other."""
+    """Return the payload of an int32 array of whole windows; None if over 256, or over half of them, are distinct."""
     if array.type != pa.int32() or array.null_count or len(array) == 0 or len(array) % _WINDOW:
         return None
     windows = array.to_numpy().reshape(-1, _WINDOW)
@@ -29,5 +29,5 @@ def encode(array: pa.Array) -> bytes | None:
 
 
 def add() -> None:
-    """From now on files may be written with it. Raises F3Error when it was added before."""
+    """Register the encoding. Raises F3Error if it is registered already."""
     register(NAME, encode, Path(__file__).with_name("windows.wasm").read_bytes())

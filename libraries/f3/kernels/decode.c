@@ -1,7 +1,7 @@
 /* The decoding kernels: one EncUnit's payload into Arrow buffers. Compiled to the native library and to the Wasm module
- * that files carry. The payload is hostile: whatever it says is checked before it is used, nothing is written outside
- * the target and the scratch memory, nothing is read outside the payload, and the work is bounded by the rows.
- * No allocation, no library: scratch memory is the caller's. */
+ * that files carry. The payload is hostile: its statements are checked before use, nothing is written outside the target
+ * and the scratch memory, nothing is read outside the payload, and the work is bounded by the rows. The code allocates no
+ * memory and uses no library; the caller supplies scratch memory. */
 #include "kernels.h"
 
 #ifdef __wasm_simd128__
@@ -35,7 +35,7 @@ static u64 load64(const u8 *at) { return *(const u64_at *)at; }
 static size_t left(const struct span *span) { return (size_t)(span->end - span->at); }
 
 static int take(struct room *room, u64 bytes, u8 **taken) {
-    bytes = (bytes + 127) & ~(u64)63; /* aligned, and 64 bytes that may be read behind what was asked for */
+    bytes = (bytes + 127) & ~(u64)63; /* aligned, plus 64 bytes that may be read past the end */
     if (bytes > room->bytes - room->used)
         return NO_ROOM;
     *taken = room->base + room->used;
@@ -74,8 +74,8 @@ static int read_u32(struct span *body, u32 *value) {
     return FINE;
 }
 
-/* Rows, 16 at a time and then the rest: `body` for each `row` from the pointers, which `move` sends `rows` on. Wasm modules
- * look at the clock at the end of every loop, and what lies at a constant distance from a pointer costs them nothing. */
+/* Run `body` for each `row` relative to the pointers, 16 rows at a time and then the rest; `move` advances the pointers by
+ * `rows`. Wasm modules check the clock at the end of every loop, and constant distances from a pointer are free. */
 enum { STEP = 16 };
 #define STEPS(count, how, move, body)                            \
     do {                                                         \
@@ -96,8 +96,8 @@ enum { STEP = 16 };
 
 /* ---- bit packing ------------------------------------------------------------------------------------------------ */
 
-/* A block is 1,024 values in their order; word k of a lane holds the bits of the values lane, lanes + lane, ...: the
- * inner loop runs over lanes with one shift for all of them. */
+/* A block is 1,024 values in order; word k of a lane holds the bits of the values lane, lanes + lane, ...: the inner loop
+ * runs over lanes with one shift for all of them. */
 #define UNPACK(name, out_type, word_type, word_bits)                                                                 \
     static void name(const u8 *restrict in, u32 bits, out_type reference, u8 *restrict out, size_t blocks) {         \
         enum { LANES = BLOCK / word_bits };                                                                           \
@@ -132,8 +132,8 @@ typedef u64 two __attribute__((vector_size(16), aligned(1), may_alias));
 typedef u32 four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef u32 four_at __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* A block of up to 32 bits with the number of bits known when this is compiled: every shift is a constant, every word
- * is loaded once. */
+/* Unpack a block of up to 32 bits per value, with the number of bits known at compile time: shifts are constants, and each
+ * word is loaded once. */
 static inline __attribute__((always_inline)) void unpack_known(const u8 *restrict in, const u32 bits,
                                                                u32 *restrict out) {
     const u32 mask = 0xFFFFFFFFu >> (32 - bits);
@@ -164,7 +164,7 @@ static void unpack_block(const u8 *restrict in, u32 bits, u32 *restrict out) {
     }
 }
 
-/* Narrow numbers that fit: saturating instructions do that at once, and a compiler cannot know that they may. */
+/* Narrow numbers that fit. Saturating instructions do this at once, but a compiler cannot know that they are allowed. */
 static void narrow_to_16(const u32 *block, u16 reference, u8 *out) {
 #ifdef __wasm_simd128__
     v128_t add = wasm_i16x8_splat((int16_t)reference);
@@ -217,7 +217,7 @@ static void widen_to_64(const u32 *restrict block, u64 reference, u8 *restrict o
     }
 }
 
-/* Blocks of up to 32 bits into values of any width. */
+/* Unpack blocks of up to 32 bits into values of any width. */
 #define UNPACK_BLOCKS(name, type, convert)                                                                   \
     static void name(const u8 *in, u32 bits, type reference, u8 *out, size_t blocks) {                       \
         u32 __attribute__((aligned(64))) block[BLOCK];                                                       \
@@ -231,7 +231,7 @@ UNPACK_BLOCKS(unpack_to_16, u16, narrow_to_16)
 UNPACK_BLOCKS(unpack_to_32, u32, widen_to_32)
 UNPACK_BLOCKS(unpack_to_64, u64, widen_to_64)
 
-/* Blocks of the 52 bits below the exponents of doubles. */
+/* Unpack blocks of the 52 bits below the exponents of doubles. */
 static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict out, size_t blocks) {
     enum { BITS = 52 };
     const u64 mask = ((u64)1 << BITS) - 1;
@@ -273,7 +273,7 @@ static u64 load_number(const u8 *in, u32 width) {
     }
 }
 
-/* The values behind the last whole block: one stream of bits, lowest first. */
+/* Unpack the values after the last whole block: one stream of bits, lowest first. */
 static void unpack_rest(const u8 *in, size_t in_bytes, u32 bits, u64 reference, u8 *out, u32 width, u32 count) {
     u64 mask = ~(u64)0 >> (64 - bits);
     for (u32 index = 0; index < count; index++) {
@@ -360,8 +360,8 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
 
 static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
 
-/* Runs of values of up to eight bytes, as far as what a run writes behind its end is written over by the next ones; how
- * many runs that are. `ones` times a value is that value as often as it fits into eight bytes. */
+/* Write runs of values of up to eight bytes while the next runs overwrite what a run writes past its end; return the number
+ * of runs. `ones` times a value repeats the value over eight bytes. */
 enum { SHORT_BYTES = 64, FIRST_BYTES = 128, MORE_BYTES = 256, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
 
 static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const u32 bytes) {
@@ -496,7 +496,7 @@ static u32 code_at(const u8 *codes, u32 width, u32 index) {
     return width == 1 ? codes[index] : width == 2 ? ((const u16_at *)codes)[index] : ((const u32_at *)codes)[index];
 }
 
-/* The codes of a dictionary, all of them smaller than `entries`. */
+/* Decode the codes of a dictionary, all smaller than `entries`. */
 static int decode_codes(struct room *room, struct span *body, u32 width, u32 count, u32 entries, u8 **codes, u32 depth) {
     if (width != 1 && width != 2 && width != 4)
         return MALFORMED;
@@ -587,8 +587,8 @@ static int decode_patched(struct room *room, struct node *node, u32 width, u32 c
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Decimals as integers: one division by an exact power of ten is rounded correctly, so it gives back what a parser of
- * the decimal's text gave. */
+/* Decode decimals stored as integers. One division by an exact power of ten is rounded correctly, so it gives the same
+ * double as parsing the decimal's text. */
 static int decode_decimal(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
     if (node->a > 22 || (width != 4 && width != 8))
         return MALFORMED;
@@ -599,7 +599,7 @@ static int decode_decimal(struct room *room, struct node *node, u32 width, u32 c
             ((f32_at *)out)[index] = (float)((double)(i32)((u32_at *)out)[index] / power);
         return FINE;
     }
-    /* Integers below 2^51 added to the bits of 3 * 2^51 are that double plus the integer: vectors have no conversion. */
+    /* An integer below 2^51, added to the bits of 3 * 2^51, gives that double plus the integer. Vectors lack a conversion. */
     u64_at *at = (u64_at *)out;
     STEPS(count, WHOLLY_UNROLLED, at += rows, {
         u64 shifted = at[row] + 0x4338000000000000u;
@@ -626,7 +626,7 @@ static int decode_split(struct room *room, struct node *node, u32 width, u32 cou
     if (width == 4)
         for (u32 index = 0; index < count; index++)
             ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
-    else if (low_bits == 52) /* between mantissa and exponent of doubles: a shift that is known is one instruction */
+    else if (low_bits == 52) /* between mantissa and exponent of doubles; a constant shift is one instruction */
         join_64((u64_at *)out, (const u16_at *)high, count, 52);
     else
         join_64((u64_at *)out, (const u16_at *)high, count, low_bits);
@@ -656,12 +656,12 @@ static int decode_widened(struct room *room, struct node *node, u32 width, u32 c
 }
 
 #ifdef __wasm__
-#define ALONE static /* one thread, and what has a constant address costs less to reach */
+#define ALONE static /* there is one thread, and constant addresses are faster */
 #else
 #define ALONE
 #endif
 
-/* Bytes as codes of up to 255 symbols of one to eight bytes; code 255 announces a byte as it is. */
+/* Decode codes of up to 255 symbols of one to eight bytes; code 255 precedes a literal byte. */
 static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     u32 symbols = node->a;
     if (width != 1 || symbols > 255)
@@ -680,8 +680,7 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     }
     const u8 *in = node->body.at + (size_t)symbols * 9, *in_end = node->body.end;
     u8 *end = out + count;
-    /* Eight at a time while there is room for whole words, up to the first escape. A code without a symbol stands for
-     * nothing. */
+    /* Eight at a time while whole words fit, up to the first escape. A code without a symbol stands for an empty text. */
     while (in_end - in > 8 && end - out >= 72) {
         u64 codes = load64(in), escapes = (~codes - 0x0101010101010101u) & codes & 0x8080808080808080u;
         if (!escapes) {
@@ -770,7 +769,7 @@ static void set_bits(u8 *out, u64 from, u64 until) {
         out[from / 8] |= (u8)(1u << (from % 8));
 }
 
-/* A bitmap of `count` bits from bit 0 on; the bits behind them in the last byte are 0. */
+/* Decode a bitmap of `count` bits from bit 0 on; remaining bits of the last byte become 0. */
 static int decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
     struct node node;
     TRY(open_node(in, &node));
@@ -826,7 +825,7 @@ static int decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
     return FINE;
 }
 
-/* Bits behind the ones that are there already: what lies in the target above `at` is not set yet. */
+/* Append bits. Bits of the target from `at` on are not set yet. */
 static void append_bits(u8 *out, u64 at, const u8 *bits, u32 count) {
     size_t bytes = ((size_t)count + 7) / 8;
     out += at / 8;
@@ -855,7 +854,7 @@ static u64 count_ones(const u8 *bits, u32 count) {
 
 /* ---- strings ---------------------------------------------------------------------------------------------------- */
 
-/* Whether bytes are ASCII: then every cut of them is UTF-8. */
+/* Return whether bytes are ASCII, in which case every part of them is UTF-8. */
 static int is_ascii(const u8 *in, u64 bytes) {
     u64 seen = 0, at = 0;
     for (; at + 64 <= bytes; at += 64) {
@@ -891,8 +890,8 @@ static int is_utf8(const u8 *in, u64 bytes) {
     return 1;
 }
 
-/* Strings that lie behind each other are UTF-8 when all bytes together are and no string begins inside a character; they
- * end at `ends`, counted from `first` on. */
+/* Check consecutive strings: all are UTF-8 if all bytes together are and no string begins inside a character. They end at
+ * `ends`, counted from `first` on. */
 static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 count) {
     if (is_ascii(data, bytes))
         return FINE;
@@ -906,7 +905,7 @@ static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 
     return FINE;
 }
 
-/* The same for strings with offsets, all of them at most `bytes`. */
+/* Check strings given by offsets, all at most `bytes`. */
 int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count) {
     if (is_ascii(data, bytes))
         return FINE;
@@ -920,7 +919,7 @@ int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 c
     return FINE;
 }
 
-/* Lengths become ends, counted from `first` on; their sum. */
+/* Turn lengths into ends, counted from `first` on; return their sum. */
 static u64 add_up(u8 *lengths, u32 count, u32 first) {
     u32_at *at = (u32_at *)lengths;
     u64 sum = first;
@@ -928,8 +927,8 @@ static u64 add_up(u8 *lengths, u32 count, u32 first) {
     return sum - first;
 }
 
-/* Entries of a dictionary of strings: where each begins in `data` (the upper half of `places`) and its length. All of
- * them are at most `longest`. Behind `data` there are 64 bytes that may be read. */
+/* Entries of a dictionary of strings: the offset of each in `data` (upper half of `places`) and its length, at most
+ * `longest`. 64 bytes past the end of `data` may be read. */
 struct entries {
     const u8 *data;
     u64_at *places;
@@ -938,14 +937,14 @@ struct entries {
 
 enum { STRINGS = 8, COPY_BYTES = 32 };
 
-/* What runs over the end of a string is written over by the next one. */
+/* Copy a string in blocks. The next string overwrites what is written past its end. */
 static inline __attribute__((always_inline)) void copy_text(u8 *to, const u8 *from, u32 length) {
     __builtin_memcpy(to, from, COPY_BYTES);
     for (u32 at = COPY_BYTES; at < length; at += COPY_BYTES)
         __builtin_memcpy(to + at, from + at, COPY_BYTES);
 }
 
-/* Eight strings of known places, each copied whole by as many bytes as that (0: as it is long), and their ends. */
+/* Copy eight strings from known places, each in blocks of `bytes` (0: by its length), and write their ends. */
 static inline __attribute__((always_inline)) u8 *copy_eight(u8 *to, const u8 *from, const u64 *place, const u32 bytes,
                                                             const u8 *origin, u32_at *end) {
     WHOLLY_UNROLLED_ROWS
@@ -962,8 +961,8 @@ static inline __attribute__((always_inline)) u8 *copy_eight(u8 *to, const u8 *fr
     return to;
 }
 
-/* Strings eight at a time, while `to` is not behind `limit`: from there on is room for the longest eight. The codes that
- * are left. */
+/* Copy strings eight at a time while `to` is at most `limit`, where the longest eight still fit. Return the remaining
+ * codes. */
 static inline __attribute__((always_inline)) const u8 *lay_eights(
     const u8 *code, u32 code_width, u32 groups, const struct entries *entries, u8 **data, const u8 *limit,
     const u8 *origin, u32_at **ends, int are_short) {
@@ -988,7 +987,7 @@ static inline __attribute__((always_inline)) const u8 *lay_eights(
     return code;
 }
 
-/* Strings of a dictionary one behind the other, `bytes` together, and their ends, counted from `first` on. */
+/* Write strings of a dictionary one after the other, `bytes` in total, and their ends, counted from `first` on. */
 static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u32 code_width, u32 count,
                                                              const struct entries *entries, u8 *data, u64 bytes,
                                                              u32_at *ends, u32 first) {
@@ -1017,7 +1016,7 @@ static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u3
     return data == end ? FINE : OUTSIDE;
 }
 
-/* `count` strings of `bytes` bytes together: their bytes into `data`, their ends, counted from `first` on, into `ends`. */
+/* Decode `count` strings of `bytes` bytes in total: their bytes to `data`, their ends, counted from `first` on, to `ends`. */
 static int decode_strings(struct room *room, struct span *in, u32 count, u64 bytes, u8 *data, u8 *ends, u32 first, u32 utf8,
                           u32 depth) {
     struct node node;
@@ -1078,7 +1077,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     return fault;
 }
 
-/* Ends of four bytes into offsets of eight. */
+/* Convert ends of four bytes to offsets of eight. */
 static void widen_ends(const u8 *restrict ends, u32 count, u64 first, u8 *restrict offsets) {
     const u32_at *end = (const u32_at *)ends;
     u64_at *at = (u64_at *)offsets;
@@ -1102,7 +1101,7 @@ int f3_header(const u8 *payload, size_t bytes, struct header *header) {
     return header->kind == KIND_TEXT && header->data_bytes > INT32_MAX ? MALFORMED : FINE;
 }
 
-/* `target` is left behind the rows that were decoded. On a fault what lies in the target means nothing. */
+/* Decode an EncUnit and advance `target` past its rows. After a fault the target's contents are undefined. */
 int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target, u8 *scratch, size_t scratch_bytes) {
     struct header header;
     TRY(f3_header(payload, bytes, &header));

@@ -1,5 +1,5 @@
-/* What is hot in encoding: statistics, bit packing, symbol tables. In the native library only; encoders.py does the same
- * with numpy where the library is absent. The input is the caller's own array, so lengths are taken as they are told. */
+/* The inner loops of encoding: statistics, bit packing, symbol tables. Only in the native library; without it encoders.py
+ * does the same with numpy. The input is the caller's array, so its lengths are trusted. */
 #include "kernels.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -84,8 +84,8 @@ static u64 value_at(const void *values, u32 width, u64 index) {
     }
 }
 
-/* All values less the reference, `bits` (1 to 8 * width) of each; the bytes written are returned. `out` has room for a
- * word behind them. */
+/* Pack the lowest `bits` (1 to 8 * width) of all values minus the reference; return the bytes written. `out` needs space
+ * for one more word after them. */
 EXPORT u64 f3_pack(const void *values, u32 width, u64 count, u32 bits, u64 reference, u8 *out) {
     u64 blocks = count / BLOCK;
     switch (width) {
@@ -120,8 +120,8 @@ EXPORT u64 f3_pack(const void *values, u32 width, u64 count, u32 bits, u64 refer
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Doubles as integers of 10^-exponent; those that do not come back bit by bit get the integer before them, and their
- * positions are listed. How many those are is returned. */
+/* Convert doubles to integers of 10^-exponent. Those that are not restored bit by bit get the integer before them, and
+ * their positions are listed. Return their number. */
 EXPORT u64 f3_decimals_64(const double *values, u64 count, u32 exponent, i64 *integers, u32 *misses) {
     double power = POWERS[exponent];
     u64 missed = 0;
@@ -176,7 +176,7 @@ struct symbols {
     u32 count;
 };
 
-/* Which symbol a text begins with: by its first three bytes, else its first two, else its first. */
+/* Find the symbol that a text begins with: by its first three bytes, else its first two, else its first. */
 struct matcher {
     u16 longer[SLOTS]; /* code + 1 */
     u16 two[65536];
@@ -226,7 +226,7 @@ static void make_matcher(const struct symbols *symbols, struct matcher *matcher)
     }
 }
 
-/* The code + 1 of the symbol that a text of `left` bytes begins with; 0 where there is none. */
+/* Return code + 1 of the symbol that a text of `left` bytes begins with; 0 if there is none. */
 static u32 match(const struct symbols *symbols, const struct matcher *matcher, u64 text, u64 left) {
     u32 code = matcher->longer[slot_of(text)];
     if (code) {
@@ -274,7 +274,7 @@ static void propose(struct training *work, u32 *proposed, u64 text, u32 length, 
     candidate->gain += gain;
 }
 
-/* The heap's root is the least of the best. */
+/* Restore the heap, whose root is the smallest of the best. */
 static void sink(struct training *work, u32 at, u32 size) {
     for (;;) {
         u32 child = 2 * at + 1;
@@ -314,7 +314,7 @@ static void choose(struct training *work, u32 proposed) {
 
 EXPORT u64 f3_training_bytes(void) { return sizeof(struct training); }
 
-/* A symbol table for texts like the sample. `work` is zeroed memory of f3_training_bytes; the table is its beginning. */
+/* Train a symbol table for texts like the sample. `work` is zeroed memory of f3_training_bytes; it begins with the table. */
 EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
     for (u32 generation = 0; generation < GENERATIONS; generation++) {
         make_matcher(&work->symbols, &work->matcher);
@@ -324,7 +324,7 @@ EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
             if (!work->alone[first])
                 continue;
             u32 length = length_of(work, first);
-            /* A lone byte is worth more than it saves: without a symbol it costs two. */
+            /* Weighted by 8, because a single byte without a symbol costs two. */
             propose(work, &proposed, text_of(work, first), length, work->alone[first] * length * (length == 1 ? 8 : 1));
             if (generation + 1 == GENERATIONS || length == 8)
                 continue;
@@ -345,7 +345,7 @@ EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
     return work->symbols.count;
 }
 
-/* Bytes as codes; `out` has room for twice the input. The bytes written are returned. */
+/* Encode bytes as codes; `out` needs space for twice the input. Return the bytes written. */
 EXPORT u64 f3_to_symbols(const struct training *work, const u8 *in, u64 bytes, u8 *out) {
     u8 *to = out;
     for (u64 at = 0; at < bytes;) {

@@ -1,8 +1,8 @@
-/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels, and two exports of our own that
- * a host may use for speed: several EncUnits a call, strings as offsets and bytes. */
+/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels. Two more exports let a host
+ * decode faster: several EncUnits per call, with strings as offsets and bytes. */
 #include "interface.h"
 
-/* Memory that stays for the next call, and grows when that one needs more. */
+/* Memory that is kept between calls and grows when a call needs more. */
 struct region {
     u8 *at;
     size_t bytes;
@@ -20,7 +20,7 @@ static u8 *room_in(struct region *region, size_t bytes) {
 static struct region scratch;
 enum { FIRST_SCRATCH = 1 << 20, MOST_SCRATCH = 1 << 29 };
 
-/* Decode one EncUnit; where the scratch memory is too small, once more with more of it. */
+/* Decode one EncUnit. Grow the scratch memory and try again while it is too small. */
 static int decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target) {
     struct target before = *target;
     size_t wanted = scratch.bytes ? scratch.bytes : FIRST_SCRATCH;
@@ -48,7 +48,7 @@ static const char *const TEXTS[] = {
     "too little memory",
 };
 
-/* Arrow's views: the length, then up to 12 bytes of text, or its first 4, the number of the data buffer, and where. */
+/* Arrow's views: the length, then up to 12 bytes of text, or its first 4, the number of the data buffer, and the offset. */
 static void make_views(const u32 *offsets, const u8 *data, u32 rows, u8 *views) {
     memset(views, 0, (size_t)rows * 16);
     for (u32 row = 0; row < rows; row++, views += 16) {
@@ -103,16 +103,16 @@ EXPORT("decode_general_ffi") i32 decode_general(const u8 *payload, u32 bytes, st
     return answer(result, target.validity, bitmap_bytes, views, rows * 16, target.values, (u32)values_bytes);
 }
 
-/* ---- for speed -------------------------------------------------------------------------------------------------- */
+/* ---- faster exports --------------------------------------------------------------------------------------------- */
 
 struct unit {
     u32 payload, bytes, rows;
 };
 
-/* What the host asks, and behind it what it gets; all addresses are the guest's. `rows` and `data_bytes` are those of all
- * calls for a column together, which are made in order; `first_row` and `first_byte` are what was decoded before. After
- * the last of these calls the host may take the pages of the buffers away and leave empty ones. So buffers begin at a page
- * and share none; `page` is its size, and `page_offset` says where in one the guest's memory begins. */
+/* The host's request, followed by the answer. Addresses are the guest's. `rows` and `data_bytes` are totals of all calls
+ * for a column, which are made in order; `first_row` and `first_byte` are the totals of the calls before. After the last
+ * call the host may take the pages of the buffers away and leave empty ones, so buffers begin at a page and share none.
+ * `page` is the size of a page, and `page_offset` is where in a page the guest's memory begins. */
 struct request {
     u32 units, table, kind, width, nullable, rows, data_bytes, page, page_offset, first_row, first_byte;
     u32 values, offsets, validity, failed_unit;
@@ -120,7 +120,7 @@ struct request {
 
 static struct region input, values, offsets, validity;
 
-/* Whole pages: what `alloc` keeps of a block lies before them. */
+/* Return whole pages. The block's header from `alloc` is before them. */
 static u8 *pages_in(struct region *region, u64 bytes, const struct request *request) {
     u32 page = request->page, offset = request->page_offset;
     if (bytes > (u64)1 << 31)

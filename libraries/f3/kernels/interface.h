@@ -1,6 +1,6 @@
-/* The guest interface of F3: what a decoder module needs besides its decoder. A module is one C file that includes this and
- * defines `decode_general_ffi`, which takes a payload and ends with `answer` or `failed`; compile it as
- * libraries/build.py does. It knows no encoding. */
+/* The guest interface of F3. A decoder module is one C file that includes this header and defines `decode_general_ffi`,
+ * which takes a payload and ends with `answer` or `failed`. Compile it as libraries/build.py does. This header does not
+ * depend on an encoding. */
 #ifndef F3_INTERFACE_H
 #define F3_INTERFACE_H
 
@@ -8,14 +8,14 @@
 
 #define EXPORT(name) __attribute__((export_name(name), visibility("default")))
 
-/* The host looks for an export of this name and learns the version of the interface from it. */
+/* The host looks for an export of this name to find out the version of the interface. */
 __attribute__((visibility("default"))) const u32 FFFUDE_VERSION_1_0 = 1;
 
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 enum { LINE = 64, PAGE = 65536, CLASSES = 32 };
 
-/* Blocks of powers of two, at least two lines; the line before a block says its class. Freed ones wait in a list. */
+/* Blocks of powers of two, at least two lines; the line before a block holds its class. Freed blocks are kept in a list. */
 struct block {
     struct block *next;
     u32 class;
@@ -42,7 +42,7 @@ static void *more(size_t bytes) {
 }
 
 EXPORT("alloc") void *alloc(size_t bytes, size_t alignment) {
-    (void)alignment; /* lines serve every alignment that Arrow asks for */
+    (void)alignment; /* a line satisfies every alignment that Arrow asks for */
     u32 class = 7;
     while (class < CLASSES - 1 && ((size_t)1 << class) - LINE < bytes)
         class++;
@@ -82,7 +82,7 @@ struct result {
     u32 at, bytes;
 };
 
-/* The end of a call that found a fault, in words for the user. */
+/* End a call with an error text for the user. */
 static inline i32 failed(struct result *result, const char *text) {
     u32 bytes = 0;
     while (text[bytes])
@@ -99,8 +99,8 @@ static inline struct box *boxed(u8 *data, u32 bytes) {
     return box;
 }
 
-/* The end of a call: buffers that `alloc` gave, which belong to the queue from now on. Without nulls `validity` is 0;
- * strings have views and data, everything else has values, and 0 for data. */
+/* End a call with buffers from `alloc`, which the queue then owns. `validity` is 0 without nulls. Strings have views and
+ * data; other types have values, and 0 for data. */
 static inline i32 answer(struct result *result, u8 *validity, u32 validity_bytes, u8 *values, u32 values_bytes, u8 *data,
                          u32 data_bytes) {
     struct queue *queue = alloc(sizeof *queue, 4);
@@ -136,7 +136,7 @@ EXPORT("buffer_iterator_drop") void buffer_iterator_drop(struct queue *queue) {
     dealloc(queue, 0, 0);
 }
 
-/* Compilers turn loops into calls of these; with bulk memory each is one instruction. */
+/* Compilers turn loops into calls of these functions. With bulk memory each is one instruction. */
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes) { return __builtin_memcpy(to, from, bytes); }
 void *memset(void *to, int byte, size_t bytes) { return __builtin_memset(to, byte, bytes); }
 

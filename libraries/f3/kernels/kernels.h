@@ -1,5 +1,5 @@
-/* What the decoding and encoding kernels share: number types, error codes, node tags. docs/f3-encodings.md is the
- * specification of the payload; the names here are the names there. */
+/* Shared by the decoding and encoding kernels: number types, error codes, node tags. docs/f3-encodings.md specifies the
+ * payload and uses the same names. */
 #ifndef F3_KERNELS_H
 #define F3_KERNELS_H
 
@@ -13,16 +13,16 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 
-/* Payloads are not aligned: these may lie anywhere, and compilers still vectorise loops over them. */
+/* Payloads are not aligned. These types may be anywhere, and compilers still vectorise loops over them. */
 typedef u16 __attribute__((aligned(1), may_alias)) u16_at;
 typedef u32 __attribute__((aligned(1), may_alias)) u32_at;
 typedef u64 __attribute__((aligned(1), may_alias)) u64_at;
 typedef i64 __attribute__((aligned(1), may_alias)) i64_at;
 typedef float __attribute__((aligned(1), may_alias)) f32_at;
 typedef double __attribute__((aligned(1), may_alias)) f64_at;
-typedef u8 u8_at; /* bytes may alias as they are */
+typedef u8 u8_at; /* bytes may always alias */
 
-/* Loops of few turns without any end: as vectors where that can be, or row by row. */
+/* Unroll short loops completely: vectorised if possible, or row by row. */
 #define WHOLLY_UNROLLED _Pragma("clang loop vectorize(enable) unroll(full)")
 #define WHOLLY_UNROLLED_ROWS _Pragma("clang loop unroll(full)")
 
@@ -45,15 +45,15 @@ enum tag {
     TAG_SYMBOLS = 10
 };
 
-/* Why a payload is refused. The texts that users see are in libraries/f3/decoders/native.py and, for the Wasm module, guest.c. */
+/* Why a payload is refused. Messages for users are in libraries/f3/decoders/native.py and, for the Wasm module, guest.c. */
 enum fault {
     FINE = 0,
-    CUT = 1,          /* a node, or what it says it holds, ends behind the payload */
-    MALFORMED = 2,    /* a tag, width or count that the specification does not have */
-    OUTSIDE = 3,      /* an index behind what it leads to */
-    TOO_DEEP = 4,     /* more nodes inside each other than the specification allows */
+    CUT = 1,          /* a node or its stated contents end past the payload */
+    MALFORMED = 2,    /* a tag, width or count that the specification lacks */
+    OUTSIDE = 3,      /* an index out of range */
+    TOO_DEEP = 4,     /* more nested nodes than the specification allows */
     TOO_MUCH = 5,     /* more work than any encoder asks for */
-    MISMATCH = 6,     /* not of the rows or the type that the file says */
+    MISMATCH = 6,     /* other rows or another type than the file states */
     NOT_UTF8 = 7,
     NO_ROOM = 8       /* the scratch memory is too small: call again with more */
 };
@@ -61,17 +61,17 @@ enum fault {
 enum { HEADER_BYTES = 16, NODE_BYTES = 8, BLOCK = 1024, MOST_DEPTH = 8, VERSION = 1 };
 enum { HAS_NULLS = 1 };
 
-/* Where the values of a column go. EncUnits are decoded one after the other into the same buffers. */
+/* The buffers of a column. EncUnits are decoded one after the other into the same buffers. */
 struct target {
     u8 *values;          /* values, bitmap, or the bytes of strings */
-    u64 values_bytes;    /* how many there is room for */
-    u8 *offsets;         /* of strings: rows + 1 numbers of offset_width */
+    u64 values_bytes;    /* capacity of `values` */
+    u8 *offsets;         /* of strings: rows + 1 numbers of `width` bytes */
     u8 *validity;        /* bitmap; 0 when no EncUnit has nulls */
     u32 kind, width;     /* of a value, in bytes; for strings that of an offset (4 or 8) */
     u32 utf8;            /* whether strings must be UTF-8 */
     u64 first_row;       /* of the EncUnit in the column */
     u64 first_byte;      /* of the EncUnit's strings in `values` */
-    u64 nulls;           /* counted up */
+    u64 nulls;           /* accumulated */
 };
 
 struct header {

@@ -1,10 +1,10 @@
-/* What the native library offers to libraries/f3/decoders/native.py: several EncUnits a call, decoded into buffers of a column. */
+/* The native library's functions for libraries/f3/decoders/native.py: decode several EncUnits per call into a column. */
 #include "kernels.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What EncUnits need together: bytes of strings, and whether any has nulls. The number of a faulty EncUnit is left in
- * `failed`. */
+/* Find the totals of EncUnits: bytes of strings, and whether any has nulls. After a fault, `failed` is the number of the
+ * faulty EncUnit. */
 EXPORT i32 f3_survey(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows, u32 kind, u32 width,
                      u64 *data_bytes, u32 *has_nulls, u32 *failed) {
     *data_bytes = 0;
@@ -38,7 +38,7 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
     return FINE;
 }
 
-/* Strings that a Wasm module returned: `count` + 1 offsets must begin at 0, ascend, and end at `bytes`. */
+/* Check strings that a Wasm module returned: `count` + 1 offsets must begin at 0, ascend, and end at `bytes`. */
 EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
     u64 first, last;
     u32 descends = 0;
@@ -58,8 +58,8 @@ EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *d
     return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
 }
 
-/* How many bytes an LZ4 block unpacks to; all ones for what is none. Codecs take fewer bytes than there is room for
- * without a word, and leave in the rest what lay in memory before. */
+/* Return the unpacked size of an LZ4 block; all ones if it is invalid. Codecs accept a block that unpacks to less than the
+ * given space without an error, and leave old memory in the rest. */
 static const u64 NO_BLOCK = ~(u64)0;
 
 static u64 lz4_length(const u8 *in, u64 bytes, u64 *at, u64 length) {

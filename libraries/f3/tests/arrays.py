@@ -1,4 +1,4 @@
-"""Arrays of every flat type in the patterns that encodings look for, and a comparison by bits."""
+"""Arrays of every flat type in the patterns that encodings exploit, and a comparison by bits."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ _WORDS = ["", "a", "bb", "Straße", "日本語", "x" * 40, "the quick brown fox"
 
 
 def integers(pattern: str, rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Signed 64-bit integers."""
+    """Return signed 64-bit integers in a pattern."""
     match pattern:
         case "constant":
             return np.full(rows, -7)
@@ -67,7 +67,7 @@ def texts(arrow_type: pa.DataType, pattern: str, rows: int, rng: np.random.Gener
 
 
 def made(arrow_type: pa.DataType, pattern: str, rows: int, rng: np.random.Generator, nulls: float = 0.0) -> pa.Array:
-    """An array of a type in a pattern, that share of it null."""
+    """Return an array of a type in a pattern, with a share of nulls."""
     if pa.types.is_boolean(arrow_type):
         array = pa.array(integers(pattern, rows, rng) % 3 == 0)
     elif arrow_type in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
@@ -81,7 +81,7 @@ def made(arrow_type: pa.DataType, pattern: str, rows: int, rng: np.random.Genera
 
 
 def bits_of(array: pa.Array) -> list[bytes | bool | None]:
-    """Every value as its bytes: NaNs and zeros below zero are told apart."""
+    """Return every value as its bytes, so that NaNs and negative zeros differ."""
     if pa.types.is_boolean(array.type):
         return array.to_pylist()
     if array.type in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
@@ -94,7 +94,7 @@ def bits_of(array: pa.Array) -> list[bytes | bool | None]:
 
 
 def same_bits(one: pa.Array, other: pa.Array) -> bool:
-    """Whether `bits_of` gives the same of both, found without a Python object for each value."""
+    """Return whether `bits_of` is the same for both, without a Python object for each value."""
     if len(one) != len(other):
         return False
     if pa.types.is_boolean(one.type):
@@ -117,4 +117,4 @@ def assert_same(found: pa.Array, expected: pa.Array) -> None:
     assert found.null_count == expected.null_count
     if not same_bits(found, expected):
         assert bits_of(found) == bits_of(expected)
-        raise AssertionError("the bits of the arrays differ, and not those of their values")
+        raise AssertionError("the arrays differ in bits that are not part of their values")

@@ -1,4 +1,4 @@
-"""Decoder modules in WAT: one that keeps F3's interface, and pieces to break it with."""
+"""Decoder modules in WAT: one that follows F3's interface, and pieces to break it."""
 
 import wasmtime
 
@@ -27,7 +27,7 @@ def module(
     before: str = "",
     more: str = "",
 ) -> bytes:
-    """A module whose arrays have the payload as their values: plain numbers, without nulls."""
+    """Return a module whose arrays have the payload as their values: plain numbers without nulls."""
     text = f"""(module {before} {memory}
       (global (export "FFFUDE_VERSION_{version}") i32 (i32.const 1))
       (global $at (mut i32) (i32.const 0)) (global $bytes (mut i32) (i32.const 0))
@@ -43,7 +43,7 @@ def module(
 
 
 def returning(*buffers: tuple[int, int]) -> str:
-    """A body of `buffer_iterator_next` that returns buffers at fixed places: (address, bytes) each."""
+    """Return a body of `buffer_iterator_next` with buffers at fixed places, given as (address, bytes)."""
     cases = "".join(
         f"(if (i32.eq (global.get $asked) (i32.const {number})) (then"
         f" (i32.store (local.get $out) (i32.const {address}))"

@@ -1,6 +1,6 @@
-"""Decode damaged payloads, thousands of them: `python -m libraries.f3.tests.mutate native 10000 [seed]`.
+"""Decode thousands of damaged payloads: `python -m libraries.f3.tests.mutate native 10000 [seed]`.
 
-A process of its own, because a read outside ends it. It prints how many were refused and how many were decoded.
+Runs as a separate process, because a read out of bounds ends it. Prints how many payloads were refused and decoded.
 """
 
 import sys
@@ -15,7 +15,7 @@ from libraries.f3.tests.arrays import PATTERNS, TYPES, made
 
 
 def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
-    """Of every type and pattern, with different encodings."""
+    """Return payloads of every type and pattern, with different encodings."""
     found = []
     for arrow_type in TYPES:
         for pattern in PATTERNS:
@@ -27,12 +27,12 @@ def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
 
 
 def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
-    """One of: bytes changed (mostly in the front, where the nodes are), a number forged, a cut, a piece moved."""
+    """Change bytes (mostly at the front, where the nodes are), forge a number, cut the payload or move a piece."""
     changed = bytearray(payload)
     size = len(changed)
 
-    def position(room: int) -> int:
-        return int(rng.integers(0, max(1, min(size - room + 1, 64 if rng.random() < 0.6 else size))))
+    def position(length: int) -> int:
+        return int(rng.integers(0, max(1, min(size - length + 1, 64 if rng.random() < 0.6 else size))))
 
     for _ in range(int(rng.integers(1, 4))):
         match int(rng.integers(0, 5)):
@@ -73,7 +73,7 @@ def main(prefer: str, count: int, seed: int) -> None:
         assert len(array) == rows
         if not (pa.types.is_decimal(arrow_type) or pa.types.is_temporal(arrow_type)):
             array.validate(full=True)
-        # Every byte of the result is read: one that was not ours would end the process here.
+        # Read every byte of the result: one outside our memory would end the process here.
         for buffer in array.buffers():
             if buffer is not None:
                 zlib.crc32(buffer)

@@ -1,7 +1,7 @@
-"""Files that are broken on purpose: bytes flipped, parts cut out, put in or exchanged, lengths forged.
+"""Deliberately broken files: flipped bytes, parts cut out, inserted or exchanged, forged lengths.
 
-`python -m libraries.f3.tests.mutations 10000` tries so many in each way of decoding, and says what came of them and how
-long it took; behind the number, the ways that are wanted may be named.
+`python -m libraries.f3.tests.mutations 10000 [WAY...]` tries 10,000 files in each way of decoding (or the named ones)
+and prints the outcomes and the time taken.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ NUMBERS = (0, 1, 2, 7, 64, 255, 256, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2*
 
 @dataclass(frozen=True)
 class Way:
-    """Who decodes: a coding, natively or by the file's own code."""
+    """A way of decoding: a coding, used natively or by the file's own code."""
 
     coding: Any
     prefer: str = "native"
 
 
 def wholes(coding: Any) -> list[bytes]:
-    """Files of all kinds, small, so that changes hit what matters."""
+    """Return files of all kinds, small enough for changes to matter."""
     table = varied(150)
-    # A shared dictionary of two parts: one that two columns have in common, and one of each.
+    # Two columns whose shared dictionaries have a common part, and each a part of its own.
     names = [f"{number}" for number in range(1100)]
     related = pa.table({"from": names, "to": [*names[50:], *(f"to {number}" for number in range(50))]})
     small = {"rows_per_unit": 40, "unit_bytes": 400, "coding": coding}
@@ -57,10 +57,10 @@ def wholes(coding: Any) -> list[bytes]:
 
 
 def mutated(whole: bytes, dice: random.Random) -> bytes:
-    """The file with one change, or a few."""
+    """Return the file with one or a few changes."""
     data = bytearray(whole)
-    # Metadata are few bytes with much to say, and modules are many: every second change is made in the former, and few
-    # of the others in the latter, which take long to be compiled.
+    # Half of the changes are in the metadata, which are few bytes but important. Few are in modules, which are large
+    # and slow to compile.
     metadata = 32 + struct.unpack_from("<I", whole, len(whole) - 32)[0]
     units_end = whole.index(b"\0asm")
     for _ in range(dice.choice((1, 1, 1, 2, 5))):
@@ -94,7 +94,7 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
 
 @contextlib.contextmanager
 def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """Raises TimeoutError after two seconds of the processor's time: a busy machine makes nothing a loop."""
+    """Raise TimeoutError after two seconds of processor time, so that a busy machine does not matter."""
 
     def stop(number: int, frame: Any) -> None:
         raise TimeoutError(f"not done after {seconds} seconds")
@@ -109,7 +109,7 @@ def in_time(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def outcome(data: bytes, way: Way, verify: Any) -> str:
-    """'table' or 'F3Error' for a file that all is read of; anything else is raised."""
+    """Read a whole file and return 'table' or 'F3Error'; raise anything else."""
     with in_time():
         try:
             file = originals.opened(data, verify=verify, coding=way.coding, prefer=way.prefer)
@@ -125,7 +125,7 @@ def outcome(data: bytes, way: Way, verify: Any) -> str:
 
 
 def run(count: int, seed: int, way: Way) -> collections.Counter[str]:
-    """What came of so many changed files, the same ones for the same seed."""
+    """Return the outcomes of `count` changed files, which depend on the seed only."""
     dice = random.Random(seed)
     files = wholes(way.coding)
     outcomes: collections.Counter[str] = collections.Counter()
@@ -140,7 +140,7 @@ def run(count: int, seed: int, way: Way) -> collections.Counter[str]:
 
 
 def ways() -> dict[str, Way]:
-    """The plain coding, and the real one where it can write: natively and by the files' own code."""
+    """Return the plain coding and, if it can write, the real one: natively and by the files' own code."""
     found = {"plain": Way(originals.Coding)}
     with contextlib.suppress(ImportError, f3.F3Error):
         from libraries.f3.encodings import unit_codec
@@ -151,9 +151,9 @@ def ways() -> dict[str, Way]:
 
 
 def main(count: int, wanted: list[str]) -> None:
-    """Try so many files in each way."""
+    """Try `count` files in each way."""
     with tempfile.TemporaryDirectory() as folder:
-        # Hundreds of broken modules are compiled, which would push out those that the user's files need.
+        # Otherwise hundreds of broken modules would displace those that the user's files need.
         module_cache.folder = lambda: Path(folder) / "modules"
         for name, way in ways().items():
             if name in (wanted or ways()):

@@ -1,7 +1,7 @@
-"""Files as the original prototype writes them, made by hand from the specification, without our writer.
+"""Files as the original prototype writes them, made by hand from the specification, without this package's writer.
 
-Payloads are those of the plain coding, bare or in a blob of the original's built-in encoding, so that no real module is
-needed: `libraries/f3` is asked here where bytes lie and how they belong together.
+Payloads are those of the plain coding, bare or in a blob of the original's built-in encoding. No real module is needed
+to test where `libraries/f3` looks for bytes and how it combines them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_DICTIONARY, LOCAL, SHARED = 1, 2, 3
 
 @dataclass(frozen=True)
 class Number:
-    """A scalar of so many bytes."""
+    """A scalar and its width in bytes."""
 
     value: int
     size_bytes: int
@@ -61,7 +61,7 @@ def u64(value: int) -> Number:
 
 
 def packed(fields: Fields) -> bytes:
-    """A buffer with that root table."""
+    """Return a buffer with that root table."""
     builder = flatbuffers.Builder(256)
     builder.Finish(_made(builder, fields))
     return bytes(builder.Output())
@@ -104,7 +104,7 @@ def _prepend(builder: flatbuffers.Builder, size_bytes: int) -> Any:
 
 
 def blob(data: bytes, rows: int = 1) -> bytes:
-    """A blob of the built-in encoding with one buffer (specification 5.1 and 5.2)."""
+    """Return a blob of the built-in encoding with one buffer (specification 5.1 and 5.2)."""
     dtype = _message({0: u8(0), 1: u8(3), 2: {}})
     padding = -len(data) % 64
     buffers = [{0: u64(len(data)), 1: Number(padding, 2)}] if data else []
@@ -124,7 +124,7 @@ def plain(values: Any, arrow_type: pa.DataType) -> bytes:
 
 
 def streamed_zstd(data: bytes) -> bytes:
-    """A frame that does not tell its size, as a streaming encoder writes it."""
+    """Return a frame without its size, as a streaming encoder writes it."""
     return zstandard.ZstdCompressor(write_content_size=False).compress(data)
 
 
@@ -153,7 +153,7 @@ class Coding:
             if start + 4 > len(data):
                 raise f3.F3Error("a blob that ends before its array")
             start += 4 + struct.unpack_from("<I", data, start)[0]
-            # What pads the buffer is not the payload's, which knows its length when it sees it.
+            # Strip the padding of the buffer, which is not part of the payload.
             last = max(end for end in range(start, max(start, len(data)) + 1) if end == start or data[end - 1])
             for end in range(last, len(data) + 1):
                 try:
@@ -167,8 +167,8 @@ class Coding:
 
 
 def unit(stored: bytes, rows: int, *, module: int | None = 0, encoding: int = CUSTOM_WASM, compression: int = 0) -> Any:
-    """Stored bytes with the table that describes them."""
-    # Defaults are left out, as FlatBuffers has it: module 0 is an empty table.
+    """Return stored bytes with the table that describes them."""
+    # FlatBuffers omits defaults, so module 0 is an empty table.
     wasm: Fields = {1: Numbers((), 4)} | ({0: u32(module)} if module else {})
     described: Fields = {} if encoding == CASCADE else {0: u8(encoding)}
     if module is not None:
@@ -181,7 +181,7 @@ def unit(stored: bytes, rows: int, *, module: int | None = 0, encoding: int = CU
 
 @dataclass
 class Original:
-    """A file in the making: IOUnits in the order of their calls, then everything else."""
+    """Builds a file: IOUnits in the order of calls, then everything else."""
 
     schema: pa.Schema
     tree: list[Fields] | None = None
@@ -202,7 +202,7 @@ class Original:
         checksum: bool | int = False,
         ordinals: Sequence[int] = (),
     ) -> Fields:
-        """Store an IOUnit; returned is its description. `checksum`: whether it has one, or another than its own."""
+        """Store an IOUnit and return its description. `checksum`: whether it has one, or a wrong one."""
         stored = b"".join(each for each, _ in units)
         scopes: dict[int, Fields] = {
             NO_DICTIONARY: {}, LOCAL: {0: Numbers(ordinals, 4)}, SHARED: {0: u32(dictionary)} if dictionary else {},
@@ -221,18 +221,18 @@ class Original:
         return described
 
     def dictionary(self, chunks: Sequence[int], arrow_type: pa.DataType) -> int:
-        """Make a shared dictionary of IOUnits; returned is its id."""
+        """Make a shared dictionary of IOUnits and return its id."""
         self.dictionary_positions.append(chunks)
         self.dictionary_types.append(arrow_type)
         return len(self.dictionary_positions) - 1
 
     def group(self, rows: int, *columns: list[Fields]) -> Original:
-        """End a row group, whose physical columns have these IOUnits."""
+        """End a row group with these IOUnits for its physical columns."""
         self.groups.append((rows, list(columns)))
         return self
 
     def bytes(self, **footer: Any) -> bytes:
-        """The whole file; `footer` replaces slots ('slot_3' = ...)."""
+        """Return the whole file; `footer` replaces slots ('slot_3' = ...)."""
         out = self.data
         placed = []
         for module in self.modules:
@@ -284,7 +284,7 @@ class Original:
 
 
 def message(schema: pa.Schema) -> bytes:
-    """The bare message (specification 3.1); arrow-rs writes no padding behind it."""
+    """Return the bare message (specification 3.1); arrow-rs writes no padding after it."""
     return schema.serialize().to_pybytes()[8:]
 
 

@@ -1,7 +1,7 @@
-"""A coding of the plainest kind, in Python: what the container is tested with, independent of the real encodings.
+"""A minimal coding in Python, to test the container without the real encodings.
 
-A payload is the number of rows, one byte for each saying whether it is there, and the values: fixed-width ones as they
-are, texts as lengths and bytes. Texts have a module of their own, so that files hold more than one.
+A payload is the number of rows, one byte per row for its presence, and the values: fixed-width ones unencoded, texts as
+lengths and bytes. Texts have a separate module, so that files contain more than one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def modules() -> Mapping[str, bytes]:
 class Decoder:
     def __init__(self, wasm: bytes, *, prefer: str = "native") -> None:
         if wasm not in MODULES.values():
-            raise F3Error("a module that nobody knows")
+            raise F3Error("an unknown module")
         self._text = wasm == MODULES["text"]
 
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
@@ -55,7 +55,7 @@ class Decoder:
         if len(data) < 4 + rows or struct.unpack_from("<I", data)[0] != rows:
             raise F3Error(f"a payload of {len(data)} bytes is not one of {rows} rows")
         if self._text != _is_text(arrow_type):
-            raise F3Error(f"{arrow_type} is asked of the wrong module")
+            raise F3Error(f"{arrow_type} does not belong to this module")
         present = np.frombuffer(data, np.uint8, rows, 4).astype(bool)
         bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little").tobytes())
         values = data[4 + rows :]

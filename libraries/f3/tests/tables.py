@@ -1,4 +1,4 @@
-"""Tables that the tests of libraries/f3 store, and how they are stored without a real encoding."""
+"""Tables for the tests of libraries/f3, and helpers to store them without a real encoding."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from libraries.f3.tests import plain_coding
 
 
 def stored(table: Any, **parameters: Any) -> io.BytesIO:
-    """A table as a file in memory."""
+    """Store a table as a file in memory."""
     out = io.BytesIO()
     f3.write(table, out, **{"coding": plain_coding} | parameters)
     return out
 
 
 def opened(file: Any, **parameters: Any) -> f3.File:
-    """A file that `stored` made, or its bytes."""
+    """Open a file that `stored` made, or its bytes."""
     return f3.open(io.BytesIO(file) if isinstance(file, bytes) else file, coding=plain_coding, **parameters)
 
 
 def varied(rows: int = 1000) -> pa.Table:
-    """Columns of all shapes: flat ones with and without nulls, lists, structs, and both inside each other."""
+    """Return columns of all shapes: flat with and without nulls, lists, structs, and nested ones."""
     random = np.random.default_rng(1)
     count = range(rows)
     return pa.table(

@@ -1,4 +1,4 @@
-"""Dictionary scopes: what is stored, when they pay, what columns share, and that values come back bit by bit."""
+"""Dictionary scopes: what is stored, when they pay, what columns share; values come back bit by bit."""
 
 import struct
 
@@ -33,7 +33,7 @@ def test_a_dictionary_has_values_in_the_order_of_their_appearance():
 
 
 def test_floats_are_told_apart_by_their_bits():
-    """Not a number has many forms, and zero two; all come back as they were."""
+    """NaN has many bit patterns and zero has two; all come back unchanged."""
     bits = [0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0, 1 << 63, 0x7FF0000000000000]
     values = pa.array(np.array(bits * 3, np.uint64)).view(pa.float64())
     assert len(build([values]).values) == 6
@@ -79,7 +79,7 @@ def test_columns_of_nulls_alone_come_back(scope):
 
 
 def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
-    """2 GB of distinct texts; here as if it were 1,000 values, 10 kB, or as if Arrow gave it up."""
+    """2 GB of distinct texts; here the limit is 1,000 values or 10 kB, or Arrow raises an error."""
     table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
     for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 10_000)):
         with monkeypatch.context() as limited:
@@ -104,7 +104,7 @@ def test_dictionaries_that_are_too_large_together_share_nothing(monkeypatch):
 
 @pytest.mark.parametrize("scope", ["shared", "best"])
 def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
-    """Also where it ends inside what would be a unit."""
+    """Even if that is in the middle of a unit."""
     table = pa.table({"a": [str(number % 5) for number in range(1000)]})
     for parameters, scopes in (
         ({"scope_rows": 300}, 4),
@@ -117,7 +117,7 @@ def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
         assert opened(file).describe().shared_dictionaries == scopes
 
 
-# --- whether it pays ------------------------------------------------------------------------------------------------
+# --- whether a dictionary pays ----------------------------------------------------------------------------------------
 
 
 def test_the_better_of_both_is_taken_for_each_column():
@@ -143,7 +143,7 @@ def test_ties_go_to_units_that_stand_for_themselves():
 
 
 def test_what_the_dictionary_itself_takes_counts():
-    """Of values that are there once each, narrow indices save nothing."""
+    """If values occur once each, narrow indices save nothing."""
     units = [pa.array(np.arange(1000) + number * 1000) for number in range(3)]
     assert not dictionaries.pays(units, build(units), lambda array: array.nbytes)
     assert dictionaries.pays(units[:1] * 3, build(units[:1] * 3), lambda array: array.nbytes)
@@ -152,7 +152,7 @@ def test_what_the_dictionary_itself_takes_counts():
 @pytest.mark.parametrize("rows", [1000, 200_000])
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeypatch):
-    """Making it of a million distinct values takes longer than everything else."""
+    """Building it from a million distinct values takes longer than everything else."""
     monkeypatch.setattr(dictionaries, "build", lambda units: pytest.fail("a dictionary is made"))
     values = np.random.default_rng(5).permutation(rows).astype(dtype)
     file = stored(pa.table({"a": values}), dictionary="best")
@@ -160,7 +160,7 @@ def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeyp
 
 
 def test_a_dictionary_is_made_where_its_indices_take_next_to_nothing():
-    """Each value twice, one behind the other: an index is the one before or the next new one."""
+    """Each value occurs twice in a row: an index repeats the one before or is the next new one."""
     values = np.repeat(np.random.default_rng(7).integers(0, 2**62, 50_000), 2)
     values = np.concatenate((values, values, values))
     units = [pa.array(values[start : start + 60_000]) for start in range(0, 300_000, 60_000)]
@@ -186,7 +186,7 @@ def dictionary_of(values):
 
 
 def back(shared, place):
-    """The values of a column by what is stored: its parts, joined, at its places."""
+    """Return the values of a column from its stored parts and places."""
     parts = pa.concat_arrays([shared.parts[part] for part in shared.made_of[place]])
     return looked_up(parts, shared.dictionaries[place].indices()[0]).to_pylist()
 
@@ -238,7 +238,7 @@ def test_columns_share_in_a_file():
 
 
 def test_an_index_behind_the_end_is_refused():
-    with pytest.raises(F3Error, match="index 2 is asked of a dictionary of 2 entries"):
+    with pytest.raises(F3Error, match="index 2 is out of range of a dictionary of 2 entries"):
         looked_up(pa.array(["a", "b"]), pa.array([0, 2], pa.uint8()))
     with pytest.raises(F3Error, match="empty dictionary"):
         looked_up(pa.array([], pa.string()), pa.array([0], pa.uint8()))

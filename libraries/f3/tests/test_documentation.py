@@ -1,4 +1,4 @@
-"""What the page docs/f3.md shows is run as it is printed, by somebody who knows nothing else."""
+"""Run the code of docs/f3.md as it is printed."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ PAGE = (ROOT / "libraries/f3/docs/f3.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    """The page's pieces of code."""
+    """Return the page's code blocks."""
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -51,9 +51,9 @@ def test_an_encoding_of_your_own_is_made_as_the_page_says(tmp_path, monkeypatch)
     with f3.open("table.f3") as file:
         assert file.read().equals(table)
         assert file.read(rows=[199_999])["line"].to_pylist() == [-599_990]
-        told = file.describe()
-        (line, other) = told.columns
-        assert (len(line.modules), len(other.modules), len(told.modules)) == (1, 1, 2)
+        info = file.describe()
+        (line, other) = info.columns
+        assert (len(line.modules), len(other.modules), len(info.modules)) == (1, 1, 2)
         assert line.size_bytes == 20 * line.enc_units
-    (size,) = re.findall(r"carry its module \(([\d.]+) KB\)", PAGE)
+    (size,) = re.findall(r"its module \(([\d.]+) KB\)", PAGE)
     assert Path("linear.wasm").stat().st_size == pytest.approx(float(size) * 1000, rel=0.2)

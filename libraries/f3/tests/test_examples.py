@@ -1,4 +1,4 @@
-"""The example encodings, added as a user would: what fits is stored by them, everything else as before."""
+"""The example encodings, added as a user would, store the arrays that they fit, and no others."""
 
 import numpy as np
 import pyarrow as pa

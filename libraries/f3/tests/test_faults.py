@@ -1,7 +1,7 @@
-"""Files with the two faults of the original's writer: read where nothing else can be meant, else refused with why.
+"""Files with the two faults of the original's writer are read if they are unambiguous, else refused with the reason.
 
-Local dictionaries of several row groups are marked as none from the second row group on; the units of shared ones are
-marked as packed, and stored raw.
+Local dictionaries of several row groups are marked as none from the second row group on. Units of shared dictionaries
+are marked as packed but stored raw.
 """
 
 import dataclasses
@@ -53,27 +53,27 @@ def test_pairs_that_are_marked_as_none_are_read():
     file = opened(local_file())
     assert file.read()["a"].to_pylist() == VALUES
     assert [row for batch in file.batches() for row in batch["a"].to_pylist()] == VALUES
-    # The second row group alone: the first one's metadata are read for it.
+    # Reading only the second row group needs the metadata of the first.
     assert opened(local_file()).read(rows=slice(5, 8))["a"].to_pylist() == VALUES[5:8]
 
 
-def test_describe_tells_of_pairs_that_are_marked_as_none():
+def test_describe_reports_pairs_that_are_marked_as_none():
     (told,) = opened(local_file()).describe().faults
     assert told == (
-        f"column a: 1 IOUnits, the first at {SECOND_START}, are marked as without a dictionary and hold pairs of a "
-        "dictionary and its indices; they are read as such"
+        f"column a: 1 IOUnits, the first at {SECOND_START}, are marked as having no dictionary but hold pairs of a "
+        "dictionary and its indices; they are read as pairs"
     )
     assert opened(local_file(scope=LOCAL)).describe().faults == ()
 
 
 def test_rows_of_nulls_alone_are_read_from_pairs_that_are_marked_as_none():
-    """Their dictionaries are empty, so that the counts would fit units without one too."""
+    """Their dictionaries are empty, so the counts would also fit units without a dictionary."""
     nulls = [unit(b"skipped", 0, module=1), unit(plain([None, None], CODE), 2)]
     assert opened(local_file(nulls, 2)).read(rows=[4, 5])["a"].to_pylist() == [None, None]
 
 
 def test_files_of_our_writer_with_that_fault_are_read(monkeypatch):
-    """With checksums, in structs, with several IOUnits in a row group, and lists beside them, which have no pairs."""
+    """With checksums, in structs, with several IOUnits per row group, and next to lists, which have no pairs."""
     table = pa.table(
         {
             "text": [None if row % 7 == 0 else f"v{row % 30}" for row in range(400)],
@@ -104,18 +104,18 @@ def test_files_of_our_writer_with_that_fault_are_read(monkeypatch):
 
 
 def test_counts_of_pairs_where_the_column_has_none_are_refused_with_the_cause():
-    """Then nothing but sums speaks for them."""
+    """Their sums would be the only evidence."""
     data = local_file(first_scope=NO_DICTIONARY)
     for call in (lambda file: file.read(), lambda file: file.describe()):
         with pytest.raises(F3Error) as told:
             call(opened(data))
-        assert str(told.value) == (
-            f"an open file: metadata of column 0, row group 1: the IOUnit at {SECOND_START} is marked as without a "
-            "dictionary, and its units have 8 rows where 5 are allowed. Every second unit together has these, as in "
-            "pairs of a dictionary and its indices, which the column's first row group does not have; the original's "
-            "writer marks local dictionaries so from the second row group on: write the file again with one row group, "
-            "or without local dictionaries"
-        )
+        for part in (
+            f"metadata of column 0, row group 1: the IOUnit at {SECOND_START} ",
+            "its units have 8 rows instead of 5",
+            "the original's writer",
+            "write the file again with one row group, or without local dictionaries",
+        ):
+            assert part in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -130,16 +130,14 @@ def test_counts_of_pairs_where_the_column_has_none_are_refused_with_the_cause():
     ids=["other order", "an entry unused", "an index outside", "a null entry", "an empty dictionary"],
 )
 def test_units_whose_values_are_no_pairs_are_refused(second):
-    with pytest.raises(
-        F3Error, match=r"column a: EncUnit at \d+: does not hold indices into the EncUnit before it; .*"
-    ):
+    with pytest.raises(F3Error, match=r"column a: EncUnit at \d+: does not hold indices into the EncUnit before it"):
         opened(local_file(second, 5)).read()
 
 
 @pytest.mark.parametrize(
     ("second", "rows"),
     [(SECOND[:3], 5), (SECOND, 6), (pair(["p", "q", "r"], [0, 1]), 2)],
-    ids=["no pairs", "other rows", "more entries than indices"],
+    ids=["not pairs", "other rows", "more entries than indices"],
 )
 def test_other_counts_that_do_not_fit_are_refused_as_ever(second, rows):
     with pytest.raises(F3Error, match=r"row group 1: the units of an IOUnit of \d rows have \d"):
@@ -178,10 +176,10 @@ def test_an_unmarked_unit_is_of_a_local_dictionary():
 
 
 def test_a_local_dictionary_of_more_entries_than_are_read_is_refused():
-    """Whatever its indices are: so few bytes could ask for any memory."""
+    """Whatever its indices are: a few bytes could ask for any amount of memory."""
     entries, indices = EncUnit(4, units.MOST_UNIT_ROWS + 1, 255, 0, 0), EncUnit(4, 2, 255, 0, 0)
     chunk = units.Chunk(0, 8, 2, LOCAL, (entries, indices))
-    with pytest.raises(F3Error, match="a column: an EncUnit of 16777217 rows is larger than is read"):
+    with pytest.raises(F3Error, match="a column: an EncUnit of 16777217 rows exceeds the limit"):
         units.stored_column([chunk], "a column", 8)
 
 
@@ -189,7 +187,7 @@ def test_a_local_dictionary_of_more_entries_than_are_read_is_refused():
 
 
 def shared_file(stored, rows, compression, modules=(BLOBS,), **described):
-    """Two row groups that share a dictionary with this unit."""
+    """Return two row groups that share a dictionary with this unit."""
     file = Original(pa.schema({"a": INT}), modules=modules)
     file.dictionary([0], INT)
     for _ in range(2):
@@ -211,10 +209,10 @@ def test_raw_blobs_that_are_marked_as_packed_are_read(compression):
     name = {ZSTD: "zstd", LZ4: "lz4"}[compression]
     (told,) = file.describe().faults
     assert told == (
-        f"shared dictionaries: 1 of 1 EncUnits that were looked at, the first at {start}, are marked {name} and are "
-        "not packed so; those that are blobs of the built-in encoding are read as such"
+        f"shared dictionaries: 1 of 1 examined EncUnits, the first at {start}, are marked {name} but not compressed; "
+        "those that are blobs of the built-in encoding are read as blobs"
     )
-    with pytest.raises(F3Error, match="not what its checksum says"):
+    with pytest.raises(F3Error, match="does not match its checksum"):
         opened(shared_file(RAW, 2, compression, checksum=7).bytes()).read()
 
 
@@ -235,9 +233,9 @@ PLAIN = [plain_coding.MODULES["plain"]]
     ("stored", "compression", "modules", "told", "described"),
     [
         (PAYLOAD, ZSTD, PLAIN, "marked zstd and begins with 02000000, a frame with 28b52ffd; the original's writer", 1),
-        # So few bytes could be packed for all that describe sees of them.
+        # The few bytes that describe looks at could be packed.
         (PAYLOAD, LZ4, PLAIN, "marked lz4 and begins with 02000000; the original's writer", 0),
-        (RAW + b"\0", ZSTD, [BLOBS], "which only blobs of the built-in encoding are read: write .* without a codec", 1),
+        (RAW + b"\0", ZSTD, [BLOBS], "only blobs of the built-in encoding can be read: write .* without a codec", 1),
         (RAW[:-1], LZ4, [BLOBS], "write the file again without a codec", 1),
         (blob(PAYLOAD, 3), ZSTD, [BLOBS], "write the file again without a codec", 1),
         (b"", ZSTD, [BLOBS], "write the file again without a codec", 1),
@@ -260,14 +258,14 @@ def test_a_broken_frame_is_not_taken_for_that_fault():
 
 
 def test_values_that_are_raw_and_marked_as_packed_are_refused():
-    """The original packs these; whatever is wrong here is another fault."""
+    """The original packs these, so this is another fault."""
     file = Original(pa.schema({"a": INT}), modules=[BLOBS])
     file.group(2, [file.chunk([unit(RAW, 2, compression=ZSTD)], 2)])
     with pytest.raises(F3Error, match="cannot be decompressed"):
         opened(file.bytes()).read()
 
 
-def test_describe_tells_of_dictionaries_that_cannot_be():
+def test_describe_reports_impossible_dictionaries():
     file = shared_file(RAW, 2, ZSTD)
     file.dictionary_chunks[0] |= {2: u64(3)}
     told = opened(file.bytes()).describe().faults
@@ -275,7 +273,7 @@ def test_describe_tells_of_dictionaries_that_cannot_be():
 
 
 def test_describe_may_be_asked_again_and_again():
-    """Walks over the footer's tables have a budget."""
+    """Although walks over the footer's tables have a budget."""
     file = opened(shared_file(RAW, 2, ZSTD).bytes())
     for _ in range(1000):
         assert file.describe().faults
@@ -302,7 +300,7 @@ WHOLE = {
 
 @pytest.mark.parametrize(("fault", "first", "step"), [("pairs", 0, 1), ("zstd", 0, 2), ("lz4", 1, 2)])
 def test_every_changed_byte_of_a_file_with_a_fault_ends_in_a_table_or_an_error(fault, first, step):
-    """Two of the files are alike but for a codec's number: each byte is changed in one of them."""
+    """Two of the files differ only in the number of the codec; each byte is changed in one of them."""
     whole = WHOLE[fault]
     assert len(WHOLE["zstd"]) == len(WHOLE["lz4"])
     for place in range(first, len(whole), step):

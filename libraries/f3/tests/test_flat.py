@@ -1,4 +1,4 @@
-"""FlatBuffers of strangers: what the public builder writes is read, and no bytes lead outside."""
+"""Untrusted FlatBuffers: tables of the public builder are read, and forged bytes never lead outside."""
 
 import contextlib
 import random
@@ -12,7 +12,7 @@ from libraries.f3.errors import F3Error
 
 
 def example() -> bytes:
-    """A table with a scalar of each width, a vector of each kind, a table, and a vector of tables."""
+    """Return a table with a scalar of each width, a vector of each kind, a table, and a vector of tables."""
     builder = flatbuffers.Builder(64)
     names = [builder.CreateString(name) for name in ("one", "zwölf")]
     builder.StartObject(1)
@@ -45,7 +45,7 @@ def example() -> bytes:
 
 
 def everything(table: Table) -> list[object]:
-    """All that can be asked of the example."""
+    """Return all fields of the example."""
     inner = table.table(9)
     return [
         table.u8(0),
@@ -82,12 +82,12 @@ def test_absent_fields_are_zero_or_nothing():
     assert everything(table) == [0, 0, 0, 0, [], [], [], [], b"", None, 0, False, False]
     with pytest.raises(F3Error, match="empty: has no schema"):
         table.needed(3, "schema")
-    with pytest.raises(F3Error, match="element 0 is asked of a vector of 0"):
+    with pytest.raises(F3Error, match="element 0 is needed; the vector has 0"):
         table.element(3, 0)
 
 
 def attempted(data: bytes) -> None:
-    """Reads everything, and lets no error through but one."""
+    """Read everything; only F3Error is allowed."""
     with contextlib.suppress(F3Error):
         everything(root(memoryview(data), "example"))
 
@@ -111,12 +111,12 @@ def test_random_bytes_end_in_an_error_or_in_values():
         attempted(random.randbytes(random.randrange(1, 80)))
 
 
-def test_a_field_behind_the_end_is_told_with_its_place():
-    with pytest.raises(F3Error, match=r"footer: an offset at 0 leads to 99, behind the 8 bytes that there are"):
+def test_a_field_past_the_end_is_an_error_with_its_place():
+    with pytest.raises(F3Error, match=r"footer: an offset at 0 leads to 99, outside its 8 bytes"):
         root(memoryview(struct.pack("<II", 99, 0)), "footer")
 
 
-def test_a_vector_that_is_too_long_is_told():
+def test_a_vector_that_is_too_long_is_an_error():
     whole = bytearray(example())
     place = whole.index(b"abc") - 4
     whole[place : place + 4] = struct.pack("<I", 1000)
@@ -125,7 +125,7 @@ def test_a_vector_that_is_too_long_is_told():
 
 
 def test_tables_that_point_to_each_other_are_walked_over_for_a_while_only():
-    """1,000 offsets to one table: were there such vectors in it too, four levels would be 10^12 tables."""
+    """1,000 offsets to one table: with four levels of such vectors a walk would visit 10^12 tables."""
     count = 1000
     # A layout at 4 with one field, the table at 12, which points to the vector at 24.
     data = struct.pack("<I4H", 12, 6, 8, 4, 0) + struct.pack("<iI", 8, 8) + bytes(4)

@@ -1,6 +1,6 @@
-"""Files of others, read by the code in them: made by hand from the specification, with modules that are none of ours.
+"""Files of other writers, made by hand from the specification, are read by the modules in them.
 
-Unlike in `test_original`, everything here goes through the sandbox and the package's own decoders.
+Unlike in `test_original`, everything goes through the sandbox and the package's own decoders.
 """
 
 import io
@@ -21,10 +21,10 @@ from libraries.f3.tests.modules import module
 from libraries.f3.tests.originals import SHARED, Original, prepended_lz4, streamed_zstd, unit
 
 NUMBERS = module()
-"""Its payload is the values."""
+"""A module whose payload is the values."""
 
 VIEWS = module(
-    # The payload is both the views and the buffer that long ones point into.
+    # The payload holds the views and the long texts to which they point.
     following="""
       (i32.store (local.get $out) (i32.const 0))
       (if (i32.eq (global.get $asked) (i32.const 0))
@@ -41,7 +41,7 @@ def no_module_is_kept(tmp_path, monkeypatch):
 
 
 def views_of(texts: list[str]) -> bytes:
-    """Views with their long texts behind them, in one piece."""
+    """Return views followed by their long texts."""
     views, data = b"", b""
     for text in texts:
         held = text.encode()
@@ -92,7 +92,7 @@ def test_a_shared_dictionary_of_strings_in_views_is_looked_up():
 
 
 def test_rows_of_another_module_that_are_too_many_for_one_array_are_told(monkeypatch):
-    """A file of a few bytes may claim 4 billion rows, and its module make them up."""
+    """A file of a few bytes may claim 4 billion rows, which its module invents."""
     file = Original(pa.schema({"n": pa.int64()}), modules=(NUMBERS,))
     units = [unit(VALUES.tobytes(), 100) for _ in range(10)]
     file.group(1000, [file.chunk(units, 1000)])
@@ -123,7 +123,7 @@ def test_views_that_lead_behind_their_buffer_are_refused():
     file = Original(pa.schema({"s": pa.string()}), modules=(NUMBERS, VIEWS))
     forged = struct.pack("<I4sII", 2000, b"abcd", 0, 8)
     file.group(1, [file.chunk([unit(forged, 1, module=1)], 1)])
-    with pytest.raises(f3.F3Error, match=r"column s.*strings that are none"):
+    with pytest.raises(f3.F3Error, match=r"column s.*invalid strings"):
         read(file)
 
 

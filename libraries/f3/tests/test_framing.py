@@ -1,4 +1,4 @@
-"""Several payloads in one unit: our frame, and the original's blobs."""
+"""Several payloads in one unit: this package's frame, and the original's blobs."""
 
 import contextlib
 

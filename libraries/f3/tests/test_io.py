@@ -1,4 +1,4 @@
-"""Bytes of files: spans next to each other are one read, and none lies outside or in another."""
+"""Bytes of files: neighbouring spans share a read; overlapping spans and spans outside the file are refused."""
 
 import io
 import os
@@ -19,7 +19,7 @@ DATA = bytes(range(256)) * 1000
 
 
 class Reads(io.BytesIO):
-    """Remembers what was read."""
+    """A file that records its reads."""
 
     def __init__(self, data):
         super().__init__(data)
@@ -31,7 +31,7 @@ class Reads(io.BytesIO):
 
 
 class Dripping(io.BytesIO):
-    """Gives no more than seven bytes at once, as sockets and pipes may."""
+    """A file that returns at most seven bytes per read, as sockets and pipes may."""
 
     def read(self, size=-1):
         return super().read(min(size, 7))
@@ -61,39 +61,39 @@ def address(view):
 @pytest.mark.parametrize(
     "hold", [memoryview, pa.py_buffer, lambda view: np.frombuffer(view, np.uint8), lambda view: view[5:9]]
 )
-def test_memory_of_a_room_is_used_again_unless_somebody_holds_it(hold):
-    room = f3_io.Room()
-    room.begin(1000)
-    first = address(room.taken(600))
-    assert address(room.taken(400)) == first + 600
-    room.begin(500)
-    assert address(room.taken(500)) == first
-    held = hold(room.taken(10))
-    room.begin(500)
-    other = room.taken(500)
+def test_a_buffers_memory_is_reused_unless_it_is_referenced(hold):
+    buffer = f3_io.ReadBuffer()
+    buffer.begin(1000)
+    first = address(buffer.taken(600))
+    assert address(buffer.taken(400)) == first + 600
+    buffer.begin(500)
+    assert address(buffer.taken(500)) == first
+    held = hold(buffer.taken(10))
+    buffer.begin(500)
+    other = buffer.taken(500)
     other[:] = bytes(500)
     assert not first <= address(other) < first + 1000
     del held
 
 
-def test_a_room_grows_and_what_it_has_no_memory_for_lies_elsewhere():
-    room = f3_io.Room()
-    room.begin(1000)
-    assert len(room.taken(100 << 20)) == 100 << 20
-    room.begin(50 << 20)
-    first = address(room.taken(25 << 20))
+def test_a_buffer_grows_and_larger_reads_get_other_memory():
+    buffer = f3_io.ReadBuffer()
+    buffer.begin(1000)
+    assert len(buffer.taken(100 << 20)) == 100 << 20
+    buffer.begin(50 << 20)
+    first = address(buffer.taken(25 << 20))
     assert first % f3_io.LARGE_BYTES == 0
-    assert address(room.taken(25 << 20)) == first + (25 << 20)
+    assert address(buffer.taken(25 << 20)) == first + (25 << 20)
 
 
-def test_spans_of_a_local_file_lie_in_the_room(tmp_path):
+def test_spans_of_a_local_file_are_read_into_the_buffer(tmp_path):
     (tmp_path / "file").write_bytes(DATA)
     source = f3_io.open_source(tmp_path / "file")
-    room = f3_io.Room()
+    buffer = f3_io.ReadBuffer()
     places = set()
     for spans in ([(0, 10), (10, 20), (200_000, 200_010)], [(100_000, 200_000)]):
-        room.begin(sum(stop - start for start, stop in spans))
-        found = f3_io.read_spans(source, spans, room)
+        buffer.begin(sum(stop - start for start, stop in spans))
+        found = f3_io.read_spans(source, spans, buffer)
         assert {span: bytes(data) for span, data in found.items()} == {each: DATA[slice(*each)] for each in spans}
         places.add(address(found[spans[0]]))
         del found
@@ -112,11 +112,11 @@ def test_nothing_outside_of_a_file_is_read(tmp_path, on_disk, offset, size):
     source = f3_io.open_source(tmp_path / "data" if on_disk else io.BytesIO(DATA))
     assert bytes(source.read(len(DATA), 0)) == b""
     assert bytes(source.read(3, 5)) == DATA[3:8]
-    with pytest.raises(F3Error, match=f"do not lie in a file of {len(DATA)}"):
+    with pytest.raises(F3Error, match=f"outside the file, which has {len(DATA)} bytes"):
         source.read(offset, size)
 
 
-def test_a_file_that_shrinks_while_it_is_read_is_told(tmp_path):
+def test_a_file_that_shrinks_while_it_is_read_is_an_error(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(DATA)
     source = f3_io.open_source(path)
@@ -140,7 +140,7 @@ def test_payloads_come_back(codec, payload):
 @pytest.mark.parametrize("library", [True, False])
 @pytest.mark.parametrize("said", [0, 1, 299, 301, 1000, 10**6])
 def test_a_block_of_other_than_the_bytes_that_it_says_is_refused(library, said, monkeypatch):
-    """What is missing would be what lay in memory before."""
+    """The missing bytes would be old memory."""
     if not library:
         monkeypatch.setattr(native, "library", lambda: None)
     for payload in (b"abc" * 100, random.Random(1).randbytes(300)):
@@ -163,9 +163,9 @@ def test_a_frame_that_is_cut_is_refused_whether_it_tells_its_size_or_not():
 
 
 def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
-    """The ratio alone would let a few megabytes ask for all memory."""
+    """With a limit on the ratio only, a few megabytes could ask for all memory."""
     forged = struct.pack("<IBQ", 0xFD2FB528, 0xE0, 2**33) + bytes(10 << 20)
-    with pytest.raises(F3Error, match="say that they hold 8589934592"):
+    with pytest.raises(F3Error, match="claim to unpack to 8589934592"):
         decompress(memoryview(forged), 1, "unit")
 
 
@@ -173,13 +173,13 @@ def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
     "location", [None, 7, b"table.f3", io.StringIO("text")], ids=["none", "number", "bytes", "text file"]
 )
 @pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
-def test_what_is_no_location_of_a_file_is_told(location, open_it):
+def test_values_that_are_not_locations_are_refused(location, open_it):
     with pytest.raises(F3Error, match=r"is neither a path|is opened as text"):
         open_it(location)
 
 
 @pytest.mark.parametrize("open_it", [f3_io.open_source, f3_io.open_target])
-def test_a_url_that_fsspec_does_not_know_is_told(open_it):
+def test_an_unknown_protocol_is_refused(open_it):
     with pytest.raises(F3Error, match=r"^nowhere://a/table\.f3: .*nowhere"):
         open_it("nowhere://a/table.f3")
 
@@ -188,12 +188,12 @@ def test_a_url_that_fsspec_does_not_know_is_told(open_it):
 @pytest.mark.timeout(10)
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(F3Error, match="pipe: is no file but a device, a pipe or a socket"):
+    with pytest.raises(F3Error, match="pipe: is not a file but a device, a pipe or a socket"):
         f3_io.open_source(tmp_path / "pipe")
 
 
 def test_faults_of_the_device_name_the_file_that_was_asked_for(tmp_path):
-    """Not the temporary one beside it."""
+    """Not the temporary file next to it."""
     with pytest.raises(FileNotFoundError) as raised:
         f3_io.open_target(tmp_path / "missing" / "table.f3")
     assert raised.value.filename == str(tmp_path / "missing" / "table.f3")

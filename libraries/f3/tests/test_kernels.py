@@ -1,4 +1,4 @@
-"""The kernels against payloads that no encoder writes: damaged by chance, and forged by hand."""
+"""Payloads that no encoder writes, damaged at random or forged by hand, do not harm the kernels."""
 
 import _ctypes
 import ctypes
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def fuzz(prefer: str, count: int, seed: int) -> tuple[int, int]:
-    """Refused, and decoded."""
+    """Return the numbers of refused and of decoded payloads."""
     command = [sys.executable, "-m", "libraries.f3.tests.mutate", prefer, str(count), str(seed)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
     assert ended.returncode == 0, ended.stderr[-2000:]
@@ -34,7 +34,7 @@ def fuzz(prefer: str, count: int, seed: int) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("prefer", "seed"), [("native", 2), ("wasm", 4)])
 def test_damaged_payloads_are_refused_or_decode_to_valid_arrays_and_end_no_process(prefer, seed):
-    """`make fuzz-f3` damages 20,000 for each."""
+    """`make fuzz-f3` damages 20,000 of each."""
     refused, decoded = fuzz(prefer, 2_000, seed)
     assert refused > 400
     assert decoded > 130
@@ -56,7 +56,7 @@ def constant(width: int, number: int) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """Deltas of deltas."""
+    """Return nested deltas."""
     inner = constant(8, 1)
     for _ in range(depth):
         inner = node(Tag.DELTA, u64(0) + inner)
@@ -64,7 +64,7 @@ def nested(depth: int) -> bytes:
 
 
 def bushy(depth: int, rows: int) -> bytes:
-    """Dictionaries whose codes and entries are dictionaries: the work doubles with each."""
+    """Return dictionaries whose codes and entries are dictionaries; each level doubles the work."""
     if depth == 0:
         return constant(4, 0)
     return node(Tag.DICTIONARY, u32(rows) + 2 * bushy(depth - 1, rows), 4)
@@ -72,30 +72,30 @@ def bushy(depth: int, rows: int) -> bytes:
 
 FORGED = {
     "no node": (b"", "cut short"),
-    "a node behind the payload": (PLAIN[:-1], "cut short"),
-    "a tag that there is none of": (node(Tag.PLAIN, PLAIN)[:0] + b"\x0b" + PLAIN[1:], "there is none of"),
+    "a node past the payload": (PLAIN[:-1], "cut short"),
+    "an unknown tag": (node(Tag.PLAIN, PLAIN)[:0] + b"\x0b" + PLAIN[1:], "invalid node"),
     "plain values cut": (node(Tag.PLAIN, bytes(8 * ROWS - 1)), "cut short"),
     "a constant cut": (node(Tag.CONSTANT, bytes(7)), "cut short"),
-    "more bits than the width": (node(Tag.PACKED, u64(0) + bytes(9000), 65), "there is none of"),
+    "more bits than the width": (node(Tag.PACKED, u64(0) + bytes(9000), 65), "invalid node"),
     "packed values cut": (node(Tag.PACKED, u64(0) + bytes(ROWS - 1), 8), "cut short"),
-    "more runs than rows": (node(Tag.RUNS, u32(ROWS + 1) + SMALL + PLAIN), "there is none of"),
-    "runs longer than the rows": (node(Tag.RUNS, u32(2) + constant(4, ROWS) + constant(8, 1)), "outside"),
-    "runs whose sum wraps around": (node(Tag.RUNS, u32(2) + constant(4, 1 << 31) + constant(8, 1)), "outside"),
-    "runs shorter than the rows": (node(Tag.RUNS, u32(1) + constant(4, 5) + constant(8, 1)), "there is none of"),
-    "a code outside": (node(Tag.DICTIONARY, u32(1) + constant(4, 1) + constant(8, 1), 4), "outside"),
-    "an empty dictionary": (node(Tag.DICTIONARY, u32(0) + constant(4, 0) + constant(8, 1), 4), "there is none of"),
-    "codes of three bytes": (node(Tag.DICTIONARY, u32(1) + constant(4, 0) + constant(8, 1), 3), "there is none of"),
+    "more runs than rows": (node(Tag.RUNS, u32(ROWS + 1) + SMALL + PLAIN), "invalid node"),
+    "runs longer than the rows": (node(Tag.RUNS, u32(2) + constant(4, ROWS) + constant(8, 1)), "out of range"),
+    "runs whose sum wraps around": (node(Tag.RUNS, u32(2) + constant(4, 1 << 31) + constant(8, 1)), "out of range"),
+    "runs shorter than the rows": (node(Tag.RUNS, u32(1) + constant(4, 5) + constant(8, 1)), "invalid node"),
+    "a code outside": (node(Tag.DICTIONARY, u32(1) + constant(4, 1) + constant(8, 1), 4), "out of range"),
+    "an empty dictionary": (node(Tag.DICTIONARY, u32(0) + constant(4, 0) + constant(8, 1), 4), "invalid node"),
+    "codes of three bytes": (node(Tag.DICTIONARY, u32(1) + constant(4, 0) + constant(8, 1), 3), "invalid node"),
     "a dictionary of more than the rows": (
-        node(Tag.DICTIONARY, u32(1 << 31) + constant(4, 0) + constant(8, 1), 4), "there is none of"
+        node(Tag.DICTIONARY, u32(1 << 31) + constant(4, 0) + constant(8, 1), 4), "invalid node"
     ),
-    "a patch outside": (node(Tag.PATCHED, u32(1) + PLAIN + constant(4, ROWS) + constant(8, 1)), "outside"),
-    "more patches than rows": (node(Tag.PATCHED, u32(ROWS + 1) + PLAIN + SMALL + PLAIN), "there is none of"),
-    "a power of ten too far": (node(Tag.DECIMAL, PLAIN, 23), "there is none of"),
-    "a split without low bits": (node(Tag.SPLIT, PLAIN + constant(2, 0), 0), "there is none of"),
-    "a split without high bits": (node(Tag.SPLIT, PLAIN + constant(2, 0), 64), "there is none of"),
-    "widened from as wide": (node(Tag.WIDENED, PLAIN, 8), "there is none of"),
-    "symbols for numbers": (node(Tag.SYMBOLS, b"\x01" + u64(1) + bytes(ROWS), 1), "there is none of"),
-    "too deep": (nested(9), "too many nodes inside each other"),
+    "a patch outside": (node(Tag.PATCHED, u32(1) + PLAIN + constant(4, ROWS) + constant(8, 1)), "out of range"),
+    "more patches than rows": (node(Tag.PATCHED, u32(ROWS + 1) + PLAIN + SMALL + PLAIN), "invalid node"),
+    "a power of ten too far": (node(Tag.DECIMAL, PLAIN, 23), "invalid node"),
+    "a split without low bits": (node(Tag.SPLIT, PLAIN + constant(2, 0), 0), "invalid node"),
+    "a split without high bits": (node(Tag.SPLIT, PLAIN + constant(2, 0), 64), "invalid node"),
+    "widened from as wide": (node(Tag.WIDENED, PLAIN, 8), "invalid node"),
+    "symbols for numbers": (node(Tag.SYMBOLS, b"\x01" + u64(1) + bytes(ROWS), 1), "invalid node"),
+    "too deep": (nested(9), "nests nodes too deeply"),
 }  # fmt: skip
 
 
@@ -123,37 +123,37 @@ def strings(body: bytes, data_bytes: int) -> bytes:
 
 SYMBOLS = b"\x02\x01" + b"ab" + bytes(6) + b"c" + bytes(7)
 FORGED_STRINGS = {
-    "lengths beyond the bytes": (node(Tag.PLAIN, constant(4, 2) + node(Tag.PLAIN, bytes(ROWS))), ROWS, "none of"),
-    "lengths that wrap around": (node(Tag.PLAIN, constant(4, 2**32 - 1) + node(Tag.PLAIN, b"")), 0, "none of"),
+    "lengths beyond the bytes": (node(Tag.PLAIN, constant(4, 2) + node(Tag.PLAIN, bytes(ROWS))), ROWS, "invalid node"),
+    "lengths that wrap around": (node(Tag.PLAIN, constant(4, 2**32 - 1) + node(Tag.PLAIN, b"")), 0, "invalid node"),
     "a code outside": (
-        node(Tag.DICTIONARY, u32(1) + u32(1) + constant(4, 7) + node(Tag.CONSTANT, b"a"), 4), ROWS, "outside"
+        node(Tag.DICTIONARY, u32(1) + u32(1) + constant(4, 7) + node(Tag.CONSTANT, b"a"), 4), ROWS, "out of range"
     ),
     "a dictionary larger than the strings": (
-        node(Tag.DICTIONARY, u32(1) + u32(2**31) + constant(4, 0) + node(Tag.CONSTANT, b"a"), 4), ROWS, "none of"
+        node(Tag.DICTIONARY, u32(1) + u32(2**31) + constant(4, 0) + node(Tag.CONSTANT, b"a"), 4), ROWS, "invalid node"
     ),
     "strings of a dictionary beyond the bytes": (
-        node(Tag.DICTIONARY, u32(1) + u32(2) + constant(4, 0) + node(Tag.CONSTANT, b"ab"), 4), ROWS, "outside"
+        node(Tag.DICTIONARY, u32(1) + u32(2) + constant(4, 0) + node(Tag.CONSTANT, b"ab"), 4), ROWS, "out of range"
     ),
-    "a constant beyond the bytes": (node(Tag.CONSTANT, b"ab"), ROWS, "none of"),
+    "a constant beyond the bytes": (node(Tag.CONSTANT, b"ab"), ROWS, "invalid node"),
     "symbols beyond the bytes": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + bytes(ROWS), 2)), ROWS, "none of"
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + bytes(ROWS), 2)), ROWS, "invalid node"
     ),
     "symbols short of the bytes": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + bytes(ROWS // 4), 2)), ROWS, "none of"
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + bytes(ROWS // 4), 2)), ROWS, "invalid node"
     ),
-    "a symbol that there is none of": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x02" * ROWS, 2)), ROWS, "none of"
+    "an unknown symbol": (
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x02" * ROWS, 2)), ROWS, "invalid node"
     ),
     "an escape at the end": (
         node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, SYMBOLS + b"\x01" * (ROWS - 1) + b"\xff", 2)), ROWS, "cut"
     ),
     "symbols of no bytes": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, b"\x00" + u64(0) + bytes(ROWS), 1)), ROWS, "none of"
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, b"\x00" + u64(0) + bytes(ROWS), 1)), ROWS, "invalid node"
     ),
     "symbols of nine bytes": (
-        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, b"\x09" + u64(0) + bytes(ROWS), 1)), ROWS, "none of"
+        node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, b"\x09" + u64(0) + bytes(ROWS), 1)), ROWS, "invalid node"
     ),
-    "more than an array holds": (node(Tag.CONSTANT, b""), 2**31, "none of|other rows"),
+    "more than an array holds": (node(Tag.CONSTANT, b""), 2**31, "invalid node|other rows"),
 }  # fmt: skip
 
 
@@ -167,10 +167,10 @@ def test_forged_strings_are_refused(name, decoder):
 def test_forged_bitmaps_are_refused(decoder):
     for nodes, words in (
         (node(Tag.PLAIN, bytes(12)), "cut short"),
-        (node(Tag.RUNS, u32(1) + constant(4, ROWS + 1)), "outside"),
-        (node(Tag.RUNS, u32(1) + constant(4, ROWS - 1)), "none of"),
-        (node(Tag.PATCHED, u32(1) + constant(4, ROWS)), "outside"),
-        (node(Tag.DELTA, bytes(100)), "none of"),
+        (node(Tag.RUNS, u32(1) + constant(4, ROWS + 1)), "out of range"),
+        (node(Tag.RUNS, u32(1) + constant(4, ROWS - 1)), "invalid node"),
+        (node(Tag.PATCHED, u32(1) + constant(4, ROWS)), "out of range"),
+        (node(Tag.DELTA, bytes(100)), "invalid node"),
     ):
         with pytest.raises(F3Error, match=words):
             decoder.decode(header(BITS, 0, ROWS, nullable=False) + nodes, pa.bool_(), ROWS)
@@ -210,7 +210,7 @@ def test_the_library_and_numpy_find_the_same_decimals(monkeypatch):
         assert integers[exact].tolist() == slow_integers[exact].tolist()
 
 
-def test_the_texts_of_faults_are_as_many_as_the_kernels_know():
+def test_every_fault_of_the_kernels_has_a_message():
     text = (native.KERNELS / "kernels.h").read_text()
     faults = text.partition("enum fault {")[2].partition("}")[0]
     assert faults.count(" = ") - 1 == len(native.FAULTS)
@@ -246,7 +246,7 @@ def test_a_library_of_another_version_is_as_good_as_none(monkeypatch):
     other = Path(_ctypes.__file__)
     monkeypatch.setattr(native, "KERNELS", other.parent)
     monkeypatch.setattr(native, "LIBRARY_NAME", other.name)
-    with pytest.warns(RuntimeWarning, match="F3's native library is not built"):
+    with pytest.warns(RuntimeWarning, match="native library is not built"):
         assert native.library.__wrapped__() is None
 
 

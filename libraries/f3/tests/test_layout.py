@@ -1,4 +1,4 @@
-"""The postscript: 32 bytes that everything else hangs on."""
+"""The postscript: the 32 bytes at the end of a file, from which all else is found."""
 
 import pytest
 import xxhash
@@ -24,12 +24,12 @@ def test_the_checksum_is_the_original_s():
     ("place", "byte", "told"),
     [
         (31, b"4", "ends with b'F4'"),
-        (26, b"\1", "of version 1.1; version 0.1 is read"),
-        (28, b"\2", "of version 0.2; version 0.1 is read"),
+        (26, b"\1", r"version 1\.1; .* 0\.1 is"),
+        (28, b"\2", r"version 0\.2; .* 0\.1 is"),
         (9, b"\1", "checksums of type 1"),
         (8, b"\1", "a compressed footer"),
-        (4, b"\0", "has 0 bytes of 42"),
-        (4, b"\x30", "has 48 bytes of 42"),
+        (4, b"\0", "of 0 bytes in 42"),
+        (4, b"\x30", "of 48 bytes in 42"),
         (3, b"\x10", "do not fit into 1000"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Files of the original: what the specification says of them is read, what cannot be is refused with the reason."""
+"""Files of the original are read as the specification defines them; impossible ones are refused with the reason."""
 
 import struct
 
@@ -35,7 +35,7 @@ def texts(values, **described):
 
 
 def flat_file(**described):
-    """Two columns whose units and IOUnits end elsewhere each, over two row groups and the empty one at the end."""
+    """Return two columns with different unit and IOUnit boundaries, in two row groups and a final empty one."""
     file = Original(pa.schema({"a": INT, "b": TEXT}))
     a = [file.chunk([numbers([1, None]), numbers([3])], 3, **described), file.chunk([numbers([4, 5])], 2, **described)]
     b = [file.chunk([texts(["p"]), texts(["q", None, "s", "t"])], 5, **described)]
@@ -67,15 +67,15 @@ def test_checksums_of_io_units_are_verified_when_they_are_there():
     data = bytearray(flat_file(checksum=True).bytes())
     assert opened(bytes(data)).read().equals(FLAT_TABLE)
     data[data.index(b"qst")] ^= 1
-    with pytest.raises(F3Error, match="not what its checksum says"):
+    with pytest.raises(F3Error, match="not match its checksum"):
         opened(bytes(data)).read()
     assert opened(bytes(data), verify="none").read()["b"][1].as_py() == "p"
-    # Another column is whole.
+    # The other column is valid.
     assert opened(bytes(data)).read(["a"]).equals(FLAT_TABLE.select(["a"]))
 
 
 def with_its_checksum(data):
-    """The file with a checksum that fits it."""
+    """Return the file with a matching checksum."""
     fitted = bytearray(data)
     struct.pack_into("<Q", fitted, len(data) - 22, xxhash.xxh64_intdigest(data[:-32]))
     return bytes(fitted)
@@ -86,20 +86,20 @@ def test_with_the_file_verified_a_flipped_bit_of_an_io_unit_is_found():
     assert with_its_checksum(whole) == whole
     flipped = bytearray(whole)
     flipped[flipped.index(b"qst")] ^= 1
-    with pytest.raises(F3Error, match="the file is not what its checksum says"):
+    with pytest.raises(F3Error, match="the file does not match its checksum"):
         opened(bytes(flipped), verify="file")
-    # The file's own checksum would not notice: it was made afterwards.
+    # The file's own checksum matches here, because it is computed after the change.
     file = opened(with_its_checksum(flipped), verify="file")
     assert file.read(["a"]).equals(FLAT_TABLE.select(["a"]))
     for read in (file.read, lambda: list(file.batches()), lambda: file.read(["b"], rows=[0])):
-        with pytest.raises(F3Error, match=r"the IOUnit at \d+ is not what its checksum says"):
+        with pytest.raises(F3Error, match=r"the IOUnit at \d+ does not match its checksum"):
             read()
 
 
 @pytest.mark.parametrize("verify", ["units", "file"])
 def test_a_wrong_checksum_of_an_io_unit_is_found_in_a_file_whose_own_is_right(verify):
     data = flat_file(checksum=7).bytes()
-    with pytest.raises(F3Error, match="the IOUnit at 0 is not what its checksum says"):
+    with pytest.raises(F3Error, match="the IOUnit at 0 does not match its checksum"):
         opened(data, verify=verify).read()
     assert opened(data, verify="none").read().equals(FLAT_TABLE)
 
@@ -108,7 +108,7 @@ def test_a_wrong_checksum_of_an_io_unit_is_found_in_a_file_whose_own_is_right(ve
 def test_a_wrong_checksum_of_a_shared_dictionary_is_found(verify):
     file = shared_file()
     file.dictionary_chunks[0] |= {6: originals.u64(7)}
-    with pytest.raises(F3Error, match=r"column a: the IOUnit at \d+ is not what its checksum says"):
+    with pytest.raises(F3Error, match=r"column a: the IOUnit at \d+ does not match its checksum"):
         opened(file.bytes(), verify=verify).read()
     assert opened(file.bytes(), verify="none").read()["b"].to_pylist() == ["x"] * 4
 
@@ -125,10 +125,10 @@ def test_compressed_units_are_read(compression, compress):
     ("compression", "stored", "told"),
     [
         (1, b"not zstd at all", "cannot be decompressed"),
-        (1, streamed_zstd(bytes(2**28)), "more than is read"),
-        (1, pa.compress(bytes(2**28), codec="zstd", asbytes=True), "hold 268435456, which is more than is read"),
+        (1, streamed_zstd(bytes(2**28)), "exceeds the limit"),
+        (1, pa.compress(bytes(2**28), codec="zstd", asbytes=True), "unpack to 268435456, which exceeds the limit"),
         (2, prepended_lz4(bytes(100))[:-3], "cannot be decompressed"),
-        (2, b"\xff\xff\xff\xff" + bytes(10), "say that they hold 4294967295"),
+        (2, b"\xff\xff\xff\xff" + bytes(10), "claim to unpack to 4294967295"),
         (2, b"abc", "too few for an LZ4 block"),
     ],
     ids=["zstd", "zstd bomb", "zstd bomb with its size", "lz4", "lz4 bomb", "lz4 length"],
@@ -145,10 +145,8 @@ def test_a_built_in_unit_without_code_is_refused_with_that_reason():
     file.group(1, [file.chunk([numbers([1], encoding=CASCADE, module=None)], 1)], [file.chunk([texts(["x"])], 1)])
     with pytest.raises(F3Error) as told:
         opened(file.bytes()).read()
-    assert str(told.value) == (
-        "an open file: column a: is in the original's built-in encoding, and the file does not carry the code that "
-        "reads it; have it written again with the original's option write_built_in_wasm"
-    )
+    assert "column a: " in str(told.value)
+    assert "write_built_in_wasm" in str(told.value)
     assert opened(file.bytes()).schema.names == ["a", "b"]
 
 
@@ -201,7 +199,7 @@ def test_the_width_of_indices_follows_the_dictionary(entries, width):
 
 
 def test_an_empty_local_dictionary_means_nulls_of_the_column_s_type():
-    """Its bytes are there, and are skipped; so are the indices."""
+    """Its bytes and the indices are skipped."""
     file = Original(pa.schema({"a": TEXT}))
     pair = [unit(b"whatever stands here", 0, module=1), unit(b"neither", 3)]
     file.group(3, [file.chunk(pair, 3, scope=LOCAL)])
@@ -221,7 +219,7 @@ def test_what_stands_at_a_null_index_means_nothing():
 def test_an_index_behind_the_dictionary_is_refused():
     file = Original(pa.schema({"a": TEXT}))
     file.group(1, [file.chunk([texts(["x"]), indices([1], pa.uint8())], 1, scope=LOCAL)])
-    with pytest.raises(F3Error, match="column a: index 1 is asked of a dictionary of 1 entries"):
+    with pytest.raises(F3Error, match="column a: index 1 is out of range of a dictionary of 1 entries"):
         opened(file.bytes()).read()
 
 
@@ -233,12 +231,12 @@ def test_named_local_dictionaries_must_be_the_even_ones():
         if fine:
             assert opened(file.bytes()).read()["a"].to_pylist() == ["x"]
         else:
-            with pytest.raises(F3Error, match="are no pairs"):
+            with pytest.raises(F3Error, match="are not pairs"):
                 opened(file.bytes()).read()
 
 
 def shared_file(*, entries=("x", "y"), more=("z",), wanted=(0, 1, 2, None), types=TEXT, width=None):
-    """A dictionary of two IOUnits, the first of which is another one, and a column of each."""
+    """Return a file with a dictionary of two IOUnits, another of the first one alone, and a column of each."""
     file = Original(pa.schema({"a": TEXT, "b": TEXT}))
     file.dictionary([0, 1], types)
     file.dictionary([0], types)
@@ -301,7 +299,7 @@ def list_unit(present, offsets, *rest):
 
 
 def test_lists_in_two_blobs_are_read():
-    """Files with the built-in decoder as a module (specification 10.4); the second unit's offsets do not begin at 0."""
+    """As with the built-in decoder as a module (specification 10.4); the second unit's offsets do not begin at 0."""
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS], tree=[{0: u8(originals.LIST), 1: [{1: []}]}])
     lists = [unit(list_unit([True, False], [0, 2, 2]), 2), unit(list_unit([True, True], [7, 8, 8]), 2)]
     items = [unit(blob(plain([1, None], INT)), 2), unit(blob(plain([3], INT)), 1)]
@@ -313,7 +311,7 @@ def test_lists_in_two_blobs_are_read():
 
 
 def pushed_file(second=(True, False)):
-    """Lists of structs without columns of their own, between two flat columns."""
+    """Return pushed-down lists of structs between two flat columns."""
     leaf = {1: []}
     schema = pa.schema({"before": INT, "a": pa.list_(pa.struct({"x": INT, "y": INT})), "after": INT})
     file = Original(schema, modules=[BLOBS], tree=[leaf, {0: u8(originals.PUSHED_DOWN), 1: []}, leaf])
@@ -337,7 +335,7 @@ def test_fields_with_other_lists_each_are_refused():
         opened(pushed_file(second=[True, True]).bytes()).read()
 
 
-# --- counts that do not fit each other ------------------------------------------------------------------------------
+# --- contradictory counts ------------------------------------------------------------------------------
 
 
 def test_a_column_with_other_rows_than_its_row_group_is_refused():
@@ -365,7 +363,7 @@ def test_lists_with_other_items_than_their_unit_are_refused():
 def test_items_without_a_unit_are_refused():
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS])
     file.group(1, [file.chunk([unit(list_unit([True], [0, 2]), 1)], 1)], [])
-    with pytest.raises(F3Error, match="unit 0 of a column is needed, which has 0"):
+    with pytest.raises(F3Error, match="unit 0 of a column is needed; it has 0"):
         opened(file.bytes()).read()
 
 
@@ -373,7 +371,7 @@ def test_columns_in_one_place_are_refused():
     file = Original(pa.schema({"a": INT, "b": INT}))
     chunk = file.chunk([numbers([1])], 1)
     file.group(1, [chunk], [chunk])
-    with pytest.raises(F3Error, match="where another lies"):
+    with pytest.raises(F3Error, match="inside another IOUnit"):
         opened(file.bytes()).read()
     assert opened(file.bytes()).read(["a"])["a"].to_pylist() == [1]
 
@@ -381,7 +379,7 @@ def test_columns_in_one_place_are_refused():
 def test_a_unit_of_more_rows_than_are_read_is_refused():
     file = Original(pa.schema({"a": INT}))
     file.group(2**25, [file.chunk([unit(plain([1], INT), 2**25)], 2**25)])
-    with pytest.raises(F3Error, match="larger than is read"):
+    with pytest.raises(F3Error, match="exceeds the limit of 16777216"):
         opened(file.bytes()).read()
 
 
@@ -391,7 +389,7 @@ def test_an_io_unit_that_reaches_into_the_metadata_is_refused():
     size = len(file.data)
     longer = unit(plain([1], INT) + bytes(50), 1)[1]
     chunk |= {1: originals.u32(size + 50), 5: [longer]}
-    # Between the data and the metadata lies the directory of modules, which has fewer bytes.
+    # The directory of modules, between the data and the metadata, is smaller than this.
     with pytest.raises(F3Error, match="reaches into the metadata"):
         opened(file.group(1, [chunk]).bytes()).read()
 
@@ -399,7 +397,7 @@ def test_an_io_unit_that_reaches_into_the_metadata_is_refused():
 @pytest.mark.parametrize("change", [-1, 1, 32])
 @pytest.mark.parametrize("place", [32, 28])
 def test_a_postscript_with_other_sizes_is_refused(place, change):
-    """What no checksum covers: metadata lie from there to the footer, all of them."""
+    """No checksum covers the sizes, but the metadata have to fill the space up to the footer."""
     data = bytearray(flat_file().bytes())
     (size,) = struct.unpack_from("<I", data, len(data) - place)
     struct.pack_into("<I", data, len(data) - place, size + change)

@@ -1,4 +1,4 @@
-"""Memory that changes hands: what was taken is there, whole and alone, whatever becomes of its old place."""
+"""Memory taken by its pages is complete and private, whatever happens at its old address."""
 
 import ctypes
 import mmap
@@ -13,11 +13,11 @@ from libraries.f3.decoders.pages import LARGE_BYTES
 
 ROOM_BYTES = 4 * LARGE_BYTES
 PATTERN = (np.arange(ROOM_BYTES) % 251).astype(np.uint8)
-on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are moved on Linux alone")
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are moved only on Linux")
 
 
 def memory() -> np.ndarray:
-    """Numbers in private memory, from a place on at which a large page may begin."""
+    """Return numbers in private memory that begins where a large page may begin."""
     place = mmap.mmap(-1, ROOM_BYTES + LARGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     numbers = np.frombuffer(place, np.uint8)
     numbers = numbers[-numbers.ctypes.data % LARGE_BYTES :][:ROOM_BYTES]

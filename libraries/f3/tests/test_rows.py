@@ -1,4 +1,4 @@
-"""Rows, and where they lie, compared with a list that is cut and taken apart in Python."""
+"""Selected rows and their places, compared with slices of a Python list."""
 
 import random
 
@@ -38,7 +38,7 @@ def test_rows_are_found_whatever_row_groups_and_units_there_are(seed):
     every = range(number)
     expected = every if wanted is None else every[wanted] if isinstance(wanted, slice) else wanted
     assert [decoded[place] for place in places] == list(expected)
-    # No unit without need: each at the ends holds a row that is wanted.
+    # No needless units: the first and the last hold a wanted row.
     assert all(set(units[ordinal]) & set(expected) for ordinal in (ordinals[0], ordinals[-1]))
 
 

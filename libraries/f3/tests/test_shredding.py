@@ -1,4 +1,4 @@
-"""Nested columns become flat ones as the specification numbers them, and are the same again afterwards."""
+"""Nested columns become flat ones, numbered as in the specification, and come back unchanged."""
 
 import numpy as np
 import pyarrow as pa
@@ -117,8 +117,8 @@ def test_lists_of_several_units_are_put_together():
     [
         ([True], [[0, 2]], [1], "lists of 2 items have 1"),
         ([True, True], [[0, 1]], [1], "2 lists have offsets for 1"),
-        ([True, True], [[0, 2, 1]], [1], "offsets of lists go back"),
-        ([True, None], [[0, 0, 1]], [1], "has nulls itself"),
+        ([True, True], [[0, 2, 1]], [1], "descend"),
+        ([True, None], [[0, 0, 1]], [1], "has nulls"),
     ],
 )
 def test_lists_whose_counts_differ_are_refused(present, parts, items, told):
@@ -129,7 +129,7 @@ def test_lists_whose_counts_differ_are_refused(present, parts, items, told):
         )  # fmt: skip
 
 
-def test_more_items_than_32_bits_tell_are_told_apart_from_faults(monkeypatch):
+def test_too_many_items_for_32_bit_offsets_are_not_a_fault(monkeypatch):
     monkeypatch.setattr(shredding, "_MOST_ITEMS", 3)
     present, part, items = pa.array([True, True]), np.array([0, 2]), pa.array([1, 2, 3, 4])
     with pytest.raises(shredding.TooLongError):

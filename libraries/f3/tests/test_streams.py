@@ -1,4 +1,4 @@
-"""Tables that are written and read without ever being held: memory follows the units, not the rows."""
+"""Streams: the memory to write and read a table depends on its units, not on its rows."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ print(json.dumps([stream(path, int(batches), units, hold) for batches in sys.arg
 
 
 FEW, MANY = 8, 48
-"""Batches: 65,536 rows, and six times as many."""
+"""Batches of 65,536 rows, and of six times as many."""
 WHOLE = 96
-"""Batches of a table that is far larger than the units of all its columns."""
+"""Batches of a table far larger than the units of all its columns."""
 
 
 def streamed(path: Path, units: dict[str, int], *batches: int, hold: str = "") -> list[dict[str, int]]:
-    """Growth of the resident memory while a table of so many batches is written and read, in a process for all."""
+    """Return the growth of resident memory while tables of these batches are written and read, in one process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", STREAM, str(path), json.dumps(units), hold, *map(str, batches)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
@@ -101,9 +101,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, units):
 
 def test_what_is_held_is_a_unit_of_each_column(tmp_path):
     (many,) = streamed(tmp_path / "t.f3", {"unit_bytes": 1_048_576}, WHOLE)
-    # What comes is a batch of 8,192 rows; a unit has 65,536 of them, about 2 MB in all three columns.
+    # Input comes in batches of 8,192 rows; a unit has 65,536 rows, about 2 MB in all three columns.
     assert many["write"] < 3 * 1_048_576 + 5 * 2_200_000 + 4_000_000
-    # The IOUnits of 8 MiB of the default stay on the disk: units alone are read.
+    # Only units are read, not the whole default IOUnits of 8 MiB.
     (many,) = streamed(tmp_path / "t.f3", {}, WHOLE)
     assert many["read"] < 5 * 2_200_000 + 4_000_000
 

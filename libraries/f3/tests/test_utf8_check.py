@@ -1,5 +1,4 @@
-"""Strings that are not UTF-8 are refused when they are written, with their column and row; all that is written is
-read."""
+"""Strings that are not UTF-8 are refused on writing, with their column and row; whatever is written can be read."""
 
 import io
 
@@ -9,11 +8,11 @@ import pytest
 from libraries import f3
 
 WRONG = [b"\xff", b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x80", b"\xe2\x82"]
-"""Latin-1, a surrogate, an overlong form, a number beyond Unicode, a letter without its beginning or its end."""
+"""Latin-1, a surrogate, an overlong form, a number beyond Unicode, a letter without its first or last bytes."""
 
 
 def texts(values, kind=None):
-    """Strings of any bytes, which Arrow makes no check of."""
+    """Return strings of any bytes, which Arrow does not check."""
     kind = pa.string() if kind is None else kind
     stored = pa.array(values, pa.large_binary() if kind == pa.large_string() else pa.binary())
     return pa.Array.from_buffers(kind, len(stored), stored.buffers(), offset=stored.offset)
@@ -65,7 +64,7 @@ NESTED = texts([b"a", b"b", b"c", b"\xfe", b"e"])
     (pa.StructArray.from_arrays([pa.array(range(5)), NESTED], ["x", "y"]), r"a\.y, row 3"),
     (pa.ListArray.from_arrays([0, 3, 5], pa.StructArray.from_arrays([NESTED], ["y"])), r"a\[\]\.y, row 1"),
     (pa.ListArray.from_arrays([0, 1, 3, 5], NESTED).slice(1), r"a\[\], row 1"),
-    # Below a null, where it is stored as well.
+    # Below a null, where it is stored too.
     (pa.StructArray.from_arrays([NESTED], ["y"], mask=pa.array([False, False, False, True, False])), r"a\.y, row 3"),
 ])  # fmt: skip
 def test_strings_in_lists_and_structs_are_checked(column, place):

@@ -1,4 +1,4 @@
-"""Decoder modules that nobody vouches for: honest ones decode, all others end in an F3Error within two seconds."""
+"""Untrusted decoder modules: valid ones decode, all others end in an F3Error within two seconds."""
 
 import os
 import struct
@@ -29,7 +29,7 @@ NUMBERS = np.arange(1000, dtype=np.int64)
 PAYLOAD = NUMBERS.tobytes()
 QUICK = Limits(memory_bytes=1 << 24, seconds=0.3)
 ENDLESS = Limits(memory_bytes=1 << 24, seconds=0.05)
-"""For what takes all of its time."""
+"""Limits for modules that use up their time."""
 
 
 @pytest.fixture(autouse=True)
@@ -110,10 +110,10 @@ HOSTILE = {
                decode="(call $exit (i32.const 0)) (i32.const 0)"),
         "calls proc_exit",
     ),
-    "a function of WASI that takes what none of them does": (
+    "a function of WASI with a wrong parameter": (
         module(before='(import "wasi_snapshot_preview1" "fd_write" (func (param f64)))'), "imports .*fd_write"
     ),
-    "a function of WASI that returns what none of them does": (
+    "a function of WASI with a wrong result": (
         module(before='(import "wasi_snapshot_preview1" "fd_write" (func $write (result i32 i32)))',
                decode="(drop (call $write)) (drop)" + modules.DECODE), "imports .*fd_write",
     ),
@@ -127,10 +127,10 @@ HOSTILE = {
     "memory of 64 bits": (
         module(memory='(memory (export "memory") i64 1) (memory 1)', decode="(i32.const 0)", following=""), "failed"
     ),
-    "no Wasm": (b"\x7fELF" + bytes(100), "is no Wasm module"),
-    "cut Wasm": (module()[:-40], "cannot be|can be compiled"),
-    "nothing": (b"", "is no Wasm module"),
-    "own exports with a room outside": (
+    "no Wasm": (b"\x7fELF" + bytes(100), "is not a Wasm module"),
+    "cut Wasm": (module()[:-40], "cannot be compiled"),
+    "nothing": (b"", "is not a Wasm module"),
+    "own exports with memory outside": (
         module(more='(func (export "f3_room") (param i32) (result i32) (i32.const -64))'
                '(func (export "f3_decode_part") (param i32) (result i32) (i32.const 0))'),
         "cut short|other rows|outside its memory",
@@ -153,7 +153,7 @@ def test_an_endless_loop_ends_by_the_limits_that_are_set_by_default():
 
 
 def test_modules_that_take_most_of_their_time_in_every_call_are_stopped(monkeypatch):
-    """Each EncUnit is a call, and a file may have any number of them."""
+    """Each EncUnit is a call, and a file may have any number of EncUnits."""
     clock = iter(range(10_000))
     monkeypatch.setattr(wasm, "_seconds", lambda: next(clock) * 0.2)
     decoder = unit_codec.Decoder(module(), limits=Limits(seconds=1.0))
@@ -183,11 +183,11 @@ def test_rows_that_a_file_only_claims_are_worth_little_time():
 
 STRINGS = {
     "invalid UTF-8": (struct.pack("<i12s", 3, b"a\xff\xfe"), "UTF"),
-    "a length below zero": (struct.pack("<i12s", -1, b"abc"), "none"),
-    "a buffer that there is none of": (struct.pack("<i4sii", 13, b"aaaa", 1, 0), "none"),
-    "an offset behind its buffer": (struct.pack("<i4sii", 13, b"aaaa", 0, 20), "none"),
-    "an offset below zero": (struct.pack("<i4sii", 13, b"aaaa", 0, -4), "none"),
-    "another beginning than it says": (struct.pack("<i4sii", 13, b"bbbb", 0, 0), "none"),
+    "a negative length": (struct.pack("<i12s", -1, b"abc"), "invalid strings"),
+    "a buffer that does not exist": (struct.pack("<i4sii", 13, b"aaaa", 1, 0), "invalid strings"),
+    "an offset past its buffer": (struct.pack("<i4sii", 13, b"aaaa", 0, 20), "invalid strings"),
+    "a negative offset": (struct.pack("<i4sii", 13, b"aaaa", 0, -4), "invalid strings"),
+    "a wrong prefix": (struct.pack("<i4sii", 13, b"bbbb", 0, 0), "invalid strings"),
 }
 
 
@@ -208,7 +208,7 @@ def test_buffers_without_end_end_in_an_error():
 
 
 def test_the_same_memory_again_and_again_ends_in_an_error():
-    """Each buffer is copied: 4,999 times the whole memory would be all of ours."""
+    """Each buffer is copied, so 4,999 times the guest's memory would exhaust the host's."""
     again = "(i32.store (local.get $out) (i32.const 0)) (if (i32.lt_u (global.get $asked) (i32.const 4999)) (then" \
         "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 131000))))" \
         "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))"  # fmt: skip
@@ -217,7 +217,7 @@ def test_the_same_memory_again_and_again_ends_in_an_error():
 
 
 def test_views_that_show_the_same_text_too_often_end_in_an_error():
-    """A megabyte as the text of 2,048 strings is more than an array may hold; of 2 ** 20 it is more than any memory."""
+    """A megabyte repeated as 2,048 strings exceeds an array's limit; as 2 ** 20 strings it exceeds any memory."""
     rows, size = 2049, 1 << 20
     payload = struct.pack("<i4sii", size, b"aaaa", 0, 0) * rows
     text = f"(memory.fill (i32.const 65536) (i32.const 97) (i32.const {size}))"
@@ -244,7 +244,7 @@ def test_views_that_show_the_same_text_too_often_end_in_an_error():
 
 
 def own(values: int, offsets: int = 0) -> bytes:
-    """A module with our own exports, which answers with these places."""
+    """Return a module with this package's exports that answers with these addresses."""
     answer = "".join(
         f"(i32.store offset={offset} (local.get 0) (i32.const {number}))"
         for offset, number in ((44, values), (48, offsets))
@@ -264,7 +264,7 @@ def test_our_own_exports_are_believed_as_little():
     text = unit_codec.encode(pa.array(["abc", "defg"])).payload
     for hostile, words in (
         (own(512, 0xFFFFFFF0), "outside its memory"),
-        (own(512, 64), "leads outside"),
+        (own(512, 64), "out of range"),
     ):
         with pytest.raises(F3Error, match=words):
             unit_codec.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
@@ -342,7 +342,7 @@ def test_a_module_is_compiled_once_and_kept_for_its_owner_alone(tmp_path, monkey
 
 
 class LoadsOnly:
-    """In place of wasmtime.Module: loads what was compiled, compiles nothing."""
+    """A replacement for wasmtime.Module that loads compiled modules but cannot compile."""
 
     deserialize = staticmethod(wasmtime.Module.deserialize)
 
@@ -399,7 +399,7 @@ def test_several_threads_may_share_a_decoder():
 
 
 def many_locals(count: int) -> str:
-    """A function that takes a compiler time by the square of its size."""
+    """Return a function whose compilation time grows with the square of its size."""
     steps = "".join(f"(local.set {place} (i32.load (local.get {place - 1})))" for place in range(1, count))
     sums = "".join(f"(local.get {place})(i32.add)" for place in range(1, count))
     return f"(func (param i32) (result i32) (local {'i32 ' * count}) {steps} (local.get 0) {sums})"
@@ -422,7 +422,7 @@ def test_a_large_module_is_compiled_in_a_process_of_its_own_and_kept(tmp_path, m
 
 
 def test_a_large_module_that_is_none_is_told_in_one_line():
-    with pytest.raises(F3Error, match="no Wasm module that can be compiled: ") as raised:
+    with pytest.raises(F3Error, match="cannot be compiled: ") as raised:
         decoded(module() + bytes(70_000))
     assert len(str(raised.value).splitlines()) == 1
 

@@ -1,4 +1,4 @@
-"""Files as they are written: sections in order, sizes, checksums, nothing half under the final name, bounded memory."""
+"""Written files: order of sections, sizes, checksums, no incomplete file under the final name, bounded memory."""
 
 import io
 import os
@@ -60,7 +60,7 @@ def test_checksums_of_file_and_schema_are_the_specification_s():
 
 
 def test_units_have_the_rows_that_were_asked_for_however_rows_come():
-    """Specification 14.2: the same unit boundaries in all columns, whatever the batches were."""
+    """Specification 14.2: all columns have the same unit boundaries, whatever the batches were."""
     table = varied(1000)
     out = io.BytesIO()
     with f3.Writer(out, table.schema, rows_per_unit=100, row_group_rows=350, coding=plain_coding) as writer:
@@ -102,7 +102,7 @@ def test_a_file_is_not_there_before_it_is_complete(tmp_path):
 
 
 def test_a_file_gets_its_name_when_its_bytes_are_on_the_disk(tmp_path, monkeypatch):
-    """Else a power cut could leave an empty file in place of the one before."""
+    """Otherwise a power cut could replace the previous file by an empty one."""
     path, calls = tmp_path / "table.f3", []
     sync, rename = os.fsync, os.replace
 
@@ -197,31 +197,31 @@ def test_a_type_that_cannot_be_stored_is_refused_before_a_file_is_opened(tmp_pat
 )  # fmt: skip
 def test_parameters_that_cannot_be_are_refused(parameter):
     (name,) = parameter
-    with pytest.raises(f3.F3Error, match=f"^{name}: "):
+    with pytest.raises(f3.F3Error, match=f"^{name} must be "):
         stored(NUMBERS, **parameter)
 
 
 @pytest.mark.parametrize("name", ["rows_per_unit", "row_group_rows", "scope_rows"])
 def test_a_number_of_rows_may_be_one_of_numpy(name):
-    """A sum of np.uint8 overflows, which would count rows wrongly."""
+    """A sum of np.uint8 would overflow and count rows wrongly."""
     file = stored(NUMBERS, **{name: np.uint8(200)}, dictionary="shared")
     assert file.getvalue() == stored(NUMBERS, **{name: 200}, dictionary="shared").getvalue()
 
 
 @pytest.mark.parametrize("data", [None, {"a": [1]}, [1, 2], "table.csv"])
-def test_what_is_no_table_is_told(data, tmp_path):
-    with pytest.raises(f3.F3Error, match=r"^data: .* is no Arrow table"):
+def test_data_that_is_not_a_table_is_refused(data, tmp_path):
+    with pytest.raises(f3.F3Error, match=r"^data must be .*pa\.table"):
         f3.write(data, tmp_path / "table.f3", coding=plain_coding)
-    with pytest.raises(f3.F3Error, match=r"^schema: .* is no Arrow schema"):
+    with pytest.raises(f3.F3Error, match=r"^schema must be .*pa\.schema"):
         f3.Writer(tmp_path / "table.f3", data, coding=plain_coding)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_neither_table_nor_batch_is_told():
+def test_other_types_than_tables_and_batches_are_refused():
     writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
-    with pytest.raises(f3.F3Error, match="Table is no Arrow record batch"):
+    with pytest.raises(f3.F3Error, match=r"^batch must be .*got Table"):
         writer.write_batch(NUMBERS)
-    with pytest.raises(f3.F3Error, match="NoneType is no Arrow table"):
+    with pytest.raises(f3.F3Error, match=r"^table must be .*got NoneType"):
         writer.write_table(None)
 
 
@@ -257,7 +257,7 @@ for case in sys.argv[1:]:
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size here")
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
     table, cases, paths = pa.table({"a": list(range(100_000))}), [], []
-    # While the file is written, and when the last of it is.
+    # Errors while the file is written, and at its last bytes.
     for unit_bytes in (1000, 2**24):
         size = len(stored(table, unit_bytes=unit_bytes).getvalue())
         for missing_bytes in (500_000, 20):
@@ -274,7 +274,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
 
 
 class Stopping:
-    """The plain coding, which raises an error after so many units."""
+    """The plain coding, which raises an error after some units."""
 
     modules, Decoder = staticmethod(plain_coding.modules), plain_coding.Decoder
 
@@ -297,7 +297,7 @@ def test_an_interrupted_writer_leaves_what_was_there_before(tmp_path):
 
 
 def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
-    """Some of its columns have rows that others lack: what it would complete is broken."""
+    """Some of its columns have rows that others lack, so completing it would give a broken file."""
     table = pa.table({"a": range(100), "b": range(100)})
     writer = f3.Writer(
         tmp_path / "table.f3", table.schema, rows_per_unit=100, coding=Stopping(f3.F3Error("a value that cannot be"), 2)
@@ -311,7 +311,7 @@ def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
 
 
 def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
-    """65,536 lists of 768 numbers are 50 million items; here as if 1,000 were too many."""
+    """65,536 lists of 768 numbers have 50 million items; here the limit is 1,000."""
     monkeypatch.setattr(f3.writer, "MOST_UNIT_ROWS", 1000)
     lists = pa.table({"a": range(300), "b": [[row] * (row % 20) for row in range(300)]})
     file = opened(stored(lists, rows_per_unit=900, row_group_rows=200))
@@ -323,7 +323,7 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
 
 
 def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
-    """Long texts: 65,536 of them may be more than 2 GB, which 32 bits do not reach over. Here as if it were 10 kB."""
+    """65,536 long texts may exceed 2 GB, the range of 32-bit offsets; here the limit is 10 kB."""
     for module in (f3.writer, unit_encoder):
         monkeypatch.setattr(module, "MOST_UNIT_BYTES", 10_000)
     texts = pa.table({"a": ["t" * 1000] * 40})
@@ -359,7 +359,7 @@ def test_what_the_encoder_finds_wrong_is_told_with_the_column():
 
 
 def test_both_payloads_of_a_list_are_asked_of_the_own_module():
-    """A unit names one module: an encoding of the user's own must not take one of the two."""
+    """A unit names one module, so an added encoding must not take only one of the two payloads."""
     asked = []
 
     class Asked:
@@ -386,7 +386,7 @@ def test_units_that_a_codec_makes_no_smaller_are_stored_as_they_are(codec):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_row_groups(tmp_path):
-    """What is held are open IOUnits: four times the rows take what one does."""
+    """Memory holds open IOUnits: four times the rows take no more memory."""
 
     def peak(groups):
         script = (
@@ -398,7 +398,7 @@ def test_memory_does_not_grow_with_row_groups(tmp_path):
             f"    for _ in range({10 * groups}):\n        writer.write_batch(batch)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
         )
-        # Of a shell that forgets who started it: a child's mark begins at its parent's.
+        # Started by a shell, because the peak memory of a child begins at that of its parent.
         done = subprocess.run(
             ["/bin/sh", "-c", 'exec "$0" -c "$1" "$2"', sys.executable, script, str(tmp_path / "t.f3")],
             capture_output=True, text=True, check=True,
