@@ -73,7 +73,7 @@ def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def _tables(source: TableSource, rows: int) -> Iterator[pa.Table]:
-    """Yield all rows in tables of `rows` rows and a remainder; one empty table if there are no rows."""
+    """Yield all rows in tables of `rows` rows and a remainder; one empty table for a source without rows."""
     if isinstance(source, pa.Table):
         for start in range(0, max(1, source.num_rows), rows):
             yield source.slice(start, rows)

@@ -1,8 +1,8 @@
 """The Parquet reader (V1) on the node: matching rows, decoded where they are stored (thesis, chapter 6).
 
 pyarrow only decodes. Our rules choose the row groups beforehand, because pyarrow's own pruning loses rows with NaN; our
-exact evaluation filters the rows; and each chunk is checked by its digest when it is read. There is no limit of rows: a
-caller that has enough stops iterating.
+exact evaluation filters the rows; and each chunk is checked by its digest when it is read. A caller
+that has enough rows stops iterating.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class StoredChunks:
         """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are no chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
         data = self._bytes(offset, nbytes)
         self.read_bytes += nbytes
         if chunk_digest(data) != digest:

@@ -54,7 +54,7 @@ class FetchedChunks:
         """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are no chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
         data = self._slice(offset, nbytes)
         if chunk_digest(data) != digest:
             raise DamagedError(f"{nbytes} bytes at {offset} of the received file changed; use another replica")

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _POINTER_BYTES = 16
-"""Of a text or binary value in a row: a view, or an offset."""
+"""Bytes per text or binary value in a row: a view, or an offset."""
 _LEVEL_BYTES = 4
-"""Of a value in a list, during decoding."""
+"""Bytes per value in a list, during decoding."""
 _PHYSICAL_BYTES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 

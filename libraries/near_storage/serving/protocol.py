@@ -132,7 +132,7 @@ def from_runs(runs: Sequence[int]) -> list[int]:
     return [number for first, count in zip(firsts, counts, strict=True) for number in range(first, first + count)]
 
 
-# --- notes beside the batches of a stream ----------------------------------------------------------------
+# --- notes of the batches of a stream -------------------------------------------------------------------
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -171,7 +171,7 @@ class Catalog:
             for table in ("replicas", "removals"):
                 connection.execute(f"DELETE FROM {table} WHERE node = ?", (name,))
             if connection.execute("DELETE FROM nodes WHERE name = ?", (name,)).rowcount == 0:
-                raise NotFoundError(f"There is no node {name}.")
+                raise NotFoundError(f"Node {name} does not exist.")
 
     # --- tables ------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class Catalog:
                 "SELECT number FROM versions WHERE table_name = ? AND replaced_s IS NULL", (check_table(table),)
             ).fetchone()
             if found is None:
-                raise NotFoundError(f"There is no table {table}: 'store tables' lists all tables.")
+                raise NotFoundError(f"Table {table} does not exist: 'store tables' lists all tables.")
             return self._version(connection, found[0])
 
     def version(self, table: str, number: int) -> TableVersion:
@@ -213,7 +213,7 @@ class Catalog:
                 (self._clock(), check_table(table)),
             )
             if gone.rowcount == 0:
-                raise NotFoundError(f"There is no table {table}: 'store tables' lists all tables.")
+                raise NotFoundError(f"Table {table} does not exist: 'store tables' lists all tables.")
 
     # --- what is known of partitions ---------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class Catalog:
         with self._database.reading() as connection:
             found = connection.execute("SELECT info FROM partitions WHERE digest = ?", (digest,)).fetchone()
         if found is None:
-            raise NotFoundError(f"There is no partition {digest}.")
+            raise NotFoundError(f"Partition {digest} does not exist.")
         info = PartitionInfo.decode(found[0])
         if info.digest != digest:
             raise DamagedError(f"The description of partition {digest} belongs to another partition.")

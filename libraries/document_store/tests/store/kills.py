@@ -1,6 +1,6 @@
 """A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
 
-    python -m libraries.document_store.tests.store.kills 300
+python -m libraries.document_store.tests.store.kills 300
 """
 
 from __future__ import annotations
