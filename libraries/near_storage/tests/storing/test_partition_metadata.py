@@ -1,4 +1,4 @@
-"""Descriptions say what the file holds, survive encoding, and are refused when a bit of them changed."""
+"""Descriptions match their files, survive encoding, and are refused if one of their bits changed."""
 
 import random
 
