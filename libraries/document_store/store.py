@@ -325,11 +325,12 @@ class DocumentStore:
             kind = self._tree.key_kind()
             first, row = next(iter(latest.items()))
             if kind is None and row is None:
-                # Nothing was ever stored, so there is nothing to delete, and the first document decides the type of
-                # keys.
+                # Nothing was ever stored, so there is nothing to delete, and the first document decides the key type.
                 return
             if kind is not None and (kind == "text") != isinstance(first, str):
-                raise DocumentError(f"the key {first!r} is not {kind} like the keys of this store", None, self._key)
+                raise DocumentError(
+                    f"the key {first!r} is not of the kind {kind} like the keys of this store", None, self._key
+                )
             added, removed = self._index_changes(latest) if self._finders else ({}, {})
             self._tree.write(Batch(list(latest), list(latest.values()), added, removed))
 

@@ -1,4 +1,4 @@
-"""Rows and JSON Lines: what may be stored comes through as it was, all else is refused by document and path."""
+"""Rows and JSON Lines: allowed values are preserved, all others are refused with document and path."""
 
 import codecs
 import json
@@ -23,19 +23,19 @@ from libraries.document_store.values import ValueKind, same
 
 BUILT = kernels.NATIVE
 both = pytest.mark.parametrize("way", ["both"], indirect=True)
-"""For random documents, which take longer to make than to test: a test asks for `ways()` by itself."""
+"""For random documents, which take longer to make than to test: a test calls `ways()` itself."""
 
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
-    """Everything by C and without it."""
+    """Run with and without C."""
     if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
 
 
 def ways():
-    """Sets one way after the other; the fixture sets it back."""
+    """Set one way after the other; the fixture resets it."""
     for native in (False, True) if BUILT else (False,):
         kernels.NATIVE = native
         yield
@@ -43,7 +43,7 @@ def ways():
 
 @dataclass
 class Point:
-    """It becomes an object of its fields."""
+    """Becomes an object of its fields."""
 
     x: int
 
@@ -137,7 +137,7 @@ def test_other_types_are_stored_as_what_the_docstring_says(given, stored):
 
 
 def test_rows_that_others_wrote():
-    """Longer heads than need be, and narrow doubles."""
+    """Longer headers than necessary, and narrow doubles."""
     row = b"\xdf\x00\x00\x00\x02\xd9\x01a\xca\x3f\x80\x00\x00\xdb\x00\x00\x00\x01b\xd3\x00\x00\x00\x00\x00\x00\x00\x05"
     messagepack.check(row)
     assert same(messagepack.decode(row), {"a": 1.0, "b": 5})
@@ -154,7 +154,7 @@ def test_keys_are_there_and_of_one_kind():
     assert messagepack.keys_of(texts, odd) == ["", "é", "x" * 300]
     assert messagepack.keys_of([], "k") == []
     messagepack.check_rows(rows[:1], "k", ValueKind.INTEGER)
-    with pytest.raises(DocumentError, match="integer, this store's is text"):
+    with pytest.raises(DocumentError, match="kind integer, the store's keys are text"):
         messagepack.check_rows(rows[:1], "k", ValueKind.TEXT)
 
 
@@ -249,7 +249,7 @@ def test_json_that_is_refused(line, path, words):
         (b'{"a": "\xff"}', "a"),
         (b'{"a": {"b": ["x", {"c": "\xe6\x97"}]}, "d": 1}', "a.b[*].c"),
         (b'{"a": {"\xff": 1}}', "a"),
-        # Nobody can say in which field these lie.
+        # The field of these bytes cannot be determined.
         (b'{"a": 1, \xff"b": 2}', ""),
         (b'["\xff"]', ""),
     ],
