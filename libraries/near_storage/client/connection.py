@@ -173,7 +173,7 @@ class Client:
         """
         silent = {each.node for each in self.check().findings if each.kind == "silent"}
         if node in self.nodes() and node not in silent:
-            told = f"Node {node} answers: forget only nodes that are gone for good. To remove this node, stop it first."
+            told = f"Node {node} answers: forget only what is gone for good. To remove this node, stop it first."
             raise RequestError(told)
         self._catalog.act("forget", OfNode(node))
 

@@ -112,7 +112,7 @@ class Life:
         self._look(self.disk.lost(self.chance), lost=True)
 
     def _tried(self, name: str, may_fail: bool) -> bool:
-        """Run an operation, perhaps with failing calls, which must raise and change nothing; return whether they were set."""
+        """Run an operation, perhaps with failing calls, which must change nothing; return whether calls were to fail."""
         self.doing = name
         failing = may_fail and self._begin_to_fail(CALLS[name])
         try:
@@ -213,7 +213,7 @@ class Life:
     # --- after the cut -----------------------------------------------------------------------------------
 
     def _open_after_cut(self) -> None:
-        """Open, maybe after another cut during opening; check the store, and what a cut right afterwards would leave."""
+        """Open, maybe after another cut while opening; check the store, and what a cut right afterwards would leave."""
         lost = self._power_on()
         try:
             if self.chance.random() < 0.3:
