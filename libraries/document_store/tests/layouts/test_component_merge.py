@@ -119,7 +119,7 @@ def test_components_of_two_stores_are_not_merged():
     first, second = component_of("amax", {1: {"id": 1, "a": 1}}), component_of("amax", {1: {"id": 1, "b": 1}})
     with pytest.raises(CorruptError, match="different stores"):
         merged([first, second])
-    with pytest.raises(ValueError, match="one layout"):
+    with pytest.raises(ValueError, match="same layout"):
         merged([first, component_of("open", {1: {"id": 1, "a": 1}})])
 
 

@@ -112,7 +112,7 @@ class Life:
         self._look(self.disk.lost(self.chance), lost=True)
 
     def _tried(self, name: str, may_fail: bool) -> bool:
-        """Run an operation, perhaps with failing calls, which must change nothing; return whether calls were to fail."""
+        """Run an operation, perhaps with failing calls, which must change nothing; return whether they were to."""
         self.doing = name
         failing = may_fail and self._begin_to_fail(CALLS[name])
         try:

@@ -114,7 +114,7 @@ FOOTERS = {
     ),
     "over the magic": (one_column([chunk(start=3)]), "bytes 3 to 13"),
     "into the footer": (one_column([chunk(start=991)]), "bytes 991 to 1001"),
-    "behind the footer": (one_column([chunk(start=10**6)]), "claims the bytes"),
+    "behind the footer": (one_column([chunk(start=10**6)]), "bytes 1000000 to"),
     "an end beyond 64 bits": (one_column([chunk(start=2**63 - 1, length=2**63 - 1)]), f"bytes {2**63 - 1} to"),
     "no bytes, behind the footer": (one_column([chunk(start=1001, length=0)]), "bytes 1001 to 1001"),
     "chunks that overlap": (two_columns(chunk(start=4), chunk(["b"], start=13)), "begins at byte 13, within"),

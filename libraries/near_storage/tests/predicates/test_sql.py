@@ -177,7 +177,7 @@ REFUSED = {
     "": "begin with SELECT",
     "SELECT a FROM t UNION SELECT a FROM u": "single SELECT",
     "SELECT a FROM t; SELECT b FROM t": "single SELECT",
-    "SELECT a FROM": "not understood",
+    "SELECT a FROM": "cannot parse",
     "SELECT a FROM 'unfinished": "cannot parse",
 }
 REFUSED_CONDITIONS = {
@@ -214,7 +214,7 @@ REFUSED_CONDITIONS = {
     "a = INTERVAL 1 DAY": "constant",
     "a = TRY_CAST('2020-01-01' AS DATE)": "constant",
     "a = CAST('5' AS INTEGER)": "constant",
-    "a = 'x'::double": "no double",
+    "a = 'x'::double": "not a double",
     "a = 1e400": "range of a double",
     "a = 1e-400": "range of a double",
     f"a = 0.{'1' * 80}": "at most 76 digits",
@@ -230,8 +230,8 @@ REFUSED_CONDITIONS = {
 
 
 @pytest.mark.parametrize("text", ["SELECT FROM t", "SELECT all FROM t", "SELECT a FROM t WHERE", "SELECT map FROM t"])
-def test_names_that_sql_uses_itself_are_told_how_to_be_written(text: str) -> None:
-    with pytest.raises(PredicateError, match='in ""') as refused:
+def test_names_that_are_keywords_must_be_quoted(text: str) -> None:
+    with pytest.raises(PredicateError, match='with ""') as refused:
         sql.parse(text)
     assert "sqlglot" not in str(refused.value)
 

@@ -98,7 +98,7 @@ def test_a_client_is_not_a_server(served: Cluster):
 @pytest.mark.parametrize(("name", "body"), [("statistics", b""), ("report", b"{}"), ("remove", b"{}"), ("x", b"")])
 def test_nobody_is_no_server(served: Cluster, name: str, body: bytes):
     for location in (served.uri, served.nodes[0].location):
-        with pytest.raises(UnauthenticatedError, match="needs the token"):
+        with pytest.raises(UnauthenticatedError, match="the token of"):
             Caller().act(location, name, body)
 
 

@@ -12,7 +12,7 @@ from libraries.near_storage.serving.limits import OVERDUE_S, Gate, Limits, Reque
 
 def test_as_many_as_are_allowed_are_inside():
     gate = Gate(Limits(requests=2, waiting=0))
-    with gate.admitting(), gate.admitting(), pytest.raises(BusyError, match="come again"), gate.admitting():
+    with gate.admitting(), gate.admitting(), pytest.raises(BusyError, match="retry later"), gate.admitting():
         pass
     with gate.admitting(), gate.admitting():
         assert gate.most_inside == 2

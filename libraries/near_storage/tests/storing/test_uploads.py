@@ -88,7 +88,7 @@ def test_limits_of_a_table(shelf, position, stored_bytes):
 def test_a_position_is_one_partition(shelf):
     upload = shelf.catalog.uploads.begin("sales")
     place(shelf, upload, 0, DATA)
-    with pytest.raises(RequestError, match="begin anew"):
+    with pytest.raises(RequestError, match="begin a new upload"):
         place(shelf, upload, 0, OTHER)
 
 
