@@ -41,7 +41,7 @@ _PAGE_0 = -1
 
 
 def chunk_of(column: Column) -> Chunk | None:
-    """Return a column's chunk and codes; None for a column without values and enclosing objects in all records."""
+    """Return a column's chunk and codes; None if no record has the column or an object around it."""
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))

@@ -66,7 +66,7 @@ def _copy(data: bytes | bytearray) -> bytes | bytearray:
 
 def _take(data: memoryview, length_bytes: int) -> bytes:
     if len(data) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes are stored for {length_bytes}")
+        raise CorruptError(f"{len(data)} bytes are stored instead of {length_bytes}")
     return bytes(data)
 
 

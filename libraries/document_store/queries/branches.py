@@ -78,7 +78,7 @@ class Places:
         return next((branch for branch in self.branches(path) if branch.kind is ValueKind.ARRAY), None)
 
     def leaves(self, node: int) -> Iterator[Leaf]:
-        """Yield the leaves at and below a node, without the marker of a node that is not empty everywhere."""
+        """Yield the leaves at and below a node, without markers of nodes that have other leaves."""
         nodes = self.schema.leaf_nodes
         number = bisect_left(nodes, node)
         if number < len(nodes) and nodes[number] == node:

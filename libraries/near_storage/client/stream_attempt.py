@@ -73,7 +73,7 @@ def checked(
 
 def _check_totals(totals: Totals, number: int, rows: int, groups: int, limit: int | None) -> None:
     if (totals.batches, totals.rows) != (number, rows):
-        raise DamagedError(f"received {number} batches of {rows} rows, sent were {totals.batches} of {totals.rows}")
+        raise DamagedError(f"received {number} batches of {rows} rows, but {totals.batches} of {totals.rows} were sent")
     enough = totals.limited and limit is not None and rows >= limit
     if totals.groups != groups and not enough:
         raise DamagedError(f"the node read {totals.groups} row groups, expected {groups}")

@@ -106,7 +106,7 @@ class CatalogServer(GuardedServer):
         self._catalog.close()
         return ended
 
-    # --- what GuardedServer asks for ---------------------------------------------------------------------
+    # --- methods of GuardedServer ------------------------------------------------------------------------
 
     def answer_info(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         """Return endpoints for a query (`protocol.Ask` as command), or for all rows of a table (its name as path)."""

@@ -108,7 +108,7 @@ class StorageNode(GuardedServer):
         registered = self.peers.ask(catalog, "register", message, Registered)
         self._store.claim(registered.catalog)
 
-    # --- what GuardedServer asks for ---------------------------------------------------------------------
+    # --- methods of GuardedServer ------------------------------------------------------------------------
 
     def answer_get(self, context: flight.ServerCallContext, ticket: bytes) -> Stream:
         """Return rows, chunks or files for a ticket of the catalog."""
