@@ -83,7 +83,6 @@ _decoder = json.JSONDecoder(
 
 
 def _row(line: bytes, number: int) -> bytes:
-    """Return the row of one line."""
     try:
         document = _decoder.decode(line.decode())
     except UnicodeDecodeError as error:

@@ -223,7 +223,6 @@ class Growing:
     """A schema that nodes are added to as values occur; the rules of growth for code that walks documents."""
 
     def __init__(self, schema: Schema) -> None:
-        """Begin with all that a schema has."""
         self._schema = schema
         self._nodes = list(schema.nodes)
         self._branches: dict[tuple[int, str | None], dict[ValueKind, int]] = {}

@@ -34,13 +34,11 @@ class Snapshot:
         self._closed = False
 
     def __enter__(self) -> Snapshot:
-        """Return the snapshot."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the snapshot."""
         self.close()
 
     def close(self) -> None:

@@ -81,7 +81,7 @@ class DocumentStore:
     """An open store; a context manager. Thread-safe; upserts and deletes run one at a time."""
 
     def __init__(self, tree: Tree) -> None:
-        """Users call `open`."""
+        """Users call `open` instead."""
         self._tree = tree
         self._key = tree.manifest.key
         self._finders = Finders(tree.version.indexes)
@@ -136,7 +136,6 @@ class DocumentStore:
         return cls(Tree(FolderPath(folder).absolute(), settings, OSCalls()))
 
     def __enter__(self) -> DocumentStore:
-        """Return the store."""
         return self
 
     def __exit__(

@@ -17,7 +17,6 @@ class ByteReader:
     """A reader of bytes that may be hostile."""
 
     def __init__(self, data: bytes | memoryview) -> None:
-        """Start at the first byte."""
         self._data, self.place = memoryview(data), 0
 
     @property

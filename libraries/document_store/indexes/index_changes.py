@@ -34,7 +34,6 @@ class Finders:
         self._finders = {path: Finder(parse(path)) for path in paths}
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
         return bool(self._finders)
 
     def changes(self, latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> Changes:

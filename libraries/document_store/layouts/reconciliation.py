@@ -31,7 +31,6 @@ class Picked:
     antimatter: np.ndarray
 
     def __len__(self) -> int:
-        """Return the number of entries."""
         return len(self.keys)
 
     def part(self, choice: slice | np.ndarray) -> Picked:

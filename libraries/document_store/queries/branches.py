@@ -61,7 +61,6 @@ class Places:
     """Positions within one schema, each looked up once."""
 
     def __init__(self, schema: Schema) -> None:
-        """`schema` is that of some part."""
         self.schema = schema
 
     def branches(self, path: Path) -> tuple[Branch, ...]:

@@ -45,7 +45,6 @@ class Texts:
         return self.offsets, self.data
 
     def __len__(self) -> int:
-        """Return the number of strings."""
         return len(self.offsets) - 1
 
     def tolist(self) -> list[bytes]:

@@ -69,7 +69,6 @@ class Shredder:
     """Writes documents into the columns of a schema that has all of their paths."""
 
     def __init__(self, schema: Schema) -> None:
-        """Start with empty columns."""
         self._schema = schema
         self._streams = [_Stream(leaf.null_flag) for leaf in schema.leaves]
         self._number = {node: leaf for leaf, node in enumerate(schema.leaf_nodes)}

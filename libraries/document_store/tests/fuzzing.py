@@ -59,7 +59,6 @@ JSON = (
 
 
 def mutated(whole: bytes, dice: random.Random) -> bytes:
-    """Make one or a few changes."""
     data = bytearray(whole)
     for _ in range(dice.choice((1, 1, 1, 2, 5))):
         place = dice.randrange(len(data) + 1)

@@ -101,7 +101,6 @@ def repeat(calls: Sequence[Call], times: int) -> None:
 
 
 def main(times: int, *lost: str) -> None:
-    """Print the growth of memory."""
     if lost:
         kernels.library = Without(kernels.loaded(), lost)  # type: ignore[assignment]
     process = psutil.Process()

@@ -34,7 +34,6 @@ both = pytest.mark.parametrize("way", ["both"], indirect=True)
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
-    """Run with and without C."""
     if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)

@@ -28,7 +28,6 @@ both = pytest.mark.parametrize("way", ["both"], indirect=True)
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
-    """Run with and without C."""
     if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
@@ -43,8 +42,6 @@ def ways():
 
 @dataclass
 class Point:
-    """Becomes an object of its fields."""
-
     x: int
 
 

@@ -49,8 +49,6 @@ def _take(caller: socket.socket, path: Path | None) -> None:
 
 
 class _Taking(BaseHTTPRequestHandler):
-    """Reads request bodies."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
@@ -76,7 +74,6 @@ def _say(port: int) -> None:
 
 
 def main() -> None:
-    """Run the service."""
     if sys.argv[1] == HTTP:
         server = ThreadingHTTPServer((HOST, 0), _Taking)
         _say(server.server_address[1])

@@ -120,7 +120,6 @@ def _give(give: Callable[[memoryview], object], block: bytes, size_bytes: int) -
 
 
 def written(size_bytes: int, path: Path) -> Moved:
-    """Write `size_bytes` sequentially and sync them."""
     block = os.urandom(PIECE_BYTES)
     own_ns, began_ns = cpu_ns(), now_ns()
     with open(path, "wb") as file:

@@ -76,8 +76,6 @@ def _where(part: FilePart) -> str:
 
 @dataclass
 class _Expected:
-    """A chunk that is being received."""
-
     start: int
     length: int
     digest: int | None

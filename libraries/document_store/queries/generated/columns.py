@@ -49,7 +49,6 @@ class Columns:
     """The columns of one part that were read, and views made of them."""
 
     def __init__(self, part: QueryPart) -> None:
-        """Start without reading."""
         self.count = part.count
         self._part = part
         self._columns: dict[int, Column | CodedColumn] = {}

@@ -74,7 +74,6 @@ class ColumnSource:
     """Writes evaluations into a `Source`, and records the leaves that they read."""
 
     def __init__(self, source: FunctionSource, places: Places) -> None:
-        """`places` belongs to one schema."""
         self.source, self.places = source, places
         self.leaves: set[int] = set()
         """Numbers of the leaves that lines since the last reset read."""

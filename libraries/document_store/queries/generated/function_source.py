@@ -20,7 +20,6 @@ class FunctionSource:
     """The lines of one function, and the values that it closes over."""
 
     def __init__(self) -> None:
-        """Start without lines."""
         self._lines: list[str] = []
         self._values: dict[str, Any] = {}
         self._indent = 1
@@ -78,7 +77,6 @@ class Cache:
     """Functions by key. Thread-safe."""
 
     def __init__(self, most: int = MOST_FUNCTIONS) -> None:
-        """Start empty."""
         self._functions: OrderedDict[Hashable, Any] = OrderedDict()
         self._most = most
         self._lock = Lock()

@@ -38,7 +38,6 @@ class Collected:
     """Receives the results of generated functions part by part; `part` is the current one."""
 
     def __init__(self, plan: Plan) -> None:
-        """Start empty."""
         self.plan = plan
         self.part: QueryPart | None = None
         self.interpretation = Interpretation(plan)

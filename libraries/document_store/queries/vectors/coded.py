@@ -35,7 +35,6 @@ class Coded:
         self.codes, self.different = codes, different
 
     def __len__(self) -> int:
-        """Return the number of texts."""
         return len(self.codes)
 
     def take(self, index: np.ndarray) -> Coded:

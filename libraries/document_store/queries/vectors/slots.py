@@ -54,7 +54,6 @@ class View:
                     raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that do not fit its levels")
 
     def __len__(self) -> int:
-        """Return the number of slots."""
         return len(self.levels)
 
     def reaches(self, level: int) -> np.ndarray:

@@ -63,7 +63,6 @@ def component_of(layout: str, versions: Versions, schema: Schema | None = None, 
 
 
 def read_back(component: StoredComponent) -> dict[int | str, dict[str, Any] | None]:
-    """Return all entries of a component."""
     found: dict[int | str, dict[str, Any] | None] = {}
     for leaf in component.leaves:
         keys, antimatter = leaf.keys()

@@ -76,7 +76,6 @@ def with_the_footer_mutated(whole: bytes, chosen: random.Random) -> bytes:
 
 
 def footer_bytes(footer: Footer) -> bytes:
-    """Return a footer with its tail."""
     data = msgspec.msgpack.encode(footer)
     return data + _TAIL.pack(len(data), xxhash.xxh3_64_intdigest(data), b"DOCCOMP1")
 

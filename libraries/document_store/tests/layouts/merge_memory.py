@@ -56,7 +56,6 @@ def peak_bytes(columns: int, records: int) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Print the peaks for 16 to 933 columns; return the exit code."""
     records = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     for columns in (16, 100, 300, 933):
         peak, leaf = peak_bytes(columns, records)

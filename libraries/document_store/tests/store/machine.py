@@ -123,7 +123,6 @@ class Machine(RuleBasedStateMachine):
 
 
 def run(layout_name: str, examples: int) -> None:
-    """Run it for a layout."""
     kind = type("Machine", (Machine,), {"layout": layout_name})
     found = settings(
         max_examples=examples,

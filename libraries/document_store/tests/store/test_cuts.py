@@ -59,15 +59,11 @@ def test_a_cut_at_any_call_of_a_flush_and_a_merge():
 
 
 class NoSync(Disk):
-    """fsync of a file does nothing."""
-
     def sync_file(self, file):
         pass
 
 
 class NoFolderSync(Disk):
-    """fsync of a folder does nothing."""
-
     def fsync_folder(self, folder):
         pass
 

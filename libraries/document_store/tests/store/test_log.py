@@ -42,7 +42,6 @@ def of_three():
 
 @pytest.fixture
 def three():
-    """Make one log of three frames."""
     return of_three()
 
 

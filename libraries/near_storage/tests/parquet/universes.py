@@ -32,7 +32,6 @@ class Universe:
 
 
 def column(physical: str, logical: Logical | None = None, length: int = 0, order: Order = "type") -> Column:
-    """Return the flat, nullable column `x`."""
     return Column(("x",), physical, length, logical, order, 1, 0)
 
 

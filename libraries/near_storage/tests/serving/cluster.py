@@ -152,7 +152,6 @@ def slow(pause_s: float) -> Fault:
 
 
 def losing(number: int) -> Fault:
-    """Drop one batch."""
     return lambda batches: (each for index, each in enumerate(batches) if index != number)
 
 

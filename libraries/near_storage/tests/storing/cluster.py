@@ -74,7 +74,6 @@ class Cluster:
         return check(self.catalog.upkeep.view(), reports, orphan_age_s)
 
     def repair(self) -> None:
-        """Run all steps of a check."""
         steps = self.check().steps
         for step in steps:
             if isinstance(step, Copy):
@@ -117,15 +116,11 @@ class RegistersFirst(Cluster):
 
 
 class NoSync(SimulatedDisk):
-    """fsync of files does nothing."""
-
     def fsync(self, descriptor: int) -> None:
         self.power.check()
 
 
 class NoFolderSync(SimulatedDisk):
-    """fsync of folders does nothing."""
-
     def fsync_folder(self, folder: Path) -> None:
         self.power.check()
 

@@ -58,7 +58,6 @@ def describe_here(path: Path, digest: str) -> PartitionInfo:
 
 @lru_cache(maxsize=512)
 def description(data: bytes) -> PartitionInfo:
-    """Describe a file from its bytes."""
     descriptor = os.memfd_create("description")
     try:
         os.write(descriptor, data)
