@@ -179,7 +179,7 @@ def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) 
 def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Column:
     """Return the column of a leaf added after these `count` records, with the shredder's tokens for absent values.
 
-    `beside` is the column of the leaf returned by `stand_in`, or None.
+    Pass the column of the leaf that `stand_in` returned, or None.
     """
     nothing = values_of(leaf.kind, [])
     if beside is None:

@@ -34,7 +34,7 @@ Way: TypeAlias = Literal["v1", "v2", "all"]
 """Parquet reader (thesis, chapter 6), byte ranges (chapter 7), or all bytes fetched and processed by the client."""
 
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether parsed footers are kept between queries. `parsed` with `v1`: parse every file's for each query, as in 8.1."""
+"""Whether parsed footers are kept between queries. `parsed` with `v1`: parse all footers for each query, as in 8.1."""
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
