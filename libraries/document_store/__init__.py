@@ -1,12 +1,12 @@
-"""A store of documents that change their shape: an LSM tree of columns or rows, usable alone.
+"""A store for documents with a changing shape: an LSM tree of columns or rows, usable on its own.
 
     from libraries.document_store import DocumentStore
 
     with DocumentStore.open("events", key="id") as store:
         store.upsert([{"id": 1, "kind": "commit"}])
 
-It imports no other package of ours but `libraries.durable` and `libraries.document_queries`, the language of its
-questions. Nothing is imported before it is used.
+It imports no other packages of the project than `libraries.durable` and `libraries.document_queries` (the query
+language). Each name is imported on first use.
 """
 
 from __future__ import annotations

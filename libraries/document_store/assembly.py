@@ -1,6 +1,6 @@
-"""Columns to documents again (paper, 3.4): all of a record, or only the parts under some paths.
+"""Reassemble documents from columns (paper, 3.4): whole records, or only the parts under some paths.
 
-Columns may come from hostile bytes: tokens that no shredder writes end in CorruptError.
+Columns may come from hostile bytes: tokens that no shredder writes raise CorruptError.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ def assemble(
     *,
     use_native: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """The documents of `count` records, from the columns of all leaves by their numbers; with `paths` only what lies
-    under them, from the columns of `schema.leaves_under` each.
+    """Return the documents of `count` records from the columns of all leaves by number.
 
-    With `paths`, an item of an array that holds nothing under them is an empty object, and an array of which nothing is
-    under them may be empty. The key's column is without deleted records. Raises CorruptError when the columns do not
-    fit each other, KeyError when one is missing.
+    With `paths`, return only the parts under these paths, from the columns of `schema.leaves_under` of each; an array
+    item without any of them becomes an empty object, and an array without any may be empty. The key's column has no
+    deleted records. Raises CorruptError if the columns are inconsistent, KeyError if one is missing.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return [messagepack.decode(row) for row in assemble_rows(schema, columns, count, paths, use_native=True)]
@@ -57,7 +56,7 @@ def assemble_rows(
     *,
     use_native: bool | None = None,
 ) -> list[bytes]:
-    """As `assemble`, but rows of MessagePack."""
+    """Like `assemble`, but return rows of MessagePack."""
     if not (kernels.NATIVE if use_native is None else use_native):
         return [_encode(document) for document in assemble(schema, columns, count, paths, use_native=False)]
     wanted = _wanted(schema, paths)
@@ -66,7 +65,7 @@ def assemble_rows(
         given[leaf.number] = columns[leaf.number]
     rows = kernels.assembled_rows(schema, given, count)
     if rows is None:
-        raise CorruptError(f"columns of {count} records of {len(wanted)} leaves do not fit each other")
+        raise CorruptError(f"columns of {count} records of {len(wanted)} leaves are inconsistent")
     if schema.rest is None:
         return rows
     _put_back_into(rows, columns[schema.rest.number], _fields(paths))
@@ -81,7 +80,7 @@ def _wanted(schema: Schema, paths: Sequence[Path] | None) -> Sequence[Leaf]:
 
 
 def _only(value: Any, paths: Sequence[Sequence[Step]]) -> Any:
-    """The parts of a value under some paths; _MISSING where there is nothing."""
+    """Return the parts of a value under some paths; _MISSING if there are none."""
     if value is None or not all(paths):
         return value
     if isinstance(value, dict):
@@ -96,22 +95,22 @@ def _only(value: Any, paths: Sequence[Sequence[Step]]) -> Any:
 
 
 def _fields(paths: Sequence[Path] | None) -> Collection[Step] | None:
-    """The first steps of paths; None where all of a document is wanted."""
+    """Return the first steps of paths; None if the whole document is wanted."""
     return None if paths is None or not all(paths) else {path[0] for path in paths}
 
 
 def rest_fields(rest: Column) -> set[str | int]:
-    """The fields of documents of which a REST column holds values. Raises CorruptError."""
+    """Return the fields of documents for which a REST column holds values. Raises CorruptError."""
     try:
         return {way[0] for entry in rest.values.tolist() for way, _ in _decode_rest(entry)}
     except (msgspec.DecodeError, LookupError) as error:
-        raise CorruptError(f"the values beyond the schema's limit are none: {error}") from error
+        raise CorruptError(f"the values beyond the schema's limit are malformed: {error}") from error
 
 
 def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | None) -> None:
     places = np.flatnonzero(rest.levels).tolist()
     if len(rest.levels) != len(rows) or len(rest.values) != len(places):
-        raise CorruptError(f"the column beyond the schema's limit has {len(rest.levels)} records, {len(rows)} are due")
+        raise CorruptError(f"the column beyond the schema's limit has {len(rest.levels)} records, expected {len(rows)}")
     for place, value in zip(places, rest.values.tolist(), strict=True):
         document = messagepack.decode(rows[place])
         put_back(document, value, fields)
@@ -119,7 +118,7 @@ def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | N
 
 
 class _Reader:
-    """The tokens of one leaf, and how far they were read."""
+    """The tokens of one leaf and the read position."""
 
     def __init__(self, leaf: Leaf, column: Column) -> None:
         self.leaf = leaf
@@ -131,7 +130,7 @@ class _Reader:
         self._convert: Callable[[Any], Any] = {ValueKind.TEXT: bytes.decode}.get(leaf.kind, lambda value: value)
 
     def level(self) -> int:
-        """Of the next token, without the flag of null."""
+        """The level of the next token, without the null flag."""
         if self.place >= len(self.tokens):
             raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has too few tokens")
         return self.tokens[self.place] & self._mask
@@ -158,7 +157,7 @@ class _Reader:
 
 
 class _Assembler:
-    """Reads record after record."""
+    """Assembles one record after the other."""
 
     def __init__(
         self, schema: Schema, leaves: Iterable[Leaf], columns: Mapping[int, Column], fields: Collection[Step] | None
@@ -213,7 +212,7 @@ class _Assembler:
         return fields
 
     def _position(self, branches: list[int]) -> Any:
-        """The value of the branch whose tokens reach the position's level; else null or missing."""
+        """Return the value of the branch whose tokens reach the level of the position; else null or missing."""
         values = [self._branch(branch) for branch in branches]
         taken = [value for value in values if value is not _MISSING and value is not None]
         nulls = sum(value is None for value in values)
@@ -228,7 +227,9 @@ class _Assembler:
         is_null = below[0].is_null()
         for reader in below:
             if reader.level() != level - 1 or reader.is_null() is not is_null:
-                raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) does not fit those beside it")
+                raise CorruptError(
+                    f"column {reader.leaf.number} ({reader.leaf.path}) is inconsistent with its neighbours"
+                )
             reader.skip()
         return None if is_null else _MISSING
 
@@ -251,7 +252,7 @@ class _Assembler:
             items.append(self._position(branches))
             if first.level() < level:
                 break
-        # Delimiters behind each other became the outermost: it stays for the array that it ends (3.1).
+        # Of consecutive delimiters only the outermost was kept: leave it for the array that it ends (3.1).
         for reader in readers:
             if reader.level() >= level or reader.is_null():
                 raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) has no end where its array ends")
@@ -263,8 +264,9 @@ class _Assembler:
 
 
 def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | None = None) -> None:
-    """Put the values of a REST column's entry where they were; with `fields` only those of such fields of the document.
-    Raises CorruptError when there is no such place."""
+    """Insert the values of a REST column's entry at their paths; with `fields`, only those under these fields.
+
+    Raises CorruptError if a path does not exist."""
     try:
         for way, value in _decode_rest(rest):
             if fields is not None and way[0] not in fields:
@@ -274,7 +276,7 @@ def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | N
                 target = target[step]
             last = way[-1]
             if isinstance(target, list) is isinstance(last, str):
-                raise TypeError(f"{last!r} is no step into a {type(target).__name__}")
+                raise TypeError(f"{last!r} is not a step into a {type(target).__name__}")
             if isinstance(target, list) and last == len(target):
                 target.append(value)
             else:

@@ -1,25 +1,26 @@
-"""The errors of the document store, for all of its modules. They say where, what, and what to do next."""
+"""The errors of the document store. Messages say where, what, and what to do next."""
 
 from __future__ import annotations
 
 
 class DocumentStoreError(Exception):
-    """Whatever the document store refuses or cannot do."""
+    """Base of all errors of the document store."""
 
 
 class DocumentError(DocumentStoreError):
-    """A document that cannot be stored, and nothing of its batch is; or a key that no document can have."""
+    """A document that cannot be stored, or a key that no document can have. Nothing of its batch is stored."""
 
     def __init__(self, words: str, document: int | None = None, path: str = "", what: str = "document") -> None:
-        """`document` counts from 0 in its batch; `path` is spelled as by `paths`, '' is the document itself. Of keys
-        that are asked for `what` is 'key'."""
+        """`document` counts from 0 in its batch; `path` is spelled as by `paths`, '' means the whole document.
+
+        For a requested key, `what` is 'key'."""
         where = f"the {what}" if document is None else f"{what} {document} of the batch"
         super().__init__(f"{where}{f', {path}' if path else ''}: {words}")
         self.words, self.document, self.path = words, document, path
 
 
 class CorruptError(DocumentStoreError):
-    """Stored bytes that no writer of ours has made, or that changed since."""
+    """Stored bytes that the store did not write, or that changed since."""
 
 
 class LockedError(DocumentStoreError):
@@ -27,7 +28,7 @@ class LockedError(DocumentStoreError):
 
 
 class FullError(DocumentStoreError):
-    """A limit was reached: of the disk, or of what a store can hold."""
+    """A limit of the disk or of the store is reached."""
 
 
 class ClosedError(DocumentStoreError):

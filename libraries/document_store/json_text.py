@@ -1,8 +1,8 @@
-"""JSON Lines to rows: one document a line, empty lines left out, and every fault named by its document and path.
+"""Convert JSON Lines to rows: one document per line, empty lines skipped, errors named by document and path.
 
-C does it where it was built; the parser of the standard library does it elsewhere, and says what is wrong with a line
-that C refused. Text that JSON allows and a document cannot hold is refused: a field that is there twice in one object,
-NaN and infinities, numbers beyond a double, integers beyond 64 bits, half a surrogate pair.
+C code does it if it was built; otherwise the parser of the standard library, which also explains why C refused a line.
+Refused is JSON that a document cannot hold: a field that occurs twice in an object, NaN and infinities, numbers outside
+the range of a double, integers of more than 64 bits, unpaired surrogates.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def rows_of(lines: bytes) -> list[bytes]:
-    """The rows (MessagePack) of JSON Lines; the last line may go without its end, and the first may have a byte order
-    mark. Raises DocumentError for the first line that is no document, which counts from 0 among the lines that are not
-    empty."""
+    """Return the rows (MessagePack) of JSON Lines.
+
+    The last line need not end with a line break, and the first may begin with a byte order mark. Raises DocumentError
+    for the first invalid line; its number counts from 0 among the lines that are not empty."""
     lines = lines.removeprefix(codecs.BOM_UTF8)
     if not kernels.NATIVE:
         return [_row(line, number) for number, line in enumerate(_lines(lines))]
@@ -37,7 +38,7 @@ def rows_of(lines: bytes) -> list[bytes]:
     if faulty is not None:
         line = lines[slice(*faulty)]
         _row(line, len(rows))
-        raise DocumentError(f"is no JSON: {line[:40]!r}", len(rows))
+        raise DocumentError(f"is not valid JSON: {line[:40]!r}", len(rows))
     return rows
 
 
@@ -47,7 +48,7 @@ def _lines(lines: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Fault:
-    """Stands in a parsed document where something cannot be stored."""
+    """Marks the place of a value that cannot be stored in a parsed document."""
 
     words: str
 
@@ -57,21 +58,21 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        return fields | {twice: _Fault("is there twice in one object; name each field once")}
+        return fields | {twice: _Fault("occurs twice in one object; name each field once")}
     return fields
 
 
 def _constant(text: str) -> _Fault:
-    return _Fault(f"{text} is no JSON; write null, or give the document as a dict")
+    return _Fault(f"{text} is not valid JSON; write null, or pass the document as a dict")
 
 
 def _double(text: str) -> float | _Fault:
     value = float(text)
-    return value if math.isfinite(value) else _Fault(f"{text[:40]} is beyond a double; store it as text")
+    return value if math.isfinite(value) else _Fault(f"{text[:40]} exceeds the range of a double; store it as text")
 
 
 def _integer(text: str) -> int | _Fault:
-    # Python refuses to read thousands of digits.
+    # Python refuses to parse thousands of digits.
     value = int(text) if len(text) <= len(str(INTEGER_LOWEST)) else INTEGER_HIGHEST + 1
     return value if INTEGER_LOWEST <= value <= INTEGER_HIGHEST else _Fault(TOO_LARGE)
 
@@ -82,14 +83,13 @@ _decoder = json.JSONDecoder(
 
 
 def _row(line: bytes, number: int) -> bytes:
-    """One line's row."""
     try:
         document = _decoder.decode(line.decode())
     except UnicodeDecodeError as error:
         _name_what_is_no_text(line, number)
         raise DocumentError(f"{NOT_TEXT} (byte {error.start} of its line)", number) from error
     except json.JSONDecodeError as error:
-        raise DocumentError(f"is no JSON: {error.msg} at character {error.pos} of its line", number) from error
+        raise DocumentError(f"is not valid JSON: {error.msg} at character {error.pos} of its line", number) from error
     except RecursionError as error:
         raise DocumentError(TOO_DEEP, number) from error
     if not isinstance(document, dict):
@@ -99,7 +99,7 @@ def _row(line: bytes, number: int) -> bytes:
 
 
 def _name_what_is_no_text(line: bytes, number: int) -> None:
-    """Raises DocumentError with the path, where bytes that are no UTF-8 lie in a text or name of a JSON object."""
+    """Raise DocumentError with the path if a text or name of a JSON object is not valid UTF-8."""
     try:
         document = _decoder.decode(line.decode(errors="surrogateescape"))
     except (json.JSONDecodeError, RecursionError):

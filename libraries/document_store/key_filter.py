@@ -1,7 +1,7 @@
-"""Which keys a component may hold: a Bloom filter in blocks of 512 bits, asked for many keys at once.
+"""A blocked Bloom filter (blocks of 512 bits) of the keys that a component may hold, queried for many keys at once.
 
-It stands for the key index of the paper (section 4.6): whoever upserts asks it before looking for an older version. It
-never says no to a key that is there.
+It replaces the key index of the paper (section 4.6): an upsert queries it before looking for an older version. A key
+that is present always passes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from libraries.document_store.errors import CorruptError
 
 BITS_FOR_KEY = 10
 PROBES = 7
-"""With 10 bits a key 7 probes are best (0.8 % of absent keys pass; about 1.2 % here, all probes lying in one block)."""
+"""Best for 10 bits per key: 0.8 % of absent keys pass; here about 1.2 %, because all probes use one block."""
 
 WORDS_IN_BLOCK = 8
 _HEADER = struct.Struct("<4sQ")
@@ -27,11 +27,11 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hash_keys(keys: np.ndarray) -> np.ndarray:
-    """uint64 hashes of keys, int64 or objects holding str; equal on every machine."""
+    """Return uint64 hashes of keys, int64 or objects holding str; the same on every machine."""
     if keys.dtype == object:
         texts = (xxhash.xxh3_64_intdigest(key.encode()) for key in keys)
         return np.fromiter(texts, np.uint64, len(keys))
-    # splitmix64's finaliser (Steele, Lea and Flood 2014): every bit of the key moves half of the hash.
+    # splitmix64's finaliser (Steele, Lea and Flood 2014): every bit of the key flips half of the hash.
     hashes = keys.astype(np.int64, copy=False).view(np.uint64) + _STEP
     hashes = (hashes ^ (hashes >> np.uint64(30))) * _MULTIPLIERS[0]
     hashes = (hashes ^ (hashes >> np.uint64(27))) * _MULTIPLIERS[1]
@@ -39,16 +39,16 @@ def hash_keys(keys: np.ndarray) -> np.ndarray:
 
 
 class KeyFilter:
-    """Immutable; for any thread."""
+    """Immutable and thread-safe."""
 
     def __init__(self, words: np.ndarray) -> None:
-        """From uint64 words, a whole number of blocks and at least one."""
+        """`words` is uint64, at least one whole block."""
         self._words = words
         self._blocks = np.uint64(len(words) // WORDS_IN_BLOCK)
 
     @classmethod
     def of(cls, hashes: np.ndarray) -> KeyFilter:
-        """Of the hashes of all keys (`hash_keys`), in any order."""
+        """Build a filter from the hashes of all keys (`hash_keys`), in any order."""
         blocks = max(1, -(-len(hashes) * BITS_FOR_KEY // (64 * WORDS_IN_BLOCK)))
         made = cls(np.zeros(blocks * WORDS_IN_BLOCK, np.uint64))
         for words, bits in made._probes(hashes):
@@ -56,15 +56,15 @@ class KeyFilter:
         return made
 
     def may_contain(self, hashes: np.ndarray) -> np.ndarray:
-        """For each hash whether its key may be there (bool); False is certain."""
+        """Return for each hash whether its key may be present (bool); False is certain."""
         found = np.ones(len(hashes), bool)
         for words, bits in self._probes(hashes):
             found &= (self._words[words] & bits) != 0
         return found
 
     def _probes(self, hashes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each probe: word and bit of each hash. The upper half chooses the block, nine bits each a place in it."""
-        # Blocks are at most 2**32, so that the product stays below 2**64.
+        """Return word and bit of each hash for each probe. The upper half selects the block, nine bits each a bit."""
+        # There are at most 2**32 blocks, so that the product stays below 2**64.
         blocks = ((hashes >> np.uint64(32)) * self._blocks) >> np.uint64(32)
         first = blocks.astype(np.int64) * WORDS_IN_BLOCK
         places = hashes * _STEP
@@ -76,17 +76,17 @@ class KeyFilter:
         return probes
 
     def to_bytes(self) -> bytes:
-        """As `from_bytes` reads it; whoever stores it adds a checksum."""
+        """Serialize for `from_bytes`; the caller adds a checksum."""
         return _HEADER.pack(_MAGIC, int(self._blocks)) + self._words.astype("<u8").tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> KeyFilter:
-        """Raises CorruptError unless `to_bytes` can have made it."""
+        """Deserialize. Raises CorruptError unless `to_bytes` can have written it."""
         data = memoryview(data)
         if len(data) < _HEADER.size:
             raise CorruptError(f"a key filter has at least {_HEADER.size} bytes, not {len(data)}")
         magic, blocks = _HEADER.unpack_from(data)
         words = data[_HEADER.size :]
         if magic != _MAGIC or not 1 <= blocks <= _MOST_BLOCKS or len(words) != 8 * WORDS_IN_BLOCK * blocks:
-            raise CorruptError(f"a key filter of {blocks} blocks has not {len(words)} bytes, or its mark is another")
+            raise CorruptError(f"a key filter of {blocks} blocks does not fit {len(words)} bytes, or its mark is wrong")
         return cls(np.frombuffer(words, "<u8").astype(np.uint64))

@@ -1,7 +1,7 @@
-"""Rows: whole documents as MessagePack, and the check that one holds nothing but the model.
+"""Rows: whole documents as MessagePack, and the check that a row fits the model.
 
-Rows may be hostile: whoever takes one in checks it here, so that errors name the document and the path. C checks where
-it was built, and the walk in Python below says what is wrong.
+Rows may be hostile: check each one on entry, so that errors name the document and the path. C code checks if it was
+built; the Python code below explains what is wrong.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 _DOCUMENT = Path()
 
-TOO_LARGE = f"an integer beyond 64 bits ({INTEGER_LOWEST} to {INTEGER_HIGHEST}); store it as text or as a double"
-TOO_DEEP = f"lies deeper than {MAX_DEPTH} steps below the document"
-NOT_TEXT = "a text that is not UTF-8; store it as bytes"
+TOO_LARGE = f"an integer of more than 64 bits ({INTEGER_LOWEST} to {INTEGER_HIGHEST}); store it as text or as a double"
+TOO_DEEP = f"is nested more than {MAX_DEPTH} steps deep"
+NOT_TEXT = "a text that is not valid UTF-8; store it as bytes"
 ZONED = "a date and time with a time zone; store it as text, in one zone"
 
 
 def encode(document: dict[str, Any], number: int | None = None) -> bytes:
-    """The row of a document, checked. Raises DocumentError, which names `number` and the path."""
+    """Encode a document as a checked row. Raises DocumentError that names `number` and the path."""
     (row,) = encode_all([document], first=number)
     return row
 
 
 def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> list[bytes]:
-    """The rows of documents, checked; the first is called document number `first`.
+    """Encode documents as checked rows; `first` is the number of the first one in errors.
 
-    What msgspec writes by itself is not refused: tuples and sets become arrays, dataclasses objects, enums their
-    values, and UUIDs, decimals, dates and times without a time zone texts. To ask each value for its type would take as
-    long as all else here, at the least.
+    Types that msgspec converts are accepted: tuples and sets become arrays, dataclasses objects, enums their values;
+    UUIDs, decimals, dates and times without a time zone become texts. Checking each value's type would take at least as
+    long as everything else here.
     """
     rows = []
     for number, document in enumerate(documents, start=first or 0):
@@ -55,20 +55,22 @@ def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> li
 
 
 def decode(row: bytes | memoryview) -> dict[str, Any]:
-    """The document of a row that was checked."""
+    """Decode a checked row."""
     return _decoder.decode(row)
 
 
 def check(row: bytes, document: int | None = None) -> None:
-    """Raises DocumentError unless the row is a document of the model and nothing else."""
+    """Raise DocumentError unless the row is exactly one document of the model."""
     check_rows([row], first=document)
 
 
 def check_rows(
     rows: Sequence[bytes], key: str | None = None, kind: ValueKind | None = None, *, first: int | None = 0
 ) -> None:
-    """Raises DocumentError for the first row that is no document of the model; with `key`, for one whose key of that
-    name is not of that kind. The first row is called document number `first`."""
+    """Raise DocumentError for the first row that is not a document of the model.
+
+    With `key`, also for a row whose key of that name has another kind. `first` is the number of the first row in
+    errors."""
     faulty = kernels.first_faulty_row(rows) if kernels.NATIVE else 0
     if faulty is not None:
         for number, row in enumerate(rows[faulty:], start=faulty):
@@ -76,14 +78,14 @@ def check_rows(
     if key is not None and rows:
         found = kind_of(keys_of(rows, key)[0])
         if kind is not None and found is not kind:
-            words = f"the key is of the kind {found.name.lower()}, this store's is {kind.name.lower()}"
+            words = f"the key is of the kind {found.name.lower()}, the store's keys are {kind.name.lower()}"
             raise DocumentError(words, first, str(_DOCUMENT / key))
 
 
 def keys_of(rows: Sequence[bytes], key: str) -> list[Any]:
-    """The keys of checked rows, all int or all str. Raises DocumentError for a row without one, or of another kind."""
+    """Return the keys of checked rows, all int or all str. Raises DocumentError for a missing key or another kind."""
     keys = kernels.keys_of(rows, key.encode()) if kernels.NATIVE else None
-    # What C refuses is put into words below.
+    # The code below explains what C refused.
     return _keys(rows, key) if keys is None else keys
 
 
@@ -94,15 +96,15 @@ def _keys(rows: Sequence[bytes], key: str) -> list[Any]:
         value = decode(row).get(key)
         if type(value) not in (int, str):
             words = "missing or null" if value is None else f"a {type(value).__name__}"
-            raise DocumentError(f"the key must be an integer of 64 bits or a text, it is {words}", number, where)
+            raise DocumentError(f"the key must be an integer of 64 bits or a text, not {words}", number, where)
         if keys and type(value) is not type(keys[0]):
-            raise DocumentError("the key is of another kind than that of the documents before", number, where)
+            raise DocumentError("the key is of another kind than that of earlier documents", number, where)
         keys.append(value)
     return keys
 
 
 def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> None:
-    """Raises DocumentError where a value is none of the model; what the encoder refuses is there."""
+    """Raise DocumentError at the value that the encoder refuses, if it does not fit the model."""
     if len(path) > MAX_DEPTH:
         raise DocumentError(TOO_DEEP, number, str(path))
     if isinstance(value, (list, tuple)):
@@ -126,7 +128,7 @@ def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> No
 
 
 def _refused(value: Any) -> str:
-    """Why there is no such value in the model; empty where that is not its type."""
+    """Return why the model has no such value; empty if its type is allowed."""
     try:
         kind_of(value)
     except TypeError as error:
@@ -140,17 +142,17 @@ _SIZED: dict[int, tuple[str, str]] = {
     0xDC: ("array", ">H"), 0xDD: ("array", ">I"),
     0xDE: ("object", ">H"), 0xDF: ("object", ">I"),
 }  # fmt: skip
-"""Leading byte -> what follows, and the form of its length."""
+"""Leading byte -> type of the value, and format of its length."""
 _SCALARS = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8}
 _SCALARS |= {0xCC + power: 1 << power for power in range(4)} | {0xD0 + power: 1 << power for power in range(4)}
-"""Leading byte -> bytes of its value."""
+"""Leading byte -> bytes of the value."""
 _UNSIGNED_64 = 0xCF
 _MOMENTS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
-"""How the three forms of MessagePack's timestamp begin, which msgspec makes of a datetime with a time zone."""
+"""Starts of MessagePack's three timestamp forms, which msgspec makes of a datetime with a time zone."""
 
 
 class _Walk:
-    """Over one row, from its first byte to its last."""
+    """Walks over one row, from its first byte to its last."""
 
     def __init__(self, row: bytes, number: int | None) -> None:
         self._row, self._number, self._place, self._path = row, number, 0, Path()
@@ -161,7 +163,7 @@ class _Walk:
             raise self._fault("is not an object of named fields")
         self._object(size)
         if self._place != len(self._row):
-            raise self._fault(f"has {len(self._row) - self._place} bytes behind its end")
+            raise self._fault(f"has {len(self._row) - self._place} bytes after its end")
 
     def _fault(self, words: str) -> DocumentError:
         return DocumentError(words, self._number, str(self._path))
@@ -169,12 +171,12 @@ class _Walk:
     def _take(self, size: int) -> bytes:
         piece = self._row[self._place : self._place + size]
         if len(piece) != size:
-            raise self._fault("is cut short")
+            raise self._fault("is truncated")
         self._place += size
         return piece
 
     def _head(self) -> tuple[str, int]:
-        """What comes next: its kind, and how many bytes, items or fields it has."""
+        """Read the next header: its kind, and its number of bytes, items or fields."""
         (first,) = self._take(1)
         if first <= 0x7F or first >= 0xE0:
             return "scalar", 0
@@ -190,7 +192,7 @@ class _Walk:
         if first not in _SCALARS:
             if self._row[self._place - 1 :].startswith(_MOMENTS):
                 raise self._fault(ZONED)
-            raise self._fault(f"is of a type that documents have not (MessagePack's 0x{first:02x})")
+            raise self._fault(f"has a type that documents do not support (MessagePack's 0x{first:02x})")
         if first == _UNSIGNED_64 and self._row[self._place : self._place + 1] >= b"\x80":
             raise self._fault(TOO_LARGE)
         return "scalar", _SCALARS[first]
@@ -211,7 +213,7 @@ class _Walk:
             name = self._text(size)
             self._path = above / name
             if name in names:
-                raise self._fault("is there twice in one object; name each field once")
+                raise self._fault("occurs twice in one object; name each field once")
             names.add(name)
             self._value()
         self._path = above

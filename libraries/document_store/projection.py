@@ -1,6 +1,6 @@
-"""Parts of documents: what lies at some paths, read from columns where there are columns.
+"""Parts of documents: the values under some paths, read from columns where there are columns.
 
-A path here is made of fields alone: arrays are not entered.
+Paths here consist of fields only: arrays are not entered.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from libraries.document_store.shredding import Column
 
 
 class ProjectedPart(Protocol):
-    """What is needed of a snapshot's part."""
+    """The members of a snapshot's part that projections need."""
 
     @property
     def count(self) -> int:
-        """Documents."""
+        """Number of documents."""
 
     @property
     def schema(self) -> Schema:
-        """Of its columns."""
+        """Schema of its columns."""
 
     @property
     def columnar(self) -> bool:
         """Whether columns are stored."""
 
     def rows(self) -> list[bytes]:
-        """The documents as MessagePack."""
+        """Return the documents as MessagePack."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Those columns."""
+        """Return these columns."""
 
 
 def documents_under(part: ProjectedPart, paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """For each document of the part what these paths reach, as `cut` has it."""
-    # One document at a time: thousands of them would keep the collector of garbage busy.
+    """Return for each document of the part what these paths reach, as `cut`."""
+    # One document at a time, because thousands of them would slow down the garbage collector.
     rows = rows_under(part, paths) if part.columnar else part.rows()
     return [cut(decode(row), paths) for row in rows]
 
 
 def rows_under(part: ProjectedPart, paths: Sequence[Path]) -> list[bytes]:
-    """For each document of a columnar part what these paths reach, and perhaps some of what lies around it, as
+    """Return for each document of a columnar part what these paths reach, and possibly some of its surroundings, as
     MessagePack."""
     schema = part.schema
     numbers = {leaf.number for path in paths for leaf in schema.leaves_under(path)}
@@ -53,7 +53,7 @@ def rows_under(part: ProjectedPart, paths: Sequence[Path]) -> list[bytes]:
 
 
 def cut(document: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
-    """What these paths reach, in objects like those around it; what one does not reach leaves nothing behind."""
+    """Return what these paths reach, inside the enclosing objects; a path that reaches nothing adds nothing."""
     found: dict[str, Any] = {}
     for path in paths:
         value: Any = document

@@ -1,6 +1,6 @@
-"""Records taken out of columns: some of one column, runs of several for a merge, and columns of what was never there.
+"""Select records of columns: some of one column, runs of several for a merge, and columns for absent values.
 
-All of it goes by tokens alone: a record ends where a token lies below its outermost array. It decodes no bytes.
+Works on tokens alone: a record ends where a token is below its outermost array. No bytes are decoded.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from libraries.document_store.values import ValueKind
 
 
 def record_starts(column: Column) -> np.ndarray:
-    """int64: where the tokens of each record begin, and the end of the last. Raises CorruptError when the last record
-    has no end."""
+    """Return the first token of each record, and the end of the last (int64). Raises CorruptError if the last record is
+    incomplete."""
     if not column.leaf.array_levels:
         return np.arange(len(column.levels) + 1, dtype=np.int64)
     ends = np.flatnonzero(column.masked < column.leaf.array_levels[0])
@@ -31,24 +31,24 @@ def record_starts(column: Column) -> np.ndarray:
 
 
 def value_starts(column: Column) -> np.ndarray:
-    """int64: how many values lie before each token, and the number of all. Raises CorruptError when the values are
-    fewer or more than the tokens say."""
+    """Return the number of values before each token, and the total (int64). Raises CorruptError if the number of values
+    does not fit the tokens."""
     starts = np.zeros(len(column.levels) + 1, np.int64)
     np.cumsum(column.present, out=starts[1:])
     if starts[-1] != len(column.values):
         raise CorruptError(f"column {column.leaf.number} ({column.leaf.path}) has {len(column.values)} values, "
-                           f"its tokens call for {starts[-1]}")  # fmt: skip
+                   f"its tokens require {starts[-1]}")  # fmt: skip
     return starts
 
 
 def record_count(column: Column | CodedColumn) -> int:
-    """How many records a column has tokens of; the last one may lack its end."""
+    """Return how many records a column has tokens of; the last one may be incomplete."""
     arrays = column.leaf.array_levels
     return int(np.count_nonzero(column.masked < arrays[0])) if arrays else len(column.levels)
 
 
 def take(column: Column, ordinals: np.ndarray) -> Column:
-    """The records at these positions (int64, any order), as a column. Raises CorruptError where there are fewer."""
+    """Return the records at these positions (int64, any order), as a column. Raises CorruptError for missing ones."""
     ordinals = np.asarray(ordinals, np.int64)
     if len(ordinals) == record_count(column) and np.array_equal(ordinals, np.arange(len(ordinals))):
         return column
@@ -56,11 +56,10 @@ def take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column:
-    """As `take`, of columns of one leaf that are not joined before: record 0 of the second follows the last of the
-    first."""
+    """Like `take`, for several columns of one leaf; records are numbered across all of them."""
     ordinals = np.ascontiguousarray(ordinals, np.int64)
     taken = native.take_of(columns, ordinals) if kernels.NATIVE else None
-    # What C refuses is put into words below.
+    # The code below explains what C refused.
     return _take(joined(columns), ordinals) if taken is None else taken
 
 
@@ -69,7 +68,7 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
     outside = ordinals[(ordinals < 0) | (ordinals >= len(starts) - 1)]
     if len(outside):
         raise CorruptError(f"column {column.leaf.number} ({column.leaf.path}) has {len(starts) - 1} records, "
-                           f"record {outside[0]} was asked for")  # fmt: skip
+                   f"but record {outside[0]} was requested")  # fmt: skip
     before = value_starts(column)
     if column.leaf.array_levels:
         tokens = _spans(starts[ordinals], starts[ordinals + 1])
@@ -80,15 +79,15 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def without_antimatter(key: Column) -> Column:
-    """The key's column without deleted records: those that other columns have tokens for."""
+    """Return the key's column without deleted records, so that it has the records of the other columns."""
     return take(key, np.flatnonzero(key.levels))
 
 
 def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
-    """One column of records out of several columns of the same leaf.
+    """Gather records of several columns of the same leaf into one column.
 
-    `runs` is int64 of shape (n, 2): the number of a component, and how many of its next records follow, or ~count where
-    so many are left out. Each component is read from its beginning. Raises CorruptError when one has too few records.
+    `runs` is int64 of shape (n, 2): the number of a component, and how many of its next records follow, or ~count to
+    skip `count` records. Each component is read from its start. Raises CorruptError if one has too few records.
     """
     runs = np.asarray(runs, np.int64).reshape(-1, 2)
     leaf = columns[0].leaf
@@ -108,7 +107,7 @@ def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
 
 
 def joined(columns: Sequence[Column]) -> Column:
-    """The records of columns of one leaf, one column's behind the other's."""
+    """Concatenate the records of columns of one leaf."""
     if len(columns) == 1:
         return columns[0]
     first = columns[0]
@@ -124,7 +123,7 @@ def joined(columns: Sequence[Column]) -> Column:
 
 
 def _spans(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """int64: all numbers of [start, end) for each pair, one pair after the other."""
+    """Return all numbers of [start, end) for each pair, consecutively (int64)."""
     lengths = ends - starts
     total = int(lengths.sum())
     before = np.cumsum(lengths) - lengths
@@ -143,14 +142,14 @@ def _values_at(values: Values, places: np.ndarray) -> Values:
 
 
 def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
-    """Which leaf a component must read to know the tokens of one that came later, when it has only the first
-    `leaves_present` leaves of the schema. None: it needs none, for only the count of records matters."""
+    """Return the leaf that a component with only the first `leaves_present` leaves must read to derive the tokens of a
+    later leaf. None: no leaf is needed, because only the number of records matters."""
     node = schema.leaf_nodes[leaf.number]
     if schema.nodes[node].kind is ValueKind.REST:
         return None
     while True:
         parent, name = schema.nodes[node].parent, schema.nodes[node].name
-        # A leaf of the same position knows its nulls, one below the same parent all that lies above.
+        # A leaf of the same position has its nulls; a leaf below the same parent has everything above.
         for above in (name, ...) if schema.nodes[node].kind is not ValueKind.MARKER else (...,):
             beside = _shallowest(schema, parent, above, leaves_present)
             if beside is not None:
@@ -161,8 +160,8 @@ def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
 
 
 def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) -> Leaf | None:
-    """Of the leaves below a position (or, for `...`, below the whole node `parent`) that are there, the one in the
-    fewest arrays; never the key or the rest, whose tokens are of another kind."""
+    """Return, of the present leaves below a position (for `...`: below the whole node `parent`), the one in the fewest
+    arrays; never the key or the rest, whose tokens are of another kind."""
     found = None
     for leaf in schema.leaves[1:leaves_present]:
         node = below = schema.leaf_nodes[leaf.number]
@@ -178,9 +177,9 @@ def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) 
 
 
 def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Column:
-    """The column of a leaf that came after these `count` records: tokens as the shredder gives to what is not there.
+    """Return the column of a leaf added after these `count` records, with the shredder's tokens for absent values.
 
-    `beside` is the column of the leaf that `stand_in` named, None where it named none.
+    Pass the column of the leaf that `stand_in` returned, or None.
     """
     nothing = values_of(leaf.kind, [])
     if beside is None:
@@ -193,7 +192,7 @@ def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Col
     tokens[kept_null] |= np.uint8(leaf.null_flag)
     if inner is None:
         return Column(leaf, tokens, nothing)
-    # What lies inside an array below the shared node is one token; its end may be that of an array further out (3.1).
+    # A value inside an array below the shared node is one token; its end may be that of an outer array (3.1).
     is_inside = masked >= inner
     first_inside = is_inside & ~np.concatenate([[False], is_inside[:-1]])
     ends_inside = ~is_inside & np.concatenate([[False], is_inside[:-1]])
@@ -202,7 +201,7 @@ def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Col
 
 
 def _shared(schema: Schema, leaf: Leaf, beside: Leaf) -> tuple[int, bool]:
-    """The level of the deepest node that both lie below, and whether they lie in one position of it."""
+    """Return the level of the deepest common ancestor, and whether both are in one position of it."""
     ways = []
     for each in (leaf, beside):
         way = [schema.leaf_nodes[each.number]]

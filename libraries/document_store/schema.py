@@ -1,8 +1,8 @@
-"""Schemas inferred from documents: a tree of objects, arrays and typed leaves that only ever grows.
+"""Schemas inferred from documents: a tree of objects, arrays and typed leaves that only grows.
 
-A position at which several types were seen has one branch for each (a union); a union has no level of its own (paper,
-3.2). Nodes are numbered in the order in which they were first seen, and so are the leaves among them: a newer schema of
-a store begins with the nodes of the older one.
+A position with values of several types has one branch for each (a union); a union adds no level (paper, 3.2).
+Nodes are numbered in order of first occurrence, and so are the leaves among them: a newer schema of a store begins with
+the nodes of the older one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.values import ValueKind
 
 MOST_LEAVES = 4_000
-"""Of one schema, unless it says otherwise; what comes later shares the leaf REST, and so do the rarest of what comes
-together (`shredding.frequent`), so that data used as field names cannot make columns without end."""
+"""Default limit of leaves. Later paths share the leaf REST, as do the rarest of paths that arrive together
+(`shredding.frequent`), so that data used as field names cannot create unlimited columns."""
 ROOT = 0
 """The node of the document itself."""
 _NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
@@ -39,7 +39,7 @@ class Node:
     """One branch of one position: the value `name` of the object `parent`, or the items of the array `parent`."""
 
     parent: int
-    """Index in Schema.nodes; -1 of the document itself."""
+    """Index in Schema.nodes; -1 for the document itself."""
     kind: ValueKind
     name: str | None = None
     """None for items, for markers and for the rest."""
@@ -54,28 +54,28 @@ class Leaf:
     path: Path
     kind: ValueKind
     max_level: int
-    """The level at which a value is present; that of its parent for a marker."""
+    """The level at which a value is present; for a marker, that of its parent."""
     array_levels: tuple[int, ...]
-    """Levels of the arrays above it, outermost first."""
+    """Levels of the enclosing arrays, outermost first."""
 
     @property
     def null_flag(self) -> int:
-        """Is set in a level when an explicit null stands below that level."""
+        """The bit that is set in a level if there is an explicit null below that level."""
         return 1 << self.max_level.bit_length()
 
     @property
     def level_bits(self) -> int:
-        """Bits of a level, the flag of null included."""
+        """Bits of a level, including the null flag."""
         return self.max_level.bit_length() + 1
 
     @property
     def has_values(self) -> bool:
-        """Whether its column holds values besides levels."""
+        """Whether its column holds values in addition to levels."""
         return self.kind in _HAVE_VALUES
 
 
 class Stored(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A schema as MessagePack: its nodes are (parent, kind, name), the first one left out."""
+    """A schema as MessagePack: its nodes are (parent, kind, name), without the first one."""
 
     key: str
     limit: int
@@ -84,23 +84,23 @@ class Stored(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
 @dataclass(frozen=True)
 class Schema:
-    """Immutable; `Growing` makes a larger one of it."""
+    """Immutable; `Growing` makes larger ones."""
 
     key: str
-    """Name of the field that is the key."""
+    """Name of the key field."""
     nodes: tuple[Node, ...]
     limit: int = MOST_LEAVES
 
     @staticmethod
     def new(key: str, kind: ValueKind, limit: int = MOST_LEAVES) -> Schema:
-        """The schema of a store without documents, whose key is of that kind (INTEGER or TEXT)."""
+        """Return the schema of a store without documents, with keys of that kind (INTEGER or TEXT)."""
         if kind not in (ValueKind.INTEGER, ValueKind.TEXT):
-            raise ValueError(f"the key {key!r} is of the kind {kind.name.lower()}: integer or text")
+            raise ValueError(f"the key {key!r} must be of the kind integer or text, not {kind.name.lower()}")
         return Schema(key, (Node(-1, ValueKind.OBJECT), Node(ROOT, kind, key)), limit)
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Of each node; a marker has that of its parent."""
+        """Level of each node; a marker has that of its parent."""
         levels = [0]
         for node in self.nodes[1:]:
             levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
@@ -108,7 +108,7 @@ class Schema:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """Of each node; a marker has that of its parent, and the rest the document's."""
+        """Path of each node; a marker has that of its parent, and the rest that of the document."""
         paths = [Path()]
         for node in self.nodes[1:]:
             above = paths[node.parent]
@@ -125,7 +125,7 @@ class Schema:
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
-        """All leaves by their numbers."""
+        """All leaves by number."""
         arrays: list[tuple[int, ...]] = []
         for index, node in enumerate(self.nodes):
             above = arrays[node.parent] if index else ()
@@ -137,12 +137,12 @@ class Schema:
 
     @cached_property
     def rest(self) -> Leaf | None:
-        """The leaf of all paths beyond the limit, where there are any."""
+        """The leaf of all paths beyond the limit, if there are any."""
         return next((leaf for leaf in self.leaves if leaf.kind is ValueKind.REST), None)
 
     @cached_property
     def slots(self) -> tuple[dict[str | None, list[int]], ...]:
-        """For each node its positions: name (None for items) to the branches there. Markers and the rest have none."""
+        """The positions of each node: name (None for items) to the branches there. Markers and the rest have none."""
         slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
         for index, node in enumerate(self.nodes):
             if index and node.kind not in (ValueKind.MARKER, ValueKind.REST):
@@ -150,9 +150,9 @@ class Schema:
         return slots
 
     def leaves_under(self, path: Path) -> tuple[Leaf, ...]:
-        """The leaves at and below a path, of all types there. A path that is not in the schema has none.
+        """Return the leaves at and below a path, of all types there. A path that is not in the schema has none.
 
-        Where there is a rest, it and all leaves of the path's first field: they say where its values belong."""
+        If there is a rest, include it and all leaves of the path's first field, which locate its values."""
         if self.rest is not None:
             return tuple(
                 leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is ValueKind.REST or not path
@@ -160,18 +160,18 @@ class Schema:
         return tuple(leaf for leaf in self.leaves if leaf.path[: len(path)] == path)
 
     def to_bytes(self) -> bytes:
-        """As `from_bytes` reads it."""
+        """Serialize for `from_bytes`."""
         nodes = [(node.parent, int(node.kind), node.name) for node in self.nodes[1:]]
         return msgspec.msgpack.encode(Stored(self.key, self.limit, nodes))
 
     @staticmethod
     def from_bytes(data: bytes | memoryview) -> Schema:
-        """The schema of bytes that may be hostile. Raises CorruptError for what `to_bytes` never writes."""
+        """Deserialize bytes that may be hostile. Raises CorruptError for anything that `to_bytes` never writes."""
         try:
             stored = msgspec.msgpack.decode(data, type=Stored)
             nodes = [Node(parent, ValueKind(kind), name) for parent, kind, name in stored.nodes]
         except (msgspec.DecodeError, ValueError) as error:
-            raise CorruptError(f"a schema cannot be read: {error}") from error
+            raise CorruptError(f"a schema cannot be decoded: {error}") from error
         schema = Schema(stored.key, (Node(-1, ValueKind.OBJECT), *nodes), stored.limit)
         _checked(schema)
         return schema
@@ -181,25 +181,25 @@ def _checked(schema: Schema) -> None:
     if len(schema.nodes) < 2 or schema.nodes[1].name != schema.key:
         raise CorruptError(f"a schema does not begin with its key {schema.key!r}")
     if schema.nodes[1].kind not in (ValueKind.INTEGER, ValueKind.TEXT) or schema.nodes[1].parent != ROOT:
-        raise CorruptError(f"a schema's key {schema.key!r} is no integer or text of the document")
+        raise CorruptError(f"a schema's key {schema.key!r} is not an integer or text of the document")
     if not 1 <= schema.limit <= 1 << 20:
         raise CorruptError(f"a schema has a limit of {schema.limit} leaves, 1 to {1 << 20} are allowed")
     seen: set[tuple[int, ValueKind, str | None]] = set()
     levels = [0]
     for index, node in enumerate(schema.nodes[1:], start=1):
         if not 0 <= node.parent < index or schema.nodes[node.parent].kind not in _NESTED:
-            raise CorruptError(f"a schema's node {index} lies below node {node.parent}, which holds nothing")
+            raise CorruptError(f"a schema's node {index} is below node {node.parent}, which has no children")
         unnamed = node.kind in (ValueKind.MARKER, ValueKind.REST) or schema.nodes[node.parent].kind is ValueKind.ARRAY
         if unnamed != (node.name is None) or (node.kind is ValueKind.REST and node.parent != ROOT):
-            raise CorruptError(f"a schema's node {index} has the name {node.name!r}, which its place does not allow")
+            raise CorruptError(f"a schema's node {index} has the name {node.name!r}, which is not allowed there")
         if (node.parent, node.kind, node.name) in seen:
-            raise CorruptError(f"a schema's node {index} is there twice")
+            raise CorruptError(f"a schema's node {index} occurs twice")
         if index > 1 and node.parent == ROOT and node.name == schema.key:
             raise CorruptError(f"a schema's key {schema.key!r} has two types")
         seen.add((node.parent, node.kind, node.name))
         levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
         if levels[-1] > MAX_DEPTH:
-            raise CorruptError(f"a schema's node {index} lies {levels[-1]} steps deep, {MAX_DEPTH} are allowed")
+            raise CorruptError(f"a schema's node {index} is {levels[-1]} steps deep, {MAX_DEPTH} are allowed")
     leaves = sum(node.kind not in (*_NESTED, ValueKind.REST) for node in schema.nodes)
     if leaves > schema.limit:
         raise CorruptError(f"a schema has {leaves} leaves, its limit is {schema.limit}")
@@ -210,8 +210,8 @@ def _checked(schema: Schema) -> None:
 
 
 def merged(first: Schema, second: Schema) -> Schema:
-    """The schema that holds all of two schemas of one store: the one that grew out of the other. Raises CorruptError
-    when neither did."""
+    """Return the larger of two schemas of one store, one of which extends the other. Raises CorruptError if neither
+    does."""
     longer, shorter = (first, second) if len(first.nodes) >= len(second.nodes) else (second, first)
     alike = longer.key == shorter.key and longer.limit == shorter.limit
     if not alike or longer.nodes[: len(shorter.nodes)] != shorter.nodes:
@@ -220,10 +220,9 @@ def merged(first: Schema, second: Schema) -> Schema:
 
 
 class Growing:
-    """A schema to which nodes are added as values are seen; the rules of growth, for those who walk documents."""
+    """A schema that nodes are added to as values occur; the rules of growth for code that walks documents."""
 
     def __init__(self, schema: Schema) -> None:
-        """Begin with all that a schema has."""
         self._schema = schema
         self._nodes = list(schema.nodes)
         self._branches: dict[tuple[int, str | None], dict[ValueKind, int]] = {}
@@ -233,8 +232,10 @@ class Growing:
         self._leaves = len(schema.leaves)
 
     def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
-        """The node of a value of that kind at that position, made if need be; None where there is no room for it, so
-        that the value goes to the rest. A null needs no node of its own where there is any branch: ROOT then."""
+        """Return the node for a value of that kind at that position, created if necessary.
+
+        Returns None at the limit of leaves, so that the value goes to the rest. A null needs no separate node if there
+        is any branch: then returns ROOT."""
         branches = self._branches.get((parent, name), {})
         if kind in branches:
             return branches[kind]
@@ -249,7 +250,7 @@ class Growing:
         return self._add(parent, name, kind)
 
     def mark_empty(self, node: int) -> None:
-        """Say that an object or array with nothing in it was seen there."""
+        """Record that an empty object or array occurred there."""
         if node not in self._parents:
             self._add(node, None, ValueKind.MARKER)
 
@@ -261,12 +262,12 @@ class Growing:
         return len(self._nodes) - 1
 
     def schema(self) -> Schema:
-        """What there is now."""
+        """Return the current schema."""
         if len(self._nodes) == len(self._schema.nodes):
             return self._schema
         return Schema(self._schema.key, tuple(self._nodes), self._schema.limit)
 
 
 def extended(schema: Schema, nodes: Sequence[Node]) -> Schema:
-    """The schema with further nodes, which the caller made by the rules of `Growing`."""
+    """Return the schema with further nodes, which must follow the rules of `Growing`."""
     return Schema(schema.key, (*schema.nodes, *nodes), schema.limit) if nodes else schema

@@ -1,6 +1,6 @@
-"""The store as it was at one moment: what scans, look-ups and queries read, whatever is written and merged meanwhile.
+"""The store at one moment: what scans, lookups and queries read, unaffected by later writes and merges.
 
-It holds its files until it is closed.
+It keeps its files until it is closed.
 """
 
 from __future__ import annotations
@@ -25,33 +25,31 @@ __all__ = ["ScanPart", "Snapshot"]
 
 
 class Snapshot:
-    """A context manager; iterators that it gave end with it."""
+    """A context manager; its iterators end when it is closed."""
 
     def __init__(self, key_field: str, memtable: Memtable, version: Version, schema: Schema, text_keys: bool) -> None:
-        """`version` is held by the caller for the snapshot, which releases it; `schema` is that of a next flush."""
+        """The caller holds `version` for the snapshot, which releases it; `schema` is that of the next flush."""
         self.key_field = key_field
         self._memtable, self._version, self._base, self._text_keys = memtable, version, schema, text_keys
         self._closed = False
 
     def __enter__(self) -> Snapshot:
-        """Itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close."""
         self.close()
 
     def close(self) -> None:
-        """Let go of the files; harmless when repeated."""
+        """Release the files; repeated calls do nothing."""
         if not self._closed:
             self._closed = True
             self._version.release()
 
     def parts(self, keys: Keys | None = None) -> Iterator[ScanPart]:
-        """All documents, or those of these keys (rising, none twice), each in one part. The order of parts is not
-        defined. Raises CorruptError, ClosedError."""
+        """Yield all documents, or those of these keys (ascending, unique), each in one part, in undefined order. Raises
+        CorruptError, ClosedError."""
         components = self._components()
         rows = self._memtable.rows
         recent: ScanPart | None
@@ -67,23 +65,23 @@ class Snapshot:
             self._check_open()
 
     def count(self) -> int:
-        """How many documents: reads keys alone."""
+        """Return the number of documents; reads keys only."""
         return sum(part.count for part in self.parts())
 
     def most(self) -> int:
-        """As many documents as there can be at most: replaced versions count too. Reads nothing."""
+        """Return an upper bound of the number of documents, which includes replaced versions. Reads nothing."""
         return len(self._memtable.rows) + sum(component.info.count for component in self._components())
 
     @property
     def schema(self) -> Schema | None:
-        """Of all parts that store columns, and of the memtable, which it shreds; None if the store is empty."""
+        """The schema of columnar parts and of the memtable, which is shredded for it; None for an empty store."""
         if self._memory is not None:
             return self._memory.schema
         components = self._components()
         return components[0].schema if components else None
 
     def get(self, keys: Sequence[Key]) -> list[bytes | None]:
-        """The rows of these keys, None where there is none; any order, and twice if asked for twice."""
+        """Return the rows of these keys, None for missing ones; keys may have any order and duplicates."""
         wanted = key_array(sorted(set(keys)))
         found: dict[Key, bytes] = {}
         for part in self.parts(wanted):
@@ -91,11 +89,11 @@ class Snapshot:
         return [found.get(key) for key in keys]
 
     def index_keys(self, path: str, low: object, high: object, most: float = math.inf) -> Keys | None:
-        """The keys of documents with a value at `path` from `low` to `high` (None: open), rising.
+        """Return the keys of documents with a value at `path` from `low` to `high` (None: unbounded), ascending.
 
-        None if it is not indexed, or if more than `most` keys are there, which costs no more than so many. Numbers are
-        compared as numbers. Long texts are compared by their beginnings, so that keys of a few others may be among
-        them: apply the filter again. Raises QueryError for bounds that no order relates.
+        Returns None if the path is not indexed, or if there are more than `most` keys; it reads no more than that.
+        Numbers are compared as numbers. Long texts are compared by their beginnings, so a few other keys may be
+        included: apply the filter again. Raises QueryError for bounds that cannot be compared.
         """
         files = self._version.indexes.get(path)
         if files is None:
@@ -120,7 +118,7 @@ class Snapshot:
         return _memory_part(self._memtable.rows, lambda: self._base)
 
     def _some_memory(self, rows: dict[Key, bytes | None]) -> MemoryPart | None:
-        """Leaves are numbered as in the whole memtable, should anybody ask for columns."""
+        """Return a part of the memtable, with leaves numbered as in the whole, for callers that read columns."""
         return _memory_part(rows, lambda: self.schema or self._base)
 
     def _components(self) -> list[Component]:
@@ -129,7 +127,7 @@ class Snapshot:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ClosedError("the snapshot was closed before this call: take another one")
+            raise ClosedError("the snapshot is closed: take another one")
 
 
 def _memory_part(rows: dict[Key, bytes | None], base: Callable[[], Schema]) -> MemoryPart | None:

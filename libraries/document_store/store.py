@@ -1,6 +1,6 @@
-"""`DocumentStore`: what users call. Documents go in as dicts or JSON Lines, and come out as dicts, answers and tables.
+"""`DocumentStore`: the public class. Documents go in as dicts or JSON Lines, and come out as dicts, answers and tables.
 
-It turns documents into batches of the tree and parts of snapshots into documents.
+It converts documents to batches of the tree, and parts of snapshots to documents.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 MEMTABLE_BYTES = 32 << 20
 MOST_ROW_BYTES = 32 << 20
-"""Of one document as MessagePack, of which a byte makes two levels of a column at most: so a leaf of many documents and
-this one is within the limits of a chunk."""
+"""Maximum size of one document as MessagePack. A byte makes at most two levels of a column, so a leaf of many documents
+and this one stays within the limits of a chunk."""
 SYNCS = ("batch", "none")
 MERGES = ("soon", "late")
 
@@ -50,12 +50,12 @@ PathText = str | Sequence[str]
 
 @dataclass(frozen=True, kw_only=True)
 class Stats:
-    """What a store is at one moment, and what was done since it was opened.
+    """The state of a store at one moment, and counters since it was opened.
 
-    Entries count each component's keys: replaced versions and anti-matter too, so documents are fewer. `bytes_read` is
-    what was read of components and indexes, footers and merges too. `native`: whether C shreds, or Python.
-    `merge_waits`: whether files lie there that `merges="soon"` would make one. `cached_bytes`: what is kept of what was
-    read, at most `cache_bytes`.
+    Entries count each component's keys, including replaced versions and anti-matter, so there are fewer documents.
+    `bytes_read` is what was read of components and indexes, including footers and merges. `native`: whether C shreds,
+    or Python. `merge_waits`: whether there are files that `merges="soon"` would merge. `cached_bytes`: size of the read
+    cache, at most `cache_bytes`.
     """
 
     layout: LayoutName
@@ -78,10 +78,10 @@ class Stats:
 
 
 class DocumentStore:
-    """An open store; a context manager. Any thread may call it; upserts and deletes happen one at a time."""
+    """An open store; a context manager. Thread-safe; upserts and deletes run one at a time."""
 
     def __init__(self, tree: Tree) -> None:
-        """Users call `open`."""
+        """Users call `open` instead."""
         self._tree = tree
         self._key = tree.manifest.key
         self._finders = Finders(tree.version.indexes)
@@ -98,15 +98,16 @@ class DocumentStore:
         merges: Literal["soon", "late"] = "soon",
         cache_bytes: int = 0,
     ) -> DocumentStore:
-        """Open the store in `folder`, or make one there.
+        """Open the store in `folder`, or create one.
 
-        `key` names the field that identifies a document: an integer or a text, one kind in a store. `layout` is `amax`
-        (columns), `vector` (rows without their names) or `open` (rows as they are); `compression` is none, snappy or
-        zstd. Left out, both are the store's own, and `amax` and `zstd` for a new one. With sync="batch" an upsert that
-        returned survives a power cut; with "none" it survives the end of the process, and a flush makes it durable.
-        `memtable_bytes`: so much is collected in memory before it is flushed. With merges="late" none begins before
-        there are five components: writing is cheaper, and readers find more of them. `cache_bytes`: so much of what
-        was read stays in memory for the next call: pages decompressed, and columns decoded that queries asked for.
+        `key` names the field that identifies a document: an integer or a text, the same type in the whole store.
+        `layout` is `amax` (columns), `vector` (rows without names) or `open` (plain rows); `compression` is none,
+        snappy or zstd. Both default to those of the existing store, or to `amax` and `zstd` for a new one. With
+        sync="batch" an upsert that returned survives a power cut; with "none" it survives the end of the process, and a
+        flush makes it durable. `memtable_bytes` is how much is collected in memory before a flush. With merges="late"
+        no merge begins before there are five components: writes cost less, and readers have more components to search.
+        `cache_bytes` is the size of the read cache for later calls: decompressed pages, and decoded columns that
+        queries used.
 
         Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
         """
@@ -117,12 +118,12 @@ class DocumentStore:
             ("merges", merges, MERGES),
         ):
             if given not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(map(str, allowed))}, not {given!r}")
+                raise ValueError(f"{name} must be one of {', '.join(map(str, allowed))} (got {given!r})")
         if not isinstance(key, str) or not _is_utf8(key):
-            raise ValueError(f"key is the name of a field, as text, not {key!r}")
+            raise ValueError(f"key must be the name of a field, as text (got {key!r})")
         for name, given_bytes, least in (("memtable_bytes", memtable_bytes, 1), ("cache_bytes", cache_bytes, 0)):
             if not isinstance(given_bytes, int) or given_bytes < least:
-                raise ValueError(f"{name} is a number of bytes from {least} on, not {given_bytes!r}")
+                raise ValueError(f"{name} must be a number of bytes of at least {least} (got {given_bytes!r})")
         settings = Settings(
             key=key,
             layout=layout,
@@ -135,63 +136,62 @@ class DocumentStore:
         return cls(Tree(FolderPath(folder).absolute(), settings, OSCalls()))
 
     def __enter__(self) -> DocumentStore:
-        """Itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; without waiting for merges if an error ends the block."""
+        """Close the store, without waiting for merges if the block ended with an error."""
         self.close(wait=kind is None)
 
     # --- writing -----------------------------------------------------------------------------------------
 
     def upsert(self, documents: Iterable[Mapping[str, Any]] | bytes) -> None:
-        """Store documents, each in place of the one with its key; of two with one key in a call the later one stays.
+        """Store documents; each replaces the one with its key. If a key occurs twice in a call, the last one remains.
 
-        `documents` are dicts or JSON Lines (bytes). All of them are stored or none. Raises DocumentError, which names
-        the document and the path; FullError, DocumentStoreError for a disk that fails, or for a merge that failed
-        before this call.
+        `documents` are dicts or JSON Lines (bytes). Either all of them are stored or none. Raises DocumentError, which
+        names the document and the path; FullError; DocumentStoreError if the disk fails, or if a merge failed before
+        this call.
         """
         if isinstance(documents, bytes | bytearray | memoryview):
             rows = rows_of(bytes(documents))
         else:
             if isinstance(documents, str | Mapping) or not isinstance(documents, Iterable):
-                raise DocumentError("documents are a list of dicts, or JSON Lines as bytes; this is neither")
+                raise DocumentError("pass documents as a list of dicts, or as JSON Lines in bytes")
             rows = encode_all([_as_dict(number, document) for number, document in enumerate(documents)])
         for number, row in enumerate(rows):
             if len(row) > MOST_ROW_BYTES:
-                raise DocumentError(f"takes more than {MOST_ROW_BYTES >> 20} MiB; split it", number)
+                raise DocumentError(f"exceeds {MOST_ROW_BYTES >> 20} MiB; split it", number)
         keys = keys_of(rows, self._key)
         self._check_keys(keys)
         self._write(dict(zip(keys, rows, strict=True)))
 
     def delete(self, keys: Iterable[Key]) -> None:
-        """Delete the documents of these keys, all or none; a key without one is no error. Raises as `upsert`."""
+        """Delete the documents of these keys, all or none; unknown keys are ignored. Raises the errors of `upsert`."""
         if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
-            raise DocumentError(f"delete takes a list of keys; for one, write [{keys!r}]")
+            raise DocumentError(f"delete takes a list of keys; for a single key write [{keys!r}]")
         listed = list(keys)
         self._check_keys(listed, "key")
         self._write(dict.fromkeys(listed))
 
     @property
     def key_type(self) -> type[int] | type[str] | None:
-        """Which type its keys have; None as long as nothing was stored."""
+        """Return the type of the keys; None if nothing was stored yet."""
         kind = self._tree.key_kind()
         return None if kind is None else str if kind == "text" else int
 
     def flush(self) -> None:
-        """Write what is in memory into a component of its own. Raises as `upsert`; then it stays in memory and log."""
+        """Write the memory contents as a new component. After an error (as of `upsert`) they stay in memory and log."""
         self._tree.flush()
 
     def index(self, path: PathText) -> None:
-        """Keep an index of the values at a path, for look-ups by range; harmless if there is one.
+        """Maintain an index of the values at a path, for lookups by range; does nothing if it exists.
 
-        With `[*]` in the path each item of an array is found. Raises QueryError for a path that cannot be indexed.
+        With `[*]` in the path, each item of an array is indexed. Raises QueryError for a path that cannot be indexed.
         """
         wanted = path_of(path)
         if not wanted or wanted[0] is ITEMS:
-            raise QueryError(f"an index needs a path that begins with a field, not {str(wanted)!r}")
+            raise QueryError(f"the path of an index must begin with a field (got {str(wanted)!r})")
         with self._tree.writing:
             if str(wanted) in self._tree.version.indexes:
                 return
@@ -200,31 +200,32 @@ class DocumentStore:
                 with self.snapshot() as snapshot:
                     self._tree.add_index(str(wanted), all_entries(snapshot, wanted))
             finally:
-                # Even a call that is interrupted may have added it.
+                # Even an interrupted call may have added it.
                 self._finders = Finders(self._tree.version.indexes)
 
     def wait_for_merges(self) -> None:
-        """Return when no merge is due. Raises what one ended with."""
+        """Return when no merge is due. Raises the error of a failed merge."""
         self._tree.wait_for_merges()
 
     def close(self, wait: bool = True) -> None:
-        """Flush, wait for merges or give them up, and let go of the folder; harmless when repeated. What a flush fails
-        to write is in the log, and there when the store opens again."""
+        """Flush, wait for merges or abort them, and release the folder; repeated calls do nothing.
+
+        What a failed flush did not write is in the log, and is restored when the store is opened again."""
         self._tree.close(wait)
 
     # --- reading -----------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The store as it is now, to be closed. Raises ClosedError."""
+        """Return the store at this moment; close the snapshot after use. Raises ClosedError."""
         memtable, version = self._tree.hold()
         return Snapshot(self._key, memtable, version, self._tree.schema_of(version), self._text_keys())
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """The document of a key, None if there is none."""
+        """Return the document of a key, None if there is none."""
         return self.get_many([key])[0]
 
     def get_many(self, keys: Sequence[Key]) -> list[dict[str, Any] | None]:
-        """The documents of keys, None where there is none: one look-up of all. Raises DocumentError for no keys."""
+        """Return the documents of keys, None for missing ones, by one lookup. Raises DocumentError for invalid keys."""
         if not keys:
             return []
         self._check_keys(keys, "key")
@@ -235,27 +236,28 @@ class DocumentStore:
         return [None if row is None else decode(row) for row in rows]
 
     def scan(self, paths: Sequence[PathText] | None = None, where: Condition | None = None) -> Iterator[dict[str, Any]]:
-        """All documents as they are when the scan begins, in no order that is promised; with `paths` only what lies
-        under them, with `where` (queries) only those for which it is true. What a path does not reach leaves nothing
-        behind; arrays are not entered."""
+        """Yield all documents as of the start of the scan, in undefined order.
+
+        With `paths`, only the values under them; a path that reaches nothing adds nothing, and arrays are not entered.
+        With `where` (queries), only documents for which it is true."""
         from libraries.document_queries.plan import Plan
         from libraries.document_queries.steps import Filter
 
         wanted = None if paths is None else _paths(paths)
         if where is not None:
-            # Raises QueryError for what is no condition.
+            # Raises QueryError if it is not a condition.
             Plan((Filter(where),))
         scanned = self._scanned(self.snapshot(), wanted, where)
         next(scanned)
         return scanned
 
     def count(self) -> int:
-        """How many documents; reads their keys alone."""
+        """Return the number of documents; reads only their keys."""
         with self.snapshot() as snapshot:
             return snapshot.count()
 
     def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
-        """The answer to a plan (queries), by that way of execution. Raises QueryError."""
+        """Return the answer to a plan (queries), by that way of execution. Raises QueryError."""
         from libraries.document_queries.plan import Plan
         from libraries.document_store.queries.executor import execute
 
@@ -265,16 +267,17 @@ class DocumentStore:
             return execute(snapshot, plan, way)
 
     def index_of(self, plan: Plan) -> str | None:
-        """The path in whose index `query` would look for the documents of this plan as the store is now; None: in no
-        index, as there is none, or it tells of too many documents."""
+        """Return the path of the index that `query` would use for this plan now; None if there is no such index, or it
+        selects too many documents."""
         from libraries.document_store.queries.executor import index_of
 
         with self.snapshot() as snapshot:
             return index_of(snapshot, plan)
 
     def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
-        """A table with a column for each path, in the order of keys. Missing and null are both null; values of several
-        kinds become a struct with a field for each kind."""
+        """Return a table with a column per path, in key order.
+
+        Missing and null both become null; values of several kinds become a struct with one field per kind."""
         wanted = _paths(paths)
         with self.snapshot() as snapshot:
             pairs = [
@@ -286,7 +289,7 @@ class DocumentStore:
         return table_of([document for _, document in pairs], wanted)
 
     def stats(self) -> Stats:
-        """Counts and sizes; reads nothing."""
+        """Return counts and sizes; reads nothing."""
         memtable, version = self._tree.hold()
         try:
             index_files = [file for files in version.indexes.values() for file in files]
@@ -321,10 +324,12 @@ class DocumentStore:
             kind = self._tree.key_kind()
             first, row = next(iter(latest.items()))
             if kind is None and row is None:
-                # Nothing was ever stored, so nothing can be deleted, and the first document chooses the kind of keys.
+                # Nothing was ever stored, so there is nothing to delete, and the first document decides the key type.
                 return
             if kind is not None and (kind == "text") != isinstance(first, str):
-                raise DocumentError(f"the key {first!r} is no {kind}, as the keys of this store are", None, self._key)
+                raise DocumentError(
+                    f"the key {first!r} is not of the kind {kind} like the keys of this store", None, self._key
+                )
             added, removed = self._index_changes(latest) if self._finders else ({}, {})
             self._tree.write(Batch(list(latest), list(latest.values()), added, removed))
 
@@ -349,7 +354,7 @@ class DocumentStore:
         if fault := key_fault(key):
             raise DocumentError(fault, number, path, what)
         if type(key) is not type(first):
-            raise DocumentError(f"the key is of another kind than that of the {what}s before", number, path, what)
+            raise DocumentError(f"the key is of another kind than that of earlier {what}s", number, path, what)
 
     def _text_keys(self) -> bool:
         return self._tree.key_kind() == "text"
@@ -358,7 +363,7 @@ class DocumentStore:
         self, snapshot: Snapshot, paths: Sequence[Path] | None, where: Condition | None
     ) -> Iterator[dict[str, Any]]:
         with snapshot:
-            # Asked for by `scan`: an iterator that has begun lets go of its snapshot even if nobody goes on.
+            # A generator for `scan`: once started, it releases its snapshot even if it is abandoned.
             yield {}
             for part in snapshot.parts():
                 documents = self._documents(part, None if where is not None else paths)
@@ -374,28 +379,28 @@ class DocumentStore:
 
 
 def key_fault(key: object) -> str | None:
-    """Why no document can have such a key; None where one can."""
+    """Return why no document can have such a key; None if one can."""
     if type(key) not in (int, str) or (isinstance(key, int) and not INTEGER_LOWEST <= key <= INTEGER_HIGHEST):
         return f"the key must be an integer of 64 bits or a text, not {shown(key)}"
     if isinstance(key, str) and not _is_utf8(key):
-        return "the key has surrogates, which UTF-8 has not"
+        return "the key contains surrogates, which UTF-8 does not allow"
     if isinstance(key, str) and len(key.encode()) > KEY_BYTES:
-        return f"the key takes more than {KEY_BYTES} bytes as UTF-8"
+        return f"the key has more than {KEY_BYTES} bytes in UTF-8"
     return None
 
 
 def path_of(path: PathText) -> Path:
-    """A path as `paths` has it. Raises QueryError."""
+    """Parse a path as `paths` does. Raises QueryError."""
     found = parse(path) if isinstance(path, str) else Path(path)
     for step in found:
         if step is not ITEMS and not (isinstance(step, str) and _is_utf8(step)):
-            raise QueryError(f"a path has the step {step!r}: a step is a field's name in UTF-8, or ITEMS")
+            raise QueryError(f"a path has the step {step!r}: each step must be a field's name in UTF-8, or ITEMS")
     return found
 
 
 def _as_dict(number: int, document: object) -> dict[str, Any]:
     if not isinstance(document, Mapping):
-        raise DocumentError(f"is no dict but {type(document).__name__}", number)
+        raise DocumentError(f"is not a dict but {type(document).__name__}", number)
     return dict(document)
 
 
@@ -409,7 +414,7 @@ def _is_utf8(text: str) -> bool:
 
 def _paths(paths: Sequence[PathText]) -> list[Path]:
     if isinstance(paths, str):
-        raise QueryError(f"paths are a list; for one, write [{paths!r}]")
+        raise QueryError(f"paths must be a list; for a single path write [{paths!r}]")
     return [_fields(path) for path in paths]
 
 

@@ -1,5 +1,4 @@
-"""Documents as an Arrow table: a column for each path, and for values of several kinds a struct with a field for each.
-"""
+"""Documents as an Arrow table: one column per path; values of several kinds become a struct with a field per kind."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from libraries.document_store.values import ValueKind, kind_of
 
 
 def table_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> pa.Table:
-    """A row for each document, a column for each path under its spelling. What is missing or null is null."""
+    """Return one row per document and one column per path, named by its spelling. Missing and null become null."""
     return pa.table({str(path): _array([_at(document, path) for document in documents]) for path in paths})
 
 
@@ -38,7 +37,7 @@ def _array(values: list[Any]) -> pa.Array:
 
 
 def _struct(kinds: list[ValueKind], values: list[Any]) -> pa.Array:
-    """One field a kind, of which at most one is not null."""
+    """Return a struct with one field per kind, of which at most one is not null."""
     fields = [_array([value if kind_of(value) is kind else None for value in values]) for kind in kinds]
     return pa.StructArray.from_arrays(fields, [kind.name.lower() for kind in kinds], mask=_nulls(values))
 

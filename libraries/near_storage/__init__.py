@@ -1,11 +1,11 @@
-"""Near-storage reading of Parquet: a catalog, storage nodes that prune and filter files where they lie, and a client.
+"""Read Parquet near its storage: a catalog, storage nodes that prune and filter local files, and a client.
 
     from libraries import near_storage
     with near_storage.connect("grpc+tls://catalog:7000", token=...) as client:
         client.query("SELECT name FROM people WHERE born < 1900")
 
-Usable without the rest of the project; it imports no other package of it. Nothing is imported before it is used: the
-child process that reads the footers of strangers begins with this package too.
+The package imports no other package of the project. Each name is imported on first use, because the child process that
+reads untrusted footers imports this package too and must start fast.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""Aggregates in parts: each partition, or batch, gives a small table; parts of all of them merge to the answer.
+"""Partial aggregates: each partition or batch yields a small table, and all these parts merge into the answer.
 
-What it promises (thesis 6.3, and SQL where the thesis says nothing):
+Semantics (thesis 6.3, and SQL where the thesis does not specify):
 
-- Nulls count nowhere but in count(*) and as a group of their own. Of no rows, or of nulls alone, count is 0 and all
-  else is null. Without GROUP BY the answer has one row; with it one for each group, in the order of first occurrence.
-- Sums of integers and decimals are exact whatever the rows: they are kept with 76 digits, and one that does not fit its
-  answer is an error, never a wrapped number. The sum of integers of up to 32 bits is int64, of 64 bits
-  decimal128(38, 0), of decimals up to 38 digits decimal128(38, scale), of wider ones decimal256(76, scale).
-- Sums of floats are float64, added within a part by Arrow and across parts in the order of the parts: the same parts in
-  the same order give the same bits, other parts may differ in the last ones.
-- avg is float64: the exact sum over the count, rounded once, of floats their sum over the count.
-- min and max have their column's type. As in Arrow they pass over NaN unless there is nothing else; -0.0 equals 0.0.
-- Groups are equal as SQL has it: null with null, NaN with NaN, -0.0 with 0.0. At most 100,000 of them.
+- Nulls count only in count(*) and as a separate group. Over no rows or only nulls, count is 0 and all other aggregates
+  are null. Without GROUP BY the answer has one row; with it, one row per group in order of first occurrence.
+- Sums of integers and decimals are exact. They are computed with 76 digits; a sum that does not fit its result type is
+  an error and never wraps. The sum of integers of up to 32 bits is int64, of 64 bits decimal128(38, 0), of decimals up
+  to 38 digits decimal128(38, scale), of wider ones decimal256(76, scale).
+- Sums of floats are float64, added within a part by Arrow and across parts in the order of the parts. The same parts in
+  the same order give the same bits; other parts may differ in the last bits.
+- avg is float64: the exact sum divided by the count, rounded once. For floats it is their float64 sum over the count.
+- min and max have the type of their column. As in Arrow, they skip NaN unless all values are NaN; -0.0 equals 0.0.
+- Group keys compare as in SQL: null equals null, NaN equals NaN, -0.0 equals 0.0. At most 100,000 groups.
 
-It knows tables and schemas, no files; a filter is applied before.
+This module works on tables and schemas. Filters are applied before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_GROUPS = 100_000
 MOST_AGGREGATES = 1_000
 
 MOST_ROWS_OF_A_PART = 2**31 - 1
-"""Sums of 32-bit halves of so many integers stay within 64 bits."""
+"""Sums of 32-bit halves of this many integers fit in 64 bits."""
 
 _DIGITS_OF_128_BITS = 38
 _HALF_BITS = 32
@@ -55,7 +55,7 @@ Piece: TypeAlias = OneOf["rows", "count", "sum", "min", "max"]
 
 @dataclass(frozen=True)
 class State:
-    """One column of a part: the rows of a group, or the count, sum, min or max of a column in it."""
+    """One state column of a part: the row count of a group, or the count, sum, min or max of a column in the group."""
 
     piece: Piece
     column: str
@@ -66,8 +66,8 @@ class State:
 class AggregatePlan:
     """How a query's aggregates are computed.
 
-    `columns` must be in the tables given to `part`. A part has the schema `part_schema`: the grouping columns as k0,
-    k1, ... and the states as s0, s1, ...
+    `columns` must be in the tables given to `part`. Parts have the schema `part_schema`: grouping columns k0, k1, ...
+    and states s0, s1, ...
     """
 
     query: Query
@@ -79,9 +79,9 @@ class AggregatePlan:
 
 
 def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
-    """The plan of a query with aggregates or groups on a table of this schema.
+    """Return the plan for a query with aggregates or groups on a table of this schema.
 
-    Raises PredicateError for unknown columns, types that an aggregate does not take, names that occur twice.
+    Raises PredicateError for unknown columns, types that an aggregate does not accept and duplicate names.
     """
     _check(query)
     keys = [_key_type(schema, column) for column in query.group_by]
@@ -101,12 +101,12 @@ def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
 
 
 def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
-    """The part of some rows, already filtered: a row for each group in them, in the order of first occurrence.
+    """Return the part for filtered rows: one row per group, in order of first occurrence.
 
-    Without GROUP BY one row, or none if the table is empty. Raises RequestError beyond 100,000 groups.
+    Without GROUP BY, return one row, or none if the table is empty. Raises RequestError above 100,000 groups.
     """
     if table.num_rows > MOST_ROWS_OF_A_PART:
-        raise RequestError(f"a part has {table.num_rows} rows, at most {MOST_ROWS_OF_A_PART}: make smaller ones")
+        raise RequestError(f"a part has {table.num_rows} rows, at most {MOST_ROWS_OF_A_PART} allowed: make it smaller")
     if table.num_rows == 0:
         return plan.part_schema.empty_table()
     keys = {f"k{number}": _key(table[column]) for number, column in enumerate(plan.query.group_by)}
@@ -118,14 +118,14 @@ def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
 
 
 def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
-    """One part of many, in their order; of none an empty one. Holds a few hundred thousand rows at a time.
+    """Merge parts, in their order, into one; no parts give an empty one. Holds a few hundred thousand rows at a time.
 
-    Raises DamagedError for a part of another schema, RequestError beyond 100,000 groups or 76 digits.
+    Raises DamagedError for a part of another schema, RequestError above 100,000 groups or 76 digits.
     """
     waiting, rows = [plan.part_schema.empty_table()], 0
     for each in parts:
         if each.schema != plan.part_schema or each.num_rows > MOST_GROUPS:
-            raise DamagedError("a partial aggregate is not of the query's form: use the same release at both ends")
+            raise DamagedError("a partial aggregate does not fit the query: use the same release on client and server")
         waiting.append(each)
         rows += each.num_rows
         if rows > 2 * MOST_GROUPS or len(waiting) > 1_000:
@@ -135,19 +135,19 @@ def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
 
 
 def counts_rows(plan: AggregatePlan) -> bool:
-    """Whether the answer is the number of rows and nothing else, so that rows need not be read to be counted."""
+    """Return whether the answer is only the number of rows, so that no row needs to be read."""
     return not plan.query.group_by and all(state.piece == "rows" for state in plan.states)
 
 
 def counted(plan: AggregatePlan, rows: int) -> pa.Table:
-    """The part of so many rows, of a plan that `counts_rows`."""
+    """Return the part for `rows` rows, for a plan that `counts_rows`."""
     return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
 
 
 def finish(plan: AggregatePlan, merged: pa.Table) -> pa.Table:
-    """The answer of a merged part: the query's columns and aggregates under their names, at most `limit` rows.
+    """Return the answer from a merged part: the query's columns and aggregates by name, at most `limit` rows.
 
-    Raises RequestError for a sum that its type does not hold.
+    Raises RequestError for a sum that does not fit its type.
     """
     if not plan.query.group_by and merged.num_rows == 0:
         merged = pa.table([pa.nulls(1, field.type) for field in plan.part_schema], schema=plan.part_schema)
@@ -167,9 +167,9 @@ def _check(query: Query) -> None:
     if not query.aggregated:
         raise RequestError("the query has neither aggregates nor groups: read its rows instead")
     if len(query.aggregates) > MOST_AGGREGATES or len(query.group_by) > MOST_AGGREGATES:
-        raise RequestError(f"a query has at most {MOST_AGGREGATES} aggregates and as many grouping columns")
+        raise RequestError(f"a query has at most {MOST_AGGREGATES} aggregates and {MOST_AGGREGATES} grouping columns")
     if query.columns is None and query.group_by:
-        raise RequestError("a query with GROUP BY says which of its columns the answer shows: name them")
+        raise RequestError("a query with GROUP BY must name the columns of its answer")
     names = [*(query.columns or ()), *(each.name for each in query.aggregates)]
     twice = sorted(name for name in set(names) if names.count(name) > 1)
     if twice or len(set(query.group_by)) < len(query.group_by):
@@ -178,29 +178,33 @@ def _check(query: Query) -> None:
     if beside:
         raise PredicateError(f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY")
     if query.order is not None and sorted(query.order) != sorted(names):
-        raise PredicateError("the order of the answer's columns names others than the answer has")
+        raise PredicateError("the order of the answer's columns must name exactly the columns of the answer")
 
 
 def _key_type(schema: pa.Schema, column: str) -> pa.DataType:
     type = value_type(field_of(schema, column).type)
     if kind_of(type) is None:
-        raise PredicateError(f"GROUP BY {column!r}: values of {str(type)[:60]} make no groups; group at the client")
+        raise PredicateError(
+            f"GROUP BY {column!r}: cannot group by values of type {str(type)[:60]}; group on the client instead"
+        )
     return type
 
 
 def _states(aggregate: Aggregate, schema: pa.Schema) -> list[State]:
-    """The columns of a part that an aggregate is made of."""
+    """Return the state columns that an aggregate needs."""
     function, column = aggregate.function, aggregate.column
     if function == "count":
         if column is not None:
             field_of(schema, column)
         return [State("rows" if column is None else "count", column or "", pa.int64())]
     if column is None:
-        raise PredicateError(f"{function}(*) has no meaning: name a column")
+        raise PredicateError(f"{function}(*) is not supported: name a column")
     type = value_type(field_of(schema, column).type)
     kind = kind_of(type)
     if kind is None or (function in ("sum", "avg") and kind not in _SUMMED and kind is not TypeFamily.NULL):
-        raise PredicateError(f"{function}({column}): not for a column of {str(type)[:60]}; compute it at the client")
+        raise PredicateError(
+            f"{function}({column}) is not supported for type {str(type)[:60]}; compute it on the client instead"
+        )
     if function in ("min", "max"):
         return [State("min" if function == "min" else "max", column, comparable_type(type))]
     total = State("sum", column, _sum_type(type))
@@ -228,7 +232,7 @@ def _answer_type(aggregate: Aggregate, schema: pa.Schema) -> pa.DataType:
 
 
 def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A grouping column in a type that merges, with one NaN and one zero."""
+    """Return a grouping column in a type that merges, with a single NaN and a single zero."""
     found = _comparable(column)
     if not pat.is_floating(found.type):
         return found
@@ -242,7 +246,7 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _inputs(name: str, state: State, table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The column whose sum, min or max in each group makes a state; two where a sum could go beyond 64 bits."""
+    """Return the column to aggregate for a state; two columns of halves where a sum could exceed 64 bits."""
     if state.piece == "rows":
         return {}
     column = table[state.column]
@@ -271,16 +275,16 @@ def _summed(name: str, state: State, column: pa.ChunkedArray) -> dict[str, pa.Ch
 
 
 def _within_digits(column: pa.ChunkedArray, state: State) -> pa.ChunkedArray:
-    """The column itself; RequestError if the sum of its decimals could go beyond what decimal256 holds."""
+    """Return the column, or raise RequestError if the sum of its decimals could exceed decimal256."""
     if pat.is_decimal(column.type) and _largest(column) * len(column) >= 10**MOST_DIGITS:
         raise RequestError(
-            f"the sum of {state.column!r} could have more than {MOST_DIGITS} digits: sum it at the client"
+            f"the sum of {state.column!r} could have more than {MOST_DIGITS} digits: compute it on the client"
         )
     return column
 
 
 def _largest(column: pa.ChunkedArray) -> int:
-    """The largest size of an integer, or of a decimal without its point; 0 of no values."""
+    """Return the largest absolute value of integers or unscaled decimals; 0 if there are none."""
     ends = [each for each in pc.min_max(column).as_py().values() if each is not None]
     scale = column.type.scale if pat.is_decimal(column.type) else 0
     return max((abs(int(Fraction(end) * 10**scale)) for end in ends), default=0)
@@ -289,9 +293,9 @@ def _largest(column: pa.ChunkedArray) -> int:
 def _grouped(
     keys: dict[str, pa.ChunkedArray], inputs: dict[str, pa.ChunkedArray], states: Sequence[State], rows: int
 ) -> dict[str, pa.Array]:
-    """Keys and states by name, a row for each group in the order of first occurrence, without threads.
+    """Return keys and states by name, one row per group in order of first occurrence, without threads.
 
-    Arrow gives groups in an order of its own, so that each group's first row is found beside its states.
+    Arrow's order of groups is unspecified, so the first row of each group is computed next to its states.
     """
     pieces = {f"s{number}": state.piece for number, state in enumerate(states)}
     functions = {name: _FUNCTIONS.get(pieces[name.removesuffix(_LOW)], "sum") for name in inputs}
@@ -304,7 +308,7 @@ def _grouped(
     found = table.group_by(list(keys), use_threads=False).aggregate(wanted)
     if found.num_rows > MOST_GROUPS:
         raise RequestError(
-            f"the query has more than {MOST_GROUPS} groups: group by fewer columns, filter, or group at the client"
+            f"the query has more than {MOST_GROUPS} groups: group by fewer columns, filter, or group on the client"
         )
     found = found.sort_by("row_min")
     named = {name: found[name] for name in keys} | {name: found[f"{name}_{functions[name]}"] for name in inputs}
@@ -313,7 +317,7 @@ def _grouped(
 
 
 def _assembled(plan: AggregatePlan, grouped: dict[str, pa.Array]) -> pa.Table:
-    """The part made of keys and states, those in two halves put together."""
+    """Return the part made of keys and states; combine states that are in two halves."""
     columns = []
     for field in plan.part_schema:
         column = grouped[field.name]
@@ -328,7 +332,7 @@ def _joined(high: pa.Array, low: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _merged(plan: AggregatePlan, table: pa.Table) -> pa.Table:
-    """Parts on top of each other as one. Without GROUP BY all their rows are one group, added in order like others."""
+    """Merge stacked parts into one. Without GROUP BY all rows form one group, added in order."""
     names = plan.part_schema.names
     keys = {name: table[name] for name in names if name.startswith("k")}
     states = {f"s{number}": table[f"s{number}"] for number in range(len(plan.states))}
@@ -355,7 +359,7 @@ def _answer(aggregate: Aggregate, plan: AggregatePlan, found: dict[State, pa.Arr
         return states[0].cast(type)
     except pa.ArrowInvalid:
         raise RequestError(
-            f"{aggregate.name} does not fit its type {type}: sum {aggregate.column!r} at the client"
+            f"{aggregate.name} does not fit its type {type}: sum {aggregate.column!r} on the client"
         ) from None
 
 

@@ -1,46 +1,46 @@
-"""What near storage ends in when it does not end in an answer. Messages are for users: where, what, and what next."""
+"""Errors of near storage. Messages address users: where, what, and what to do next."""
 
 from __future__ import annotations
 
 
 class NearStorageError(Exception):
-    """Something went wrong that the caller can read about, and often mend."""
+    """Base of all errors that a caller can report and often fix."""
 
 
 class RequestError(NearStorageError):
-    """The request itself is wrong: a name, an option, a message that breaks its limits."""
+    """The request is wrong: a name, an option, or a message that exceeds its limits."""
 
 
 class TooLargeError(RequestError):
-    """The request alone needs more memory than the server gives to all of them."""
+    """The request alone needs more memory than the server has for all requests."""
 
 
 class PredicateError(RequestError):
-    """A filter or query that cannot be meant: an unknown column, a literal that does not fit, SQL beyond ours."""
+    """An invalid filter or query: an unknown column, a literal that does not fit, unsupported SQL."""
 
 
 class FooterError(NearStorageError):
-    """The footer of a Parquet file is broken, hostile, or of a kind that is refused."""
+    """The footer of a Parquet file is broken, hostile or unsupported."""
 
 
 class DamagedError(NearStorageError):
-    """Bytes are not those that were stored: a digest differs, a stream ended early."""
+    """Bytes differ from those that were stored: a wrong digest, a stream that ended early."""
 
 
 class NotFoundError(NearStorageError):
-    """There is no such table, version or partition."""
+    """The table, version or partition does not exist."""
 
 
 class StaleError(NearStorageError):
-    """The version that was asked for is no longer served: ask the catalog again."""
+    """The requested version is no longer served: ask the catalog again."""
 
 
 class BusyError(NearStorageError):
-    """A limit of requests or bytes is reached: come again."""
+    """A limit of requests or bytes is reached: retry later."""
 
 
 class FullError(NearStorageError):
-    """A disk is full: nothing of the request was kept."""
+    """A disk is full. Nothing of the request was kept."""
 
 
 class UnauthenticatedError(NearStorageError):
@@ -48,8 +48,8 @@ class UnauthenticatedError(NearStorageError):
 
 
 class UnavailableError(NearStorageError):
-    """No node that holds what was asked for can be reached."""
+    """No node that holds the requested data can be reached."""
 
 
 class SilentError(UnavailableError):
-    """Nobody answers at the address that was called, with which the text begins. To others it is UnavailableError."""
+    """Nothing answers at the address, which begins the message. Other callers treat it as UnavailableError."""

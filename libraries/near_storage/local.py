@@ -1,7 +1,7 @@
-"""The two ways of reading on files of one folder, in one process and without a network: what a benchmark compares.
+"""Both ways of reading, on the files of one folder, in one process and without a network. Used by benchmarks.
 
-Client and node are one here, so that what the ways cost is seen apart from what a network costs. Preparing is a step of
-its own, as storing is for a node.
+Client and node are one process here, which separates the cost of the ways from the cost of the network. Preparing is a
+separate step, as storing is for a node.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from libraries.near_storage.reading.row_mask import matching
 from libraries.near_storage.storing.partition_metadata import PartitionInfo, same_fields
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""Parquet reader (thesis, chapter 6), byte ranges (7), or all bytes fetched and everything done by the client."""
+"""Parquet reader (thesis, chapter 6), byte ranges (chapter 7), or all bytes fetched and processed by the client."""
 
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether parsed footers are kept between queries. `parsed` with `v1`: of every file, for every query, as in 8.1."""
+"""Whether parsed footers are kept between queries. `parsed` with `v1`: parse all footers for each query, as in 8.1."""
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
 CACHE_BYTES = 2 << 30
-"""Of parsed footers, as they are estimated."""
+"""Maximum estimated size of cached footers."""
 
 
 @dataclass
@@ -50,28 +50,28 @@ class Report:
     row_groups_chosen: int = 0
     files: int = 0
     opened: int = 0
-    """How often a file was opened, for its footer or for its data."""
+    """How many times a file was opened, for its footer or its data."""
     footers_parsed: int = 0
     read_bytes: int = 0
-    """Of chunks and whole files. Footers are not counted."""
+    """Bytes of chunks and whole files, without footers."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A query bound to the table: what is read, and what is shown."""
+    """A query bound to the table: what is read and what is shown."""
 
     where: Predicate | None
     columns: tuple[str, ...]
     needed: tuple[str, ...]
     """Columns of the answer and of the filter, in the order of the file."""
     filter: Predicate | None
-    """What rows are filtered by: `where`, unless that is left out."""
+    """The row filter: `where`, unless refiltering is off."""
     way: Way
     footers: Footers
 
 
 class LocalFiles:
-    """Parquet files of one schema as one table: their rows in the order of the files. Made by `prepare` or `of`."""
+    """Parquet files of one schema as one table, rows in the order of the files. Made by `prepare` or `of`."""
 
     def __init__(self, files: Sequence[LocalFile]) -> None:
         if not files:
@@ -80,7 +80,7 @@ class LocalFiles:
         for file in files:
             if not same_fields(self.schema, file.schema):
                 raise RequestError(
-                    f"{file.path.name}: has other columns than {files[0].path.name}; a table has one schema"
+                    f"{file.path.name}: has other columns than {files[0].path.name}; a table must have one schema"
                 )
         self._files = files
         self._footers = FooterCache(CACHE_BYTES)
@@ -88,13 +88,13 @@ class LocalFiles:
         self._names = tuple(self.schema.names)
         self._no_rows = self.schema.empty_table()
         self.metadata = compact.together([file.compact for file in files])
-        """Compact metadata of all files, one behind the other."""
+        """Compact metadata of all files, concatenated."""
 
     @classmethod
     def prepare(cls, paths: Iterable[Path]) -> LocalFiles:
-        """Read the footers and digest the chunks, once for each file however many links lead to it.
+        """Read the footers and digest the chunks, once per file even if several links lead to it.
 
-        Raises FooterError as the footer's reader does, RequestError for no files or files of different schemas.
+        Raises FooterError as the footer reader does, RequestError for no files or files of different schemas.
         """
         known: dict[Identity, LocalFile] = {}
         files = []
@@ -107,7 +107,7 @@ class LocalFiles:
 
     @classmethod
     def of(cls, partitions: Iterable[tuple[Path, PartitionInfo]]) -> LocalFiles:
-        """Files of which a description is kept: nothing of them is read before a query needs it.
+        """Make a table of files that have a stored description; read none of them before a query does.
 
         Raises StaleError for a file of another size, RequestError for no files or files of different schemas.
         """
@@ -115,13 +115,13 @@ class LocalFiles:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of all files together, what throughput is told of."""
+        """Total size of all files, the base of throughput."""
         return sum(file.stored_bytes for file in self._files)
 
     def keep_footers(self) -> None:
-        """Parse the footers of all files now, so that no query with `cached` ones is the first to need one.
+        """Parse the footers of all files now, so that no query with `cached` footers has to.
 
-        Raises StaleError for a file that was replaced since it was prepared, DamagedError for a footer that changed.
+        Raises StaleError for a file that was replaced since it was prepared, DamagedError for a changed footer.
         """
         for file in self._files:
             self._kept_footer(file, Report())
@@ -129,11 +129,11 @@ class LocalFiles:
     def query(
         self, query: Query, way: Way = "v2", footers: Footers = "cached", refilter: bool = True
     ) -> tuple[pa.Table, Report]:
-        """The answer, and what it took. `query.table` is not looked at.
+        """Return the answer and a report of what was read. `query.table` is ignored.
 
-        Without `refilter`, for measurements only, all rows of the row groups that were chosen are taken for matches.
-        Raises PredicateError and RequestError for what the query asks, StaleError for a file that was replaced since it
-        was prepared, DamagedError for bytes that changed.
+        Without `refilter` (for measurements), return all rows of the row groups that may match. Raises PredicateError
+        and RequestError for invalid queries, StaleError for a file that was replaced since it was prepared,
+        DamagedError for changed bytes.
         """
         report = Report(row_groups=self.metadata.groups, files=len(self._files))
         if query.aggregated:
@@ -149,7 +149,7 @@ class LocalFiles:
         return self._table(batches, plan.columns), report
 
     def parts(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """What nodes would send for `query` by V2: batches of `by_ranges.PARTS`, file after file, nothing decoded."""
+        """Yield what nodes would send for `query` by V2: batches of `by_ranges.PARTS`, file by file, not decoded."""
         plan = self._planned(query.where, query.columns, "v2", "cached", False)
         report = Report()
         leaves = self._leaves.of(plan.needed)
@@ -159,7 +159,7 @@ class LocalFiles:
                 yield from by_ranges.parts(fd, file.compact, file.digests, groups, leaves)
 
     def _table(self, batches: Iterator[pa.RecordBatch], columns: tuple[str, ...]) -> pa.Table:
-        """The batches together; without any, a table of the columns and no rows."""
+        """Return the batches as one table; without batches, an empty table of the columns."""
         empty = self._no_rows if columns == self._names else self._no_rows.select(columns)
         first = next(batches, None)
         if first is None:
@@ -186,7 +186,7 @@ class LocalFiles:
 
     def _by_parquet(self, plan: _Plan, chosen: Sequence[Chosen], report: Report) -> Batches:
         of_file = {each.file: each for each in chosen}
-        # The thesis's reader parses the footer of every file before it knows which row groups it needs.
+        # The reader of the thesis parses the footer of every file before it can choose row groups.
         for number in range(len(self._files)) if plan.footers == "parsed" else of_file:
             file = self._files[number]
             original = self._footer(file, plan, report)

@@ -1,4 +1,4 @@
-"""What a client asks of one table: columns or aggregates, a filter, groups, a limit. Data alone."""
+"""A query on one table: columns or aggregates, a filter, groups, a limit. Plain data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`function(column)`, called `name` in the answer; `column` is None for count(*)."""
+    """`function(column)`, named `name` in the answer; `column` is None for count(*)."""
 
     function: Function
     column: str | None
@@ -23,10 +23,11 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Query:
-    """One table's rows, or their aggregates.
+    """Rows of one table, or their aggregates.
 
-    `columns` are those of the answer, in its order (None: all of the table); of a query with aggregates they are the
-    grouping columns that the answer shows. `aggregates` come after them, unless `order` names the answer's columns in
+    `columns` are the columns of the answer in order (None: all columns); in a query with aggregates, the grouping
+    columns of the answer. `aggregates` follow them, unless `order` gives another order of the answer's columns. `limit`
+    stops reading early; None means no limit.
     another order. `limit` stops reading early; None: no limit.
     """
 
@@ -40,5 +41,5 @@ class Query:
 
     @property
     def aggregated(self) -> bool:
-        """Whether the answer is made of groups: one row for each, or one in all, in place of stored rows."""
+        """Whether the answer consists of one row per group, or one row in total, instead of stored rows."""
         return bool(self.aggregates or self.group_by)

@@ -1,1 +1,1 @@
-"""Benchmarks of the document store, which print figures. They are run by hand: machines are noisy."""
+"""Benchmarks of the document store that print figures. Run them by hand, because results vary with the machine."""

@@ -1,10 +1,10 @@
-"""JSONBench's five questions of our store beside its peers: `python -m libraries.document_store.benchmarks.json_bench`.
+"""JSONBench's five questions, our store and its peers: `python -m libraries.document_store.benchmarks.json_bench`.
 
-One thread each, and one open handle each, asked in turns, of warm pages; the best of several times counts. Answers have
-to be the same. Stores are made in a temporary folder and removed at the end.
+Each store uses one thread and one open handle. Stores alternate, all reads are from warm pages, and the best of several
+times counts. All answers must be equal. Stores are made in a temporary folder and removed at the end.
 
-DuckDB keeps blocks in memory from one question to the next, and reads them with their dictionaries. So the target is of
-ours with what it reads kept, columns decoded; ours that reads and decodes anew for each question stands beside it.
+DuckDB keeps blocks in memory between questions, with their dictionaries. The target therefore applies to our store with
+its read cache, which holds decoded columns; results without the cache are listed too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PEERS = (
 
 
 def opened(variant: str, folder: Path, lines: bytes) -> DocumentHandle:
-    """A store with all of the events, open, and what lies behind its writes done."""
+    """Return an open store with all events, after its background work has finished."""
     engine, settings = DOCUMENT_STORES.engine(variant)
     store = engine(settings, threads=1)
     store.load_library()
@@ -46,7 +46,7 @@ def opened(variant: str, folder: Path, lines: bytes) -> DocumentHandle:
 
 
 def questions(times: int, handles: Mapping[str, DocumentHandle]) -> Iterator[Check]:
-    """The time of each question by each store, and how often the target's time goes into ours."""
+    """Yield the time of each question for each store, and how many times ours is faster than the target's."""
     for name, question in questions_of(EVENTS).items():
         for handle in handles.values():
             handle.prepare(question.plan)
@@ -69,9 +69,9 @@ def questions(times: int, handles: Mapping[str, DocumentHandle]) -> Iterator[Che
 
 @click.command()
 @click.option("--rows", default=1_000_000, show_default=True, help="Events.")
-@click.option("--times", default=5, show_default=True, help="How often each question is asked of each store.")
+@click.option("--times", default=5, show_default=True, help="Number of runs of each question on each store.")
 def main(rows: int, times: int) -> None:
-    """Print what each store takes for JSONBench's questions, as multiples of what ours takes."""
+    """Print the times of JSONBench's questions for each store, as multiples of ours."""
     lines = lines_of(EVENTS, rows)
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name, ExitStack() as stack:
         handles = {each: stack.enter_context(closing(opened(each, Path(name), lines))) for each in PEERS}

@@ -1,7 +1,7 @@
 """Ratios, power cuts and kills of the document store: `python -m libraries.document_store.benchmarks.targets`.
 
-All are ratios within one run, of the best of several times taken in turns, so that a busy machine hits both alike.
-Stores are made in a temporary folder and removed at the end; all reading is of warm pages.
+Each ratio compares the best of several alternating calls of one run, so that load on the machine affects both sides.
+Stores are made in a temporary folder and removed at the end. All reads are from warm pages.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from libraries.document_store.values import ValueKind
 from tests.selfbench.costs import Check, least_ns, print_checks
 
 PIECE_BYTES = 1_000_000
-"""Of JSON in one call."""
+"""Bytes of JSON per call."""
 TWEET_BYTES = 2_900
-"""About what a document of `tweets-2016` takes as JSON."""
+"""Approximate JSON size of a document of `tweets-2016`."""
 SENSOR_DOCUMENTS = 5_000
 SHREDDED_DOCUMENTS = 2_000
 OURS = "document-store[layout=amax]"
@@ -47,7 +47,7 @@ SIZED = {
     "tweets-2016": (30_000, "id"),
     "bluesky-events": (100_000, "id"),
 }
-"""Documents that are set beside nested Parquet, and their key."""
+"""Documents to compare with nested Parquet, and their key."""
 INDEXES = ("user.id", "timestamp_ms")
 KEY = re.compile(rb'^\{"id":(\d+)', re.MULTILINE)
 
@@ -61,12 +61,12 @@ TWO_COLUMNS = Plan(
 
 
 def lines_of(name: str, rows: int) -> bytes:
-    """A generated data set as JSON Lines."""
+    """Return a generated data set as JSON Lines."""
     return b"".join(bytes(batch.column(0).buffers()[2]) for batch in resolve(name, {}, rows=rows).batches())
 
 
 def pieces_of(lines: bytes) -> list[bytes]:
-    """Whole lines, about PIECE_BYTES each."""
+    """Split into pieces of whole lines, about PIECE_BYTES each."""
     pieces = []
     start = 0
     while start < len(lines):
@@ -77,7 +77,7 @@ def pieces_of(lines: bytes) -> list[bytes]:
 
 
 def with_updates(lines: bytes) -> bytes:
-    """The same documents, of which every other one gets the key of an earlier one."""
+    """Return the same documents, but give every other one the key of an earlier one."""
     chance = random.Random(1)
     earlier: list[bytes] = []
 
@@ -91,7 +91,7 @@ def with_updates(lines: bytes) -> bytes:
 
 
 def ingested(folder: Path, layout: LayoutName, pieces: Sequence[bytes], indexes: Sequence[str]) -> tuple[int, int]:
-    """Nanoseconds until everything is flushed, and until merges are done and the store is closed."""
+    """Return the nanoseconds until everything is flushed, and until merges are done and the store is closed."""
     shutil.rmtree(folder, ignore_errors=True)
     store = DocumentStore.open(folder, layout=layout)
     for path in indexes:
@@ -106,7 +106,7 @@ def ingested(folder: Path, layout: LayoutName, pieces: Sequence[bytes], indexes:
 
 
 def ingestion(folder: Path, times: int, lines: bytes) -> Iterator[Check]:
-    """Inserts alone, then half of them updates under two indexes; each layout in turn."""
+    """Measure inserts, then half updates with two indexes; layouts alternate."""
     for what, data, indexes, target in (
         ("inserts", lines, (), 0.75),
         ("half updates, two indexes", with_updates(lines), INDEXES, 0.65),
@@ -123,30 +123,30 @@ def ingestion(folder: Path, times: int, lines: bytes) -> Iterator[Check]:
             is_target = layout == "amax" and not indexes
             met = len(data) * 1e3 / flushed >= 40 and len(data) * 1e3 / ended >= 20
             target_speeds = "40, 20" if is_target else "-"
-            yield Check(f"{what}: {layout}, before merges and to their end", speeds, target_speeds, met)
+            yield Check(f"{what}: {layout}, before and after merges", speeds, target_speeds, met)
         ratio = best["vector"][1] / best["amax"][1]
-        yield Check(f"{what}: amax, of vector's rate", f"{ratio:.2f}", f"at least {target}", ratio >= target)
+        yield Check(f"{what}: amax rate over vector's", f"{ratio:.2f}", f"at least {target}", ratio >= target)
 
 
 def shredder(times: int, lines: bytes) -> Iterator[Check]:
-    """The C shredder beside the Python one."""
+    """Compare the C shredder with the Python one."""
     rows = rows_of(lines)[:SHREDDED_DOCUMENTS]
     schema = Schema.new("id", ValueKind.INTEGER)
     calls = {native: (lambda native=native: shred(rows, schema, use_native=native)) for native in (True, False)}
     spent = least_ns(times, calls)
     ratio = spent[False] / spent[True]
-    yield Check("C shredder, of the Python one's rate", f"{ratio:.1f} times", "at least 10", ratio >= 10)
+    yield Check("C shredder over the Python one, rate", f"{ratio:.1f} times", "at least 10", ratio >= 10)
 
 
 def queries(folder: Path, times: int) -> Iterator[Check]:
-    """What the stores that `ingestion` left answer, and what they read for it."""
+    """Query the stores that `ingestion` left, and measure what they read."""
     with DocumentStore.open(folder / "amax") as amax, DocumentStore.open(folder / "vector") as vector:
         count = Plan((Count(),))
         amax.query(count)
         before = amax.stats().bytes_read
         amax.query(count)
         share = (amax.stats().bytes_read - before) / amax.stats().component_bytes
-        yield Check("count(*) over amax reads, of its bytes", f"{share:.2%}", "-", None)
+        yield Check("count(*) over amax, share of its bytes read", f"{share:.2%}", "-", None)
         ways = {
             "columns": lambda: amax.query(TWO_COLUMNS, "generated-columns"),
             "rows": lambda: vector.query(TWO_COLUMNS, "generated-rows"),
@@ -161,7 +161,7 @@ def queries(folder: Path, times: int) -> Iterator[Check]:
 
 
 def sizes(folder: Path) -> Iterator[Check]:
-    """Sensors as columns beside rows under the same codec."""
+    """Compare the size of sensors as columns and as rows with the same codec."""
     pieces = pieces_of(lines_of("sensors", SENSOR_DOCUMENTS))
     size = {}
     for layout in LAYOUTS:
@@ -172,7 +172,7 @@ def sizes(folder: Path) -> Iterator[Check]:
 
 
 def stored_bytes(variant: str, location: Path, pieces: Sequence[bytes], key: str) -> int | None:
-    """What a variant stores the documents in; None if it cannot hold them."""
+    """Return the bytes that a variant stores the documents in; None if it cannot store them."""
     engine, settings = DOCUMENT_STORES.engine(variant)
     store = engine(settings, threads=1)
     store.load_library()
@@ -184,7 +184,7 @@ def stored_bytes(variant: str, location: Path, pieces: Sequence[bytes], key: str
 
 
 def beside_parquet(folder: Path) -> Iterator[Check]:
-    """Each data set beside the smallest nested Parquet that holds it, all under zstd."""
+    """Compare each data set with the smallest nested Parquet that can store it, all with zstd."""
     for name, (rows, key) in SIZED.items():
         pieces = pieces_of(lines_of(name, rows))
         sizes = {
@@ -199,12 +199,12 @@ def beside_parquet(folder: Path) -> Iterator[Check]:
 
 
 @click.command()
-@click.option("--megabytes", default=1000, show_default=True, help="Of `tweets-2016` as JSON.")
-@click.option("--times", default=3, show_default=True, help="How often each is measured.")
-@click.option("--lives", default=1000, show_default=True, help="Power cuts; 0 for none.")
-@click.option("--killed", default=300, show_default=True, help="Processes that are killed; 0 for none.")
+@click.option("--megabytes", default=1000, show_default=True, help="Size of `tweets-2016` as JSON.")
+@click.option("--times", default=3, show_default=True, help="Number of measurements of each call.")
+@click.option("--lives", default=1000, show_default=True, help="Number of power cuts; 0 for none.")
+@click.option("--killed", default=300, show_default=True, help="Number of killed processes; 0 for none.")
 def main(megabytes: int, times: int, lives: int, killed: int) -> None:
-    """Print what the document store reaches beside its targets."""
+    """Print the figures of the document store and their targets."""
     lines = lines_of("tweets-2016", max(1, megabytes * 1_000_000 // TWEET_BYTES))
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
         folder = Path(name)
@@ -215,7 +215,7 @@ def main(megabytes: int, times: int, lives: int, killed: int) -> None:
     if lives:
         cuts.main(lives)
     if killed:
-        click.echo(f"{killed} kills; {kills.main(killed)} operations were acknowledged, and all are there")
+        click.echo(f"{killed} kills; {kills.main(killed)} operations were acknowledged, and all are present")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Columns as bytes: one chunk for each column, in Parquet's encodings without dictionaries (paper, 4.1).
+"""Columns as bytes: one chunk per column, in Parquet's encodings without dictionaries (paper, 4.1).
 
-Levels are RLE and bit-packed, integers and texts delta encoded, keys plain, booleans RLE. Doubles are plain unless all
-of a column are decimals, which the paper does not have (`decimals.py`). C does it where it was built, and numpy gives
-the same bytes elsewhere.
+Levels are RLE and bit-packed, integers and texts delta encoded, keys plain, booleans RLE. Doubles are plain, except in
+columns that hold only decimals (`decimals.py`), which the paper does not have. C code does it if it was built;
+otherwise numpy produces the same bytes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Bytes read from front to back without trust, variable-length integers, and values of a few bits each.
+"""Read untrusted bytes sequentially, variable-length integers, and values of a few bits.
 
-Reading beyond the end is a CorruptError, whatever the bytes say.
+Reading beyond the end raises CorruptError.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ _64_BITS = (1 << 64) - 1
 
 
 class ByteReader:
-    """Over bytes that may be hostile."""
+    """A reader of bytes that may be hostile."""
 
     def __init__(self, data: bytes | memoryview) -> None:
-        """At the first byte."""
         self._data, self.place = memoryview(data), 0
 
     @property
     def left(self) -> int:
-        """Bytes not read yet."""
+        """Number of unread bytes."""
         return len(self._data) - self.place
 
     def take(self, size: int) -> memoryview:
-        """The next bytes. Raises CorruptError when there are fewer."""
+        """Return the next bytes. Raises CorruptError if there are fewer."""
         if not 0 <= size <= self.left:
-            raise CorruptError(f"a column's chunk is cut short: {size} bytes are due, {self.left} are left")
+            raise CorruptError(f"a column's chunk is truncated: {size} bytes are expected, {self.left} are left")
         self.place += size
         return self._data[self.place - size : self.place]
 
     def varint(self) -> int:
-        """An unsigned number of at most 64 bits, 7 in each byte, the lowest first."""
+        """Read an unsigned number of at most 64 bits, 7 per byte, lowest first."""
         value = 0
         for position in range(_MOST_VARINT_BYTES):
             (byte,) = self.take(1)
@@ -45,13 +44,13 @@ class ByteReader:
         raise CorruptError("a column's chunk has a number of more than 64 bits")
 
     def zigzag(self) -> int:
-        """A signed number of 64 bits: 0, -1, 1, -2 ... as 0, 1, 2, 3 ..."""
+        """Read a signed number of 64 bits: 0, -1, 1, -2 ... as 0, 1, 2, 3 ..."""
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
 
 def varint(value: int) -> bytes:
-    """What `ByteReader.varint` reads."""
+    """Encode a number for `ByteReader.varint`."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)
@@ -61,12 +60,12 @@ def varint(value: int) -> bytes:
 
 
 def zigzag(value: int) -> bytes:
-    """What `ByteReader.zigzag` reads, of -2**63 to 2**63 - 1."""
+    """Encode a number from -2**63 to 2**63 - 1 for `ByteReader.zigzag`."""
     return varint((value << 1 ^ value >> 63) & _64_BITS)
 
 
 def packed(values: np.ndarray, width: int) -> bytes:
-    """Unsigned values (uint64) of `width` bits each, the lowest bit first."""
+    """Pack unsigned values (uint64) into `width` bits each, lowest bit first."""
     if width == 0:
         return b""
     bits = values[:, None] >> np.arange(width, dtype=np.uint64) & np.uint64(1)
@@ -74,7 +73,7 @@ def packed(values: np.ndarray, width: int) -> bytes:
 
 
 def unpacked(data: memoryview, width: int, count: int) -> np.ndarray:
-    """uint64: `count` values of `width` bits each."""
+    """Unpack `count` values of `width` bits each into uint64."""
     if width == 0:
         return np.zeros(count, np.uint64)
     bits = np.unpackbits(np.frombuffer(data, np.uint8), count=count * width, bitorder="little")

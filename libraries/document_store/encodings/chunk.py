@@ -1,6 +1,6 @@
-"""The chunk of a column: what stands before its levels and values, and which encoding each kind of value has.
+"""The chunk of a column: its header, its levels and values, and the encoding of each kind of value.
 
-    u32        bytes of the whole chunk, these included; little endian
+    u32        bytes of the whole chunk, including these; little endian
     zigzag     largest level of the leaf
     zigzag     bytes of the levels
     zigzag     number of the levels
@@ -8,7 +8,7 @@
     varint     bytes of the values, 0 if there are none
     bytes      values
 
-`decode_column` believes none of it: hostile bytes end in CorruptError, and never in more memory than the limits below.
+`decode_column` trusts none of it: hostile bytes raise CorruptError and never take more memory than the limits below.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from libraries.document_store.shredding.columns import (
 from libraries.document_store.values import ValueKind
 
 MOST_TOKENS = 1 << 27
-"""Levels of one chunk."""
+"""Maximum levels of one chunk."""
 MOST_TEXT_BYTES = 1 << 29
-"""Of the texts of one chunk, decoded."""
+"""Maximum decoded bytes of the texts of one chunk."""
 
 _TOTAL = struct.Struct("<I")
 _INTEGER = np.dtype("<i8")
 
 
 def encode_column(column: Column, *, use_native: bool | None = None) -> bytes:
-    """The chunk of a column. Raises FullError for a column beyond the limits of this module."""
+    """Encode a column as a chunk. Raises FullError if the column exceeds the limits of this module."""
     if len(column.levels) > MOST_TOKENS:
         raise FullError(f"a column has {len(column.levels)} levels, {MOST_TOKENS} are allowed; write smaller leaves")
     if isinstance(column.values, Texts) and len(column.values.data) > MOST_TEXT_BYTES:
@@ -59,16 +59,16 @@ def encode_column(column: Column, *, use_native: bool | None = None) -> bytes:
 
 
 def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | None = None) -> Column:
-    """The column of a leaf from the chunk at the beginning of `data`; what lies behind it is not read.
+    """Decode the column of a leaf from the chunk at the start of `data`; bytes after it are ignored.
 
-    Raises CorruptError for what `encode_column` never writes. Texts are not checked to be UTF-8 here.
+    Raises CorruptError for anything that `encode_column` never writes. Does not check that texts are UTF-8.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return native.decode(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)
     (total,) = _TOTAL.unpack(ByteReader(data).take(_TOTAL.size))
     reader = ByteReader(memoryview(data)[:total])
     if reader.left != total:
-        raise CorruptError(f"a column's chunk has {total} bytes, {reader.left} are there")
+        raise CorruptError(f"a column's chunk has {total} bytes, but only {reader.left} are left")
     reader.take(_TOTAL.size)
     max_level, level_bytes, count = reader.zigzag(), reader.zigzag(), reader.zigzag()
     if max_level != leaf.max_level or not 0 <= count <= MOST_TOKENS:
@@ -79,24 +79,24 @@ def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | No
     wanted = int(np.count_nonzero(column.present))
     values = ByteReader(reader.take(reader.varint()))
     if reader.left or bool(wanted) != bool(values.left):
-        raise CorruptError(f"a column's chunk has {values.left} bytes of values for {wanted} values")
+        raise CorruptError(f"a column's chunk has {values.left} bytes for {wanted} values")
     if not wanted:
         return column
     decoded = _decoded(column, values, wanted)
     if values.left or len(decoded) != wanted:
-        raise CorruptError(f"a column's chunk has {len(decoded)} values, its levels call for {wanted}")
+        raise CorruptError(f"a column's chunk has {len(decoded)} values, its levels require {wanted}")
     return Column(leaf, levels, decoded)
 
 
 def decode_coded(leaf: Leaf, data: bytes | memoryview) -> Column | CodedColumn:
-    """As `decode_column`, with texts of which few differ as codes where there is a kernel for it."""
+    """Like `decode_column`, but return texts with few distinct values as codes if the kernel is available."""
     if kernels.NATIVE:
         return native.decode_coded(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)
     return decode_column(leaf, data)
 
 
 def _is_first(column: Column) -> np.ndarray:
-    """bool, for each value of a column in arrays: whether it is the first of its innermost array."""
+    """Return for each value of a column in arrays whether it is the first of its innermost array (bool)."""
     arrays = np.cumsum(column.masked < column.leaf.array_levels[-1])[column.present]
     return np.concatenate([np.ones(1, np.bool_), arrays[1:] != arrays[:-1]])
 
@@ -115,7 +115,7 @@ def _encoded(column: Column) -> bytes:
 
 
 def _decoded(column: Column, reader: ByteReader, count: int) -> Values:
-    """The values of a column whose levels are known."""
+    """Decode the values of a column whose levels are known."""
     leaf = column.leaf
     if is_text(leaf.kind):
         if leaf.number == KEY:

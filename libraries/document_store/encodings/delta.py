@@ -1,8 +1,8 @@
-"""Integers by their differences: Parquet's DELTA_BINARY_PACKED, in blocks of 128 with 4 miniblocks.
+"""Integers as differences: Parquet's DELTA_BINARY_PACKED, in blocks of 128 with 4 miniblocks.
 
-Differences wrap around 64 bits, so every integer can follow every other. Integers in arrays are two such sequences: the
-first of each array, and the sums of the steps within arrays; else the jump from one array to the next would widen all
-differences of its block. It gives the bytes that the kernel gives.
+Differences wrap around at 64 bits, so any integer can follow any other. Integers in arrays are stored as two sequences:
+the first integer of each array, and the sums of the steps within arrays. Otherwise the jump from one array to the next
+would widen all differences of its block. The kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MINIBLOCK = BLOCK // MINIBLOCKS
 
 
 def encode(values: np.ndarray) -> bytes:
-    """Of int64 values."""
+    """Encode int64 values."""
     unsigned = values.astype(np.int64).view(np.uint64)
     first = int(values[0]) if len(values) else 0
     pieces = [varint(BLOCK) + varint(MINIBLOCKS) + varint(len(values)) + zigzag(first)]
@@ -36,11 +36,11 @@ def encode(values: np.ndarray) -> bytes:
 
 
 def decode(reader: ByteReader, most: int) -> np.ndarray:
-    """int64: the values that come next. Raises CorruptError, also for more than `most`."""
+    """Decode the next values as int64. Raises CorruptError, also for more than `most` values."""
     block, miniblocks, count, first = reader.varint(), reader.varint(), reader.varint(), reader.zigzag()
     if (block, miniblocks) != (BLOCK, MINIBLOCKS) or count > most:
-        raise CorruptError(f"a column's chunk has {count} integers in blocks of {block}, {most} in {BLOCK} are due")
-    # Nobody makes room for more integers than so few bytes can be.
+        raise CorruptError(f"a column's chunk has {count} integers in blocks of {block}, expected {most} in {BLOCK}")
+        # Allocate nothing for more integers than these bytes can hold.
     if (count - 1) // BLOCK * (1 + MINIBLOCKS) > reader.left:
         raise CorruptError(f"a column's chunk has {count} integers in {reader.left} bytes")
     deltas = np.zeros(max(count - 1, 0), np.uint64)
@@ -62,7 +62,7 @@ def decode(reader: ByteReader, most: int) -> np.ndarray:
 
 
 def encode_in_arrays(values: np.ndarray, is_first: np.ndarray) -> bytes:
-    """Of int64 values, of which those marked (bool) are the first of an array."""
+    """Encode int64 values; `is_first` (bool) marks the first value of each array."""
     unsigned = values.astype(np.int64).view(np.uint64)
     steps = unsigned[1:] - unsigned[:-1]
     sums = np.cumsum(steps[~is_first[1:]], dtype=np.uint64)
@@ -70,12 +70,12 @@ def encode_in_arrays(values: np.ndarray, is_first: np.ndarray) -> bytes:
 
 
 def decode_in_arrays(reader: ByteReader, is_first: np.ndarray) -> np.ndarray:
-    """int64: what `encode_in_arrays` was given. Raises CorruptError."""
+    """Decode the result of `encode_in_arrays` as int64. Raises CorruptError."""
     count = int(np.count_nonzero(is_first))
     firsts, sums = decode(reader, count), decode(reader, len(is_first) - count)
     if len(firsts) + len(sums) != len(is_first):
-        raise CorruptError(f"a column's chunk has {len(firsts)} arrays and {len(sums)} steps, {count} arrays and "
-                           f"{len(is_first) - count} steps are due")  # fmt: skip
+        raise CorruptError(f"a column's chunk has {len(firsts)} arrays and {len(sums)} steps, expected {count} arrays "
+                           f"and {len(is_first) - count} steps")  # fmt: skip
     steps = np.zeros(len(is_first), np.uint64)
     steps[~is_first] = np.diff(sums.view(np.uint64), prepend=np.uint64(0))
     walked = np.cumsum(steps, dtype=np.uint64)

@@ -1,6 +1,6 @@
-"""Small numbers as runs or bit-packed in groups of eight: Parquet's RLE/bit-packed hybrid, for levels and booleans.
+"""Small numbers as runs, or bit-packed in groups of eight: Parquet's RLE/bit-packed hybrid, for levels and booleans.
 
-It gives the bytes that the kernel gives.
+The kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MOST_GROUPS = 63
 
 
 def encode(values: np.ndarray, width: int) -> bytes:
-    """Of uint8 values of at most `width` bits, 1 to 8."""
+    """Encode uint8 values of at most `width` bits, 1 to 8."""
     count = len(values)
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     run_of = np.zeros(count, np.int64)
@@ -38,7 +38,7 @@ def encode(values: np.ndarray, width: int) -> bytes:
 
 
 def decode(data: memoryview, width: int, count: int) -> np.ndarray:
-    """uint8: `count` values, of all bytes. Raises CorruptError when the bytes hold fewer values or more."""
+    """Decode all bytes to `count` values as uint8. Raises CorruptError if they hold more or fewer values."""
     reader = ByteReader(data)
     values = np.zeros(count, np.uint8)
     place = 0
@@ -51,18 +51,18 @@ def decode(data: memoryview, width: int, count: int) -> np.ndarray:
             taken = min(length, count - place)
             values[place : place + taken] = unpacked(literal, width, taken)
             if length - taken >= _GROUP:
-                raise CorruptError("a column's chunk has more levels than it says")
+                raise CorruptError("a column's chunk has more levels than declared")
             length = taken
         elif length > count - place:
-            raise CorruptError("a column's chunk has more levels than it says")
+            raise CorruptError("a column's chunk has more levels than declared")
         else:
             (value,) = reader.take(1)
             if value >> width:
                 raise CorruptError(f"a column's chunk has a level {value} of more than {width} bits")
             values[place : place + length] = value
         if length == 0:
-            raise CorruptError("a column's chunk has a run of no levels")
+            raise CorruptError("a column's chunk has an empty run of levels")
         place += length
     if reader.left:
-        raise CorruptError("a column's chunk has bytes behind its levels")
+        raise CorruptError("a column's chunk has bytes after its levels")
     return values

@@ -1,4 +1,4 @@
-"""The kernels that encode and decode chunks, called; memory is made here, and what they refuse becomes CorruptError."""
+"""Call the kernels that encode and decode chunks: allocate memory, and turn their failures into CorruptError."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from libraries.document_store.shredding.columns import KEY, CodedColumn, Column,
 
 
 def encode(column: Column) -> bytes:
-    """The chunk of a column. Raises FullError when it is larger than a chunk can be."""
+    """Encode a column as a chunk. Raises FullError if it exceeds the maximum size of a chunk."""
     leaf, levels = column.leaf, np.ascontiguousarray(column.levels)
     offsets: np.ndarray | None = None
     if isinstance(column.values, Texts):
@@ -22,7 +22,7 @@ def encode(column: Column) -> bytes:
     else:
         values = np.ascontiguousarray(column.values)
         values_room = values.nbytes
-    # Bit-packed levels with a head for each run of eight; blocks of integers with their heads.
+    # Worst case: bit-packed levels with a header for each run of eight; blocks of integers with their headers.
     count = len(column.values)
     room = max((len(levels) // 8 + 1) * (leaf.level_bits + 6), values_room + (count // 128 + 1) * 2_200) + 64
     out, scratch, written = np.empty(2 * room, np.uint8), np.empty(room, np.uint8), ctypes.c_uint64()
@@ -41,16 +41,14 @@ def encode(column: Column) -> bytes:
 
 
 def decode(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column:
-    """The column of a chunk. Raises CorruptError."""
+    """Decode the column of a chunk. Raises CorruptError."""
     column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False)
     assert isinstance(column, Column)
     return column
 
 
-def decode_coded(
-    leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int
-) -> Column | CodedColumn:
-    """The column of a chunk, coded where it has texts of which few differ. Raises CorruptError."""
+def decode_coded(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column | CodedColumn:
+    """Decode the column of a chunk, as codes if it has texts with few distinct values. Raises CorruptError."""
     return _decoded(leaf, data, most_tokens, most_text_bytes, coded=True)
 
 
@@ -68,7 +66,7 @@ def _decoded(
         if fault == kernels.NO_MEMORY:
             raise MemoryError("no memory for a column")
         if fault:
-            raise CorruptError(f"the chunk of column {leaf.number} ({leaf.path}) is none of that leaf's, or changed")
+            raise CorruptError(f"the chunk of column {leaf.number} ({leaf.path}) does not fit that leaf, or changed")
         has_texts, different = is_text(leaf.kind), sizes[3]
         levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[2], np.uint8)
         offsets = np.empty((different or sizes[1]) + 1 if has_texts else 0, np.int64)

@@ -1,6 +1,6 @@
-"""Byte strings: by what they share with the one before (Parquet's DELTA_BYTE_ARRAY), or plain behind their lengths.
+"""Byte strings: as the prefix shared with the previous one (Parquet's DELTA_BYTE_ARRAY), or plain after their lengths.
 
-It gives the bytes that the kernel gives, and never more text than it is told to expect at most.
+The kernel writes the same bytes. Decoding never produces more text than the given maximum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def encode_delta(texts: Texts) -> bytes:
-    """Lengths of the shared prefixes, lengths of what follows, and what follows."""
+    """Encode the lengths of shared prefixes, the lengths of suffixes, and the suffixes."""
     prefixes, suffixes, before = [], [], b""
     for text in texts.tolist():
         shared = _shared(before, text)
@@ -41,14 +41,14 @@ def _shared(first: bytes, second: bytes) -> int:
 
 
 def decode_delta(reader: ByteReader, count: int, most_bytes: int) -> Texts:
-    """`count` strings, of all bytes that are left. Raises CorruptError."""
+    """Decode all remaining bytes to `count` strings. Raises CorruptError."""
     prefixes, lengths = delta.decode(reader, count).tolist(), delta.decode(reader, count).tolist()
     if len(prefixes) != count or len(lengths) != count:
-        raise CorruptError(f"a column's chunk has {len(prefixes)} and {len(lengths)} texts, {count} are due")
+        raise CorruptError(f"a column's chunk has {len(prefixes)} and {len(lengths)} texts, expected {count}")
     texts, before, total = [], b"", 0
     for shared, length in zip(prefixes, lengths, strict=True):
         if not 0 <= shared <= len(before):
-            raise CorruptError("a column's chunk has a text that shares more than the one before has")
+            raise CorruptError("a column's chunk has a text whose shared prefix is longer than the previous text")
         before = before[:shared] + reader.take(length)
         total += len(before)
         if total > most_bytes:
@@ -58,10 +58,10 @@ def decode_delta(reader: ByteReader, count: int, most_bytes: int) -> Texts:
 
 
 def encode_plain(texts: Texts) -> bytes:
-    """Each behind its length of 4 bytes."""
+    """Encode each string after its length of 4 bytes."""
     return b"".join(_LENGTH.pack(len(text)) + text for text in texts.tolist())
 
 
 def decode_plain(reader: ByteReader, count: int) -> Texts:
-    """`count` strings. Raises CorruptError."""
+    """Decode `count` strings. Raises CorruptError."""
     return Texts.of([bytes(reader.take(_LENGTH.unpack(reader.take(4))[0])) for _ in range(count)])

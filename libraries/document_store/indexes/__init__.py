@@ -1,1 +1,1 @@
-"""Secondary indexes: (value, key) in order, kept right by whoever upserts and deletes (paper, section 4.6)."""
+"""Secondary indexes: (value, key) in order, maintained by upserts and deletions (paper, section 4.6)."""

@@ -1,8 +1,8 @@
-"""One entry of a secondary index: a value and a key as bytes whose order is that of values, then of keys.
+"""An entry of a secondary index: a value and a key as bytes that sort by value, then by key.
 
-Values of one kind lie together. Null, missing, NaN, arrays and objects have no entry, as no range holds them. Long
-texts and binaries are cut: a look-up by range gives every key whose value is in it, and perhaps a few more, so its
-caller applies the filter again.
+Values of one kind are adjacent. Null, missing, NaN, arrays and objects have no entry, because no range contains them.
+Long texts and binaries are truncated: a range lookup returns every key whose value is in the range, and possibly a few
+more, so the caller applies the filter again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Key: TypeAlias = int | str
 Range: TypeAlias = tuple[bytes, bytes]
 
 CUT_BYTES = 256
-"""Of a text or binary, so many bytes are compared."""
+"""Maximum compared bytes of a text or binary."""
 
 _BOOLEAN, _INTEGER, _DOUBLE, _TEXT, _BINARY = (bytes([kind]) for kind in range(1, 6))
 _END = b"\0\0"
-"""Behind a text: below every byte of a longer one, in which a zero is spelled as zero and 255."""
+"""Ends a text: it sorts before every byte of a longer one, where a zero is encoded as zero and 255."""
 
 _BIG = struct.Struct(">Q")
 _BIG_DOUBLE = struct.Struct(">d")
@@ -31,7 +31,7 @@ _AFTER_KIND = 1
 
 
 def encode_value(value: object) -> bytes | None:
-    """The first part of an entry; None for a value that has none."""
+    """Encode the first part of an entry; None for a value without an entry."""
     if isinstance(value, bool):
         return _BOOLEAN + bytes([value])
     if isinstance(value, int):
@@ -46,39 +46,37 @@ def encode_value(value: object) -> bytes | None:
 
 
 def encode_key(key: Key) -> bytes:
-    """The second part of an entry."""
+    """Encode the second part of an entry."""
     return _BIG.pack(key + _SIGN) if isinstance(key, int) else _text(key.encode())
 
 
 def entries(values: Sequence[object], key: Key) -> list[bytes]:
-    """The entries of one document, none twice."""
+    """Return the unique entries of one document."""
     encoded = {part for value in values if (part := encode_value(value)) is not None}
     return [part + encode_key(key) for part in encoded]
 
 
 def key_of(entry: bytes, text_keys: bool) -> Key:
-    """The key of an entry. Raises CorruptError if it is none."""
+    """Return the key of an entry. Raises CorruptError if it is malformed."""
     try:
         end = _end_of_value(entry)
         if not text_keys:
             return int(_BIG.unpack(entry[end:])[0]) - _SIGN
         if _end_of_text(entry, end) != len(entry):
-            raise ValueError("bytes behind the key")
+            raise ValueError("bytes after the key")
         return entry[end:-2].replace(b"\0\xff", b"\0").decode()
     except (ValueError, IndexError, struct.error) as error:
-        raise CorruptError(f"an entry of an index is none: {error}") from None
+        raise CorruptError(f"an entry of an index is malformed: {error}") from None
 
 
 def ranges(low: object, high: object) -> list[Range]:
-    """First and last part of the entries with values from low to high, both included; None leaves an end open.
+    """Return first and last entry prefixes for values from low to high, inclusive; None leaves an end open.
 
-    Numbers are compared as numbers, integer or double. Raises QueryError for bounds that no order relates.
+    Integers and doubles are compared as numbers. Raises QueryError for bounds that cannot be compared.
     """
     kinds = {_comparable(bound) for bound in (low, high) if bound is not None}
     if len(kinds) != 1:
-        raise QueryError(
-            f"an index is searched between two bounds of one kind, not {type(low).__name__} and {type(high).__name__}"
-        )
+        raise QueryError(f"an index needs two bounds of one kind, got {type(low).__name__} and {type(high).__name__}")
     (kind,) = kinds
     if kind == "number":
         return _integers(low, high) + _doubles(low, high)
@@ -92,7 +90,7 @@ def _comparable(bound: object) -> str:
         return "number"
     if isinstance(bound, bool | str | bytes):
         return type(bound).__name__
-    raise QueryError(f"an index is searched for numbers, texts, binaries and booleans, not for {bound!r}")
+    raise QueryError(f"an index supports numbers, texts, binaries and booleans as bounds, got {bound!r}")
 
 
 def _integers(low: object, high: object) -> list[Range]:
@@ -105,7 +103,7 @@ def _integers(low: object, high: object) -> list[Range]:
 
 
 def _round(bound: object, up: bool) -> int:
-    """To the next integer within the range, beyond 64 bits for an infinite one."""
+    """Round to the next integer inside the range; beyond 64 bits for an infinite bound."""
     assert isinstance(bound, int | float)
     if isinstance(bound, int):
         return bound
@@ -115,7 +113,7 @@ def _round(bound: object, up: bool) -> int:
 
 
 def _doubles(low: object, high: object) -> list[Range]:
-    # An integer bound beyond 2**53 may round to a double outside of the range: the filter is applied again.
+    # An integer bound beyond 2**53 may round to a double outside the range: the caller applies the filter again.
     first = float("-inf") if low is None else float(low)  # type: ignore[arg-type]
     last = float("inf") if high is None else float(high)  # type: ignore[arg-type]
     if first > last:
@@ -124,7 +122,7 @@ def _doubles(low: object, high: object) -> list[Range]:
 
 
 def _double(value: float) -> bytes:
-    """Positive ones with their sign bit set, negative ones with all bits turned; -0.0 equals 0.0 in every filter."""
+    """Encode a double: set the sign bit of positive values, invert all bits of negative ones; -0.0 becomes 0.0."""
     bits = _BIG.unpack(_BIG_DOUBLE.pack(value + 0.0))[0]
     return _BIG.pack(bits ^ (_ALL if bits & _SIGN else _SIGN))
 

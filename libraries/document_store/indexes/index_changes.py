@@ -1,6 +1,7 @@
-"""What a batch changes in the secondary indexes: values that its documents had before, and those that they have now.
+"""The changes of a batch to the secondary indexes: previous and new values of its documents.
 
-Old values are looked up only for keys that the memtable has or a key filter lets pass, all of a batch at once.
+Previous values are looked up for the whole batch at once, and only for keys that the memtable has or a key filter
+admits.
 """
 
 from __future__ import annotations
@@ -19,25 +20,24 @@ from libraries.document_store.tree.leaf_scan import ScanPart, look_up, may_hold
 from libraries.document_store.tree.memtable import Memtable, key_array
 
 PIECE_ENTRIES = 1_000_000
-"""An index over documents that are there already is made in pieces of about so many entries, each sorted in memory."""
+"""Approximate entries per piece when an index is built for existing documents; each piece is sorted in memory."""
 
 Changes = tuple[dict[str, list[bytes]], dict[str, list[bytes]]]
-"""What each index, by its path, gains and loses."""
+"""Entries that each index, by its path, gains and loses."""
 
 
 class Finders:
-    """The paths of a store's indexes, ready to be found in rows and columns."""
+    """The paths of a store's indexes, ready to be evaluated on rows and columns."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Paths as they are spelled."""
+        """`paths` are spelled paths."""
         self._finders = {path: Finder(parse(path)) for path in paths}
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
         return bool(self._finders)
 
     def changes(self, latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> Changes:
-        """What rows by their keys (None: deleted) change; `memtable` has no other keys. Raises CorruptError."""
+        """Return the changes by rows per key (None: deleted); `memtable` has no other keys. Raises CorruptError."""
         added: dict[str, list[bytes]] = {}
         removed: dict[str, list[bytes]] = {}
         parts = _old_parts(latest, memtable, components)
@@ -61,7 +61,7 @@ class Finders:
 
 
 def all_entries(snapshot: Snapshot, path: Path) -> Iterator[dict[bytes, bool]]:
-    """The entries of all documents, in pieces that share none."""
+    """Yield the entries of all documents, in disjoint pieces."""
     finder = Finder(path)
     piece: dict[bytes, bool] = {}
     for part in snapshot.parts():

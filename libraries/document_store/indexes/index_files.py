@@ -1,6 +1,6 @@
-"""A component of a secondary index: sorted entries in compressed, checked blocks, then a footer that tells where.
+"""A component of a secondary index: sorted entries in compressed blocks with checksums, then a footer with positions.
 
-An entry that was removed is kept as such until a merge includes the oldest component.
+A removed entry is kept as a marker until a merge includes the oldest component.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MOST_BLOCK_BYTES = 64 << 20
 
 Decoded = TypeVar("Decoded")
 Entry = tuple[bytes, bool]
-"""An entry, and whether it is there (False: it is gone)."""
+"""An entry, and whether it is present (False: removed)."""
 
 
 class _Block(msgspec.Struct, array_like=True, frozen=True):
-    """Where a block lies, its stored length, its checksum, and its first entry."""
+    """The position of a block, its stored length, its checksum, and its first entry."""
 
     offset_bytes: int
     length_bytes: int
@@ -52,7 +52,7 @@ _FOOTERS, _BLOCKS = msgspec.msgpack.Decoder(_Footer), msgspec.msgpack.Decoder(_E
 
 
 def write_index(writer: FileWriter, entries: Iterable[Entry]) -> int:
-    """Entries that rise, written as one component; how many they were. Holds one block in memory."""
+    """Write ascending entries as one component; return their number. Holds one block in memory."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
     blocks: list[_Block] = []
     count = 0
@@ -71,23 +71,23 @@ def write_index(writer: FileWriter, entries: Iterable[Entry]) -> int:
 
 
 class IndexFile:
-    """An open component of a secondary index; for any thread."""
+    """An open component of a secondary index. Thread-safe."""
 
     def __init__(self, reader: FileReader) -> None:
-        """Read its footer. Raises CorruptError."""
+        """Read the footer. Raises CorruptError."""
         self._reader = reader
         self.size_bytes = reader.size_bytes
         tail = reader.read(_TAIL_BYTES, max(0, reader.size_bytes - _TAIL_BYTES))
         length, checksum = int.from_bytes(tail[:8], "little"), int.from_bytes(tail[8:16], "little")
         if tail[16:] != _MAGIC:
-            raise CorruptError(f"{reader.name}: is no component of an index")
+            raise CorruptError(f"{reader.name}: not a component of an index")
         data = self._checked(length, reader.size_bytes - _TAIL_BYTES - length, checksum)
         footer = self._decoded(_FOOTERS, data)
         self.count, self._blocks = footer.count, footer.blocks
         self._firsts = [block.first for block in footer.blocks]
 
     def between(self, first: bytes, last: bytes) -> Iterator[Entry]:
-        """The entries from `first` to `last`, both included, in order. Reads the blocks that may hold them."""
+        """Yield the entries from `first` to `last`, inclusive, in order. Reads only blocks that may hold them."""
         start = max(0, bisect_right(self._firsts, first) - 1)
         for block in self._blocks[start : bisect_right(self._firsts, last)]:
             some = self._decoded(_BLOCKS, self._checked(block.length_bytes, block.offset_bytes, block.checksum))
@@ -96,12 +96,12 @@ class IndexFile:
             )
 
     def at_least(self, first: bytes, last: bytes) -> int:
-        """As many entries as `between` gives at least, those that are gone among them. Reads nothing."""
+        """Return a lower bound of the entries that `between` yields, including removed ones. Reads nothing."""
         whole = bisect_right(self._firsts, last) - bisect_left(self._firsts, first) - 1
         return max(0, whole) * ENTRIES_IN_BLOCK
 
     def all(self) -> Iterator[Entry]:
-        """Every entry in order; one block in memory."""
+        """Yield every entry in order, holding one block in memory."""
         return self.between(b"", b"\xff")
 
     def _checked(self, length_bytes: int, offset_bytes: int, checksum: int) -> bytes:
@@ -116,14 +116,14 @@ class IndexFile:
     def _decoded(self, decoder: msgspec.msgpack.Decoder[Decoded], data: bytes) -> Decoded:
         try:
             if not 0 <= zstandard.frame_content_size(data) <= _MOST_BLOCK_BYTES:
-                raise ValueError(f"a block says that it takes more than {_MOST_BLOCK_BYTES} bytes")
+                raise ValueError(f"a block declares more than {_MOST_BLOCK_BYTES} bytes")
             return decoder.decode(zstandard.ZstdDecompressor().decompress(data))
         except (zstandard.ZstdError, msgspec.MsgspecError, ValueError) as error:
             raise CorruptError(f"{self._reader.name}: {error}") from None
 
 
 def newest(sources: Sequence[Iterable[Entry]], drop_removed: bool) -> Iterator[Entry]:
-    """What sorted sources, newest first, come to: of an entry in several the newest word counts."""
+    """Merge sorted sources, newest first: for an entry in several, the newest one counts."""
     tagged = (_tag(source, age) for age, source in enumerate(sources))
     before: bytes | None = None
     for entry, _, there in heapq.merge(*tagged):

@@ -1,4 +1,4 @@
-"""The values at one path of many documents, without making the documents where that can be avoided."""
+"""The values at one path of many documents, without building whole documents where possible."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from libraries.document_queries.paths import ITEMS, Path
 
 
 class Finder:
-    """Finds the values at a path: one, or with `[*]` in it any number, in a document."""
+    """Finds the values at a path in a document: one, or any number if the path has `[*]`."""
 
     def __init__(self, path: Path) -> None:
-        """`path` has at least one step, and a field as its first."""
+        """`path` has at least one step; the first is a field."""
         self.path = path
         fields = next((place for place, step in enumerate(path) if step is ITEMS), len(path))
         self._rest = path[fields:]
@@ -22,11 +22,11 @@ class Finder:
         self._decoder = _decoder_of(self._names)
 
     def in_rows(self, rows: Sequence[bytes]) -> list[list[Any]]:
-        """For each row the values at the path."""
+        """Return for each row the values at the path."""
         return [self._in_row(row) for row in rows]
 
     def in_document(self, document: Any) -> list[Any]:
-        """The values at the path of one document."""
+        """Return the values at the path of one document."""
         return values_at(document, self.path)
 
     def _in_row(self, row: bytes) -> list[Any]:
@@ -39,14 +39,14 @@ class Finder:
                 if found is msgspec.UNSET:
                     return []
         except msgspec.ValidationError:
-            # A field on the way is no object in this document.
+            # A field on the path is not an object in this document.
             return values_at(msgspec.msgpack.decode(row), self.path)
         return values_at(found, self._rest)
 
 
 def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
-    """Makes objects of nothing but these fields, each in the one before; None for names that msgspec takes for no
-    field of a struct."""
+    """Return a decoder for nested objects with only these fields; None for names that msgspec does not allow as fields
+    of a struct."""
     kind: Any = Any
     try:
         for name in reversed(names):
@@ -57,7 +57,7 @@ def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
 
 
 def values_at(value: Any, steps: Sequence[Any]) -> list[Any]:
-    """The values at the end of the steps, in order."""
+    """Return the values at the end of the steps, in order."""
     found = [value]
     for step in steps:
         if step is ITEMS:

@@ -1,7 +1,7 @@
-"""What is in C: found, loaded, and its functions for Python; without it all of the store runs in Python and numpy.
+"""Load the C kernels and expose their functions; without them the whole store runs in Python and numpy.
 
-The sources lie here, and what the build makes of them (`python -m libraries.build`). Bytes may be hostile: C checks
-them. The interpreter's lock is free while it works.
+The sources are in this folder, and so is the built library (`python -m libraries.build`). C checks its input, which may
+be hostile. It releases the interpreter's lock while it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dl
     sys.platform, "libdocument_store.so"
 )
 VERSION = 8
-"""Of the functions and their parameters: the library of another checkout is not used."""
+"""Version of the functions and their parameters; a library of another version is not used."""
 
 
 def _load() -> ctypes.CDLL | None:
@@ -34,33 +34,33 @@ def _load() -> ctypes.CDLL | None:
         loaded = ctypes.CDLL(str(FOLDER / LIBRARY_NAME))
         return loaded if loaded.ds_version() == VERSION else None
     except (OSError, AttributeError):
-        # The second is what a library of something else ends in.
+        # The second error is raised for a library of another program.
         return None
 
 
 library = _load()
-"""None where it was not built."""
+"""None if it was not built."""
 NATIVE = library is not None
 
 
 NO_MEMORY, NO_ROOM = 2, 3
-"""What a function in C ends in besides 0 (well) and 1 (the bytes are faulty)."""
+"""Return codes of C functions in addition to 0 (success) and 1 (faulty bytes)."""
 
 
 def loaded() -> ctypes.CDLL:
-    """The library. Raises RuntimeError where it was not built, which callers ask `NATIVE` about before."""
+    """Return the library. Raises RuntimeError if it was not built; callers check `NATIVE` first."""
     if library is None:
         raise RuntimeError(f"{LIBRARY_NAME} is not built: 'pip install ziglang', then 'python -m libraries.build'")
     return library
 
 
 def address(array: np.ndarray) -> ctypes.c_void_p:
-    """Where an array lies, which must outlive the call that takes it."""
+    """Return the address of an array, which must outlive the call that uses it."""
     return ctypes.c_void_p(array.__array_interface__["data"][0])
 
 
 def tree_of(schema: Schema) -> tuple[Any, ...]:
-    """A schema as parameters: how many nodes, their parents, kinds, names, and where each name begins."""
+    """Return a schema as parameters: number of nodes, their parents, kinds, names, and the start of each name."""
     count = len(schema.nodes)
     names = [(node.name or "").encode() for node in schema.nodes]
     return (
@@ -73,13 +73,13 @@ def tree_of(schema: Schema) -> tuple[Any, ...]:
 
 
 def pointers(rows: Sequence[bytes]) -> tuple[ctypes.Array, ctypes.Array]:
-    """The addresses and lengths of rows, which must outlive the call that takes them."""
+    """Return the addresses and lengths of rows, which must outlive the call that uses them."""
     count = len(rows)
     return (ctypes.c_char_p * count)(*rows), (ctypes.c_uint64 * count)(*map(len, rows))
 
 
 def first_faulty_row(rows: Sequence[bytes]) -> int | None:
-    """The index of the first row that is no document of the model; None when all are."""
+    """Return the index of the first row that is not a valid document; None if all are valid."""
     addresses, lengths = pointers(rows)
     found = ctypes.c_uint64(0)
     fault = loaded().ds_check_rows(ctypes.c_uint64(len(rows)), addresses, lengths, ctypes.byref(found))
@@ -87,7 +87,7 @@ def first_faulty_row(rows: Sequence[bytes]) -> int | None:
 
 
 def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
-    """The keys of rows, all int or all str; None when one is neither, or another kind than the others."""
+    """Return the keys of rows, all int or all str; None for any other or mixed kinds."""
     addresses, lengths = pointers(rows)
     keys, sizes, kind = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint32), ctypes.c_int32()
     fault = loaded().ds_keys(
@@ -104,7 +104,7 @@ def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
 
 
 def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
-    """The rows of JSON Lines up to the first line that is no document, and where that line begins and ends."""
+    """Return the rows of JSON Lines before the first invalid line, and the first and last byte of that line."""
     most_rows = lines.count(b"\n") + 1
     ends, count = np.empty(most_rows, np.uint64), ctypes.c_uint64()
     faulty, made = (ctypes.c_uint64 * 2)(), ctypes.c_void_p()
@@ -114,7 +114,7 @@ def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
     )  # fmt: skip
     try:
         if fault == NO_MEMORY:
-            raise MemoryError("no memory for the rows of so much JSON")
+            raise MemoryError("no memory for the rows of this JSON")
         places = [0, *ends[: count.value].tolist()]
         whole = ctypes.string_at(made, places[-1]) if places[-1] else b""
     finally:
@@ -123,11 +123,13 @@ def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
 
 
 class Given:
-    """Columns as parameters of a function in C, and what keeps them where they are: levels, their numbers, values,
-    their numbers and bytes, offsets. A column that is None has no levels there."""
+    """Columns as parameters of a C function, kept alive by this object.
+
+    For each column: levels and their number; values, their number and bytes; offsets. A column that is None has no
+    levels."""
 
     def __init__(self, columns: Sequence[Column | None]) -> None:
-        """Of columns in the order in which C numbers them."""
+        """`columns` are in the order in which C numbers them."""
         void, number = ctypes.c_void_p * len(columns), ctypes.c_uint64 * len(columns)
         self._held: list[np.ndarray] = []
         levels, values, offsets = void(), void(), void()
@@ -146,13 +148,14 @@ class Given:
 
     def _place(self, array: np.ndarray) -> int:
         self._held.append(np.ascontiguousarray(array))
-        # An empty array may lie nowhere, which would say that it is not wanted.
+        # The address of an empty array may be 0, which would mean that the column is not wanted.
         return int(self._held[-1].__array_interface__["data"][0]) or 1
 
 
 def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int) -> list[bytes] | None:
-    """Rows out of the columns of a schema's leaves, those that are None and the rest left out; None when the columns do
-    not fit each other."""
+    """Return rows from the columns of a schema's leaves; None if the columns are inconsistent.
+
+    Columns that are None, and REST, are left out."""
     given = Given(columns)
     ends, made = np.empty(count, np.uint64), ctypes.c_void_p()
     try:
@@ -160,7 +163,7 @@ def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int)
             *tree_of(schema), *given.parameters, ctypes.c_uint64(count), address(ends), ctypes.byref(made)
         )
         if fault == NO_MEMORY:
-            raise MemoryError("no memory for the rows of so many records")
+            raise MemoryError("no memory for the rows of these records")
         places = [0, *ends.tolist()]
         whole = ctypes.string_at(made, places[-1]) if not fault and places[-1] else b""
     finally:

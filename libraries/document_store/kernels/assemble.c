@@ -1,7 +1,7 @@
-/* Columns to rows of MessagePack (paper, 3.4); assembling.py specifies it.
+/* Columns to rows of MessagePack (paper, 3.4); assembly.py is the specification.
 
-   Tokens may come from hostile bytes: every step is held against what is left, and columns that do not fit each other
-   end the call. */
+   Tokens may come from hostile bytes: every step is checked against the remaining tokens, and inconsistent columns end
+   the call. */
 
 #include "tree.h"
 
@@ -64,7 +64,7 @@ static int put_integer(buffer *out, int64_t value) {
                                 : put_number(out, 0xd3, bits, 8);
 }
 
-/* The value of the column's next token, which has one. */
+/* Write the value of the column's next token, which has one. */
 static enum found put_value(column *from, enum kind kind, buffer *out) {
     uint64_t at = from->value_at++, bits;
     if (at >= from->value_count) return BROKEN;
@@ -88,7 +88,7 @@ static enum found put_value(column *from, enum kind kind, buffer *out) {
     return fault || append(out, from->values + start, size) ? EXHAUSTED : VALUE;
 }
 
-/* The size of an array or object, which is known when all of it was written behind a single byte. */
+/* Set the size of an array or object, which is known only after its contents were written behind a single byte. */
 static int close_nested(buffer *out, uint64_t start, uint64_t count, int is_object) {
     unsigned width = count <= 15 ? 1 : count <= 0xffff ? 3 : 5;
     if (reserve(out, width)) return NO_MEMORY;
@@ -107,7 +107,7 @@ static inline int is_wanted(const assembler *a, const node *one) {
 static enum found put_object(assembler *a, const node *object);
 static enum found put_array(assembler *a, const node *array);
 
-/* A branch that is not taken: one token of each column below it, all with the level of what is above and alike null. */
+/* Skip a branch that is not taken: one token of each column below it, with the parent's level and null flag. */
 static enum found pass_by(assembler *a, const node *branch) {
     span below = a->below[branch->number];
     int is_null = a->columns[below.first].levels[a->columns[below.first].at] > a->columns[below.first].mask;
@@ -196,7 +196,7 @@ static enum found put_array(assembler *a, const node *array) {
         count++;
         if (first->at == before || first->at >= first->count) return BROKEN;
     } while ((first->levels[first->at] & first->mask) >= level);
-    /* Delimiters behind each other became the outermost: it stays for the array that it ends. */
+    /* Of consecutive delimiters only the outermost was kept: leave it for the array that it ends. */
     for (uint32_t i = below.first; i < below.last; i++) {
         column *one = &a->columns[i];
         if (one->at >= one->count || one->levels[one->at] >= level) return BROKEN;
@@ -211,7 +211,7 @@ static enum found put_array(assembler *a, const node *array) {
 
 /* --- for Python ----------------------------------------------------------------------------------------- */
 
-/* Puts the columns below a node behind each other, those that are not wanted left out. */
+/* Order the columns below a node consecutively, without unwanted ones. */
 static void arrange(assembler *a, const node *one, const column *given, uint32_t *made) {
     span *below = &a->below[one->number];
     below->first = *made;
@@ -229,8 +229,8 @@ static void arrange(assembler *a, const node *one, const column *given, uint32_t
     below->last = *made;
 }
 
-/* Rows of `count` records: where each ends, and all of them one behind the other in `made`, which the caller frees.
-   Of each leaf: levels (NULL: not wanted) and their number; values, their number and bytes; where texts begin. */
+/* Write the rows of `count` records: the end of each, and all of them consecutively in `made`, which the caller frees.
+   For each leaf: levels (NULL: not wanted) and their number; values, their number and bytes; starts of texts. */
 EXPORT int ds_assemble(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
                        const uint64_t *name_offsets, const uint8_t *const *levels, const uint64_t *level_counts,
                        const uint8_t *const *values, const uint64_t *value_counts, const uint64_t *value_bytes,

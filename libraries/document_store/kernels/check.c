@@ -1,4 +1,4 @@
-/* Rows held against the model: known types, texts in UTF-8, no field twice in one object, not too deep, nothing behind. */
+/* Check rows against the model: known types, UTF-8, no duplicate fields, limited depth, no trailing bytes. */
 
 #include "common.h"
 
@@ -12,7 +12,7 @@ enum { FEW_NAMES = 8 };
 
 static int check_value(reader *from, unsigned level, uint64_t owed, buffer *scratch);
 
-/* Notes a name in a table of `room` entries (a power of two, or fewer than FEW_NAMES in a row). */
+/* Add a name to a table of `room` entries (a power of two, or a list of fewer than FEW_NAMES). */
 static int note(seen_name *names, uint64_t room, uint64_t known, const token *name) {
     uint32_t hash = hash_of(name->bytes, name->size);
     if (room == 0) {
@@ -30,7 +30,7 @@ static int note(seen_name *names, uint64_t room, uint64_t known, const token *na
     return FINE;
 }
 
-/* `owed`: the bytes that what encloses it needs at least behind it. So all tables together are bound by the row. */
+/* `owed`: the minimum bytes that enclosing values need after this one, which bounds the tables by the row. */
 static int check_object(reader *from, uint64_t fields, unsigned level, uint64_t owed, buffer *scratch) {
     uint64_t left = (uint64_t)(from->end - from->at);
     if (owed > left || fields > (left - owed) / 2) return FAULTY;
@@ -46,7 +46,7 @@ static int check_object(reader *from, uint64_t fields, unsigned level, uint64_t 
     for (uint64_t field = 0; field < fields; field++) {
         token name;
         if (next_token(from, &name) || name.kind != TEXT || !is_utf8(name.bytes, name.size)) return FAULTY;
-        /* The table may have moved: values below it have tables of their own. */
+        /* The table may have moved, because values below it have their own tables. */
         seen_name *names = room ? (seen_name *)(void *)(scratch->data + start) : few;
         if (note(names, room, field, &name)) return FAULTY;
         int fault = check_value(from, level + 1, owed + 2 * (fields - field - 1), scratch);
@@ -81,7 +81,7 @@ int check_row(const uint8_t *row, uint64_t size, buffer *scratch) {
 
 EXPORT uint32_t ds_version(void) { return 8; }
 
-/* All rows; `faulty` is the number of the first that is none. */
+/* Check all rows; `faulty` is the number of the first invalid one. */
 EXPORT int ds_check_rows(uint64_t count, const uint8_t *const *rows, const uint64_t *sizes, uint64_t *faulty) {
     buffer scratch = {0};
     int fault = FINE;
@@ -105,7 +105,7 @@ static int skip_value(reader *from, unsigned level) {
     return FINE;
 }
 
-/* The keys of rows, all of one kind, which is written: integers; or of texts the first byte in their row and the bytes. */
+/* Extract the keys of rows, all of one kind: integers; or, for texts, the position in their row and the bytes. */
 EXPORT int ds_keys(uint64_t count, const uint8_t *const *rows, const uint64_t *sizes, const uint8_t *key,
                    uint64_t key_size, int32_t *kind, int64_t *keys, uint32_t *text_sizes) {
     for (uint64_t row = 0; row < count; row++) {

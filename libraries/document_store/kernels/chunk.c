@@ -1,13 +1,13 @@
-/* Chunks of columns: Parquet's encodings, written and read; encodings/ specifies them and gives the same bytes.
+/* Chunks of columns: write and read Parquet's encodings; encodings/ is the specification and produces the same bytes.
 
-   Chunks may be hostile. Every count is held against what is left and against the limits that the caller gives; memory
-   is the caller's, but for two arrays of lengths of texts. */
+   Chunks may be hostile. Every count is checked against the remaining bytes and the caller's limits. Memory belongs to
+   the caller, except two arrays of text lengths. */
 
 #include "texts.h"
 
 enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
-/* Bytes behind packed values that may be read; how wide a value is at most that a word holds wherever in a byte it
-   begins; how many bytes of a text are copied at once. */
+/* Readable bytes after packed values; the maximum width of a value that one word contains at any bit offset; bytes of a
+   text that are copied at once. */
 enum { PADDING = 16, MOST_IN_A_WORD = 57, PIECE = 16 };
 /* Longer texts are not coded. */
 enum { LONGEST_CODED = 256 };
@@ -56,7 +56,7 @@ static int get_zigzag(reader *from, int64_t *value) {
 
 /* --- values of a few bits ------------------------------------------------------------------------------- */
 
-/* `count` (a multiple of 8) values of `width` bits; the lowest bit first. */
+/* Write `count` (a multiple of 8) values of `width` bits, lowest bit first. */
 static int put_packed(writer *to, const uint64_t *values, unsigned count, unsigned width) {
     uint64_t size = (uint64_t)count * width / 8, bits = 0;
     unsigned used = 0;
@@ -78,7 +78,7 @@ static int put_packed(writer *to, const uint64_t *values, unsigned count, unsign
     return FINE;
 }
 
-/* Of both: behind the values PADDING bytes may be read. */
+/* Both functions may read PADDING bytes after the values. */
 static inline uint64_t unpack_narrow(const uint8_t *padded, unsigned index, unsigned width) {
     uint64_t bit = (uint64_t)index * width, word;
     memcpy(&word, padded + bit / 8, 8);
@@ -124,7 +124,7 @@ static int put_small(writer *to, const uint8_t *values, uint64_t count, unsigned
     return FINE;
 }
 
-/* A group of 8 values of up to 8 bits is one word. */
+/* A group of 8 values of up to 8 bits fits in one word. */
 static int get_small(reader from, uint8_t *values, uint64_t count, unsigned width) {
     uint64_t place = 0, mask = (1ull << width) - 1;
     while (place < count) {
@@ -179,7 +179,7 @@ static int put_deltas(writer *to, const int64_t *values, uint64_t count) {
     return FINE;
 }
 
-/* Exactly `count` integers. */
+/* Read exactly `count` integers. */
 static int get_deltas(reader *from, int64_t *values, uint64_t count) {
     uint64_t block, miniblocks, there;
     int64_t first;
@@ -221,7 +221,7 @@ static int get_deltas(reader *from, int64_t *values, uint64_t count) {
     return FINE;
 }
 
-/* Integers in arrays: the first of each innermost array, and the steps from one to the next within them (delta.py). */
+/* Integers in arrays: the first of each innermost array, and the steps within the arrays (delta.py). */
 typedef struct {
     const uint8_t *levels;
     uint64_t count;
@@ -288,7 +288,7 @@ static const double POWERS[MOST_PLACES + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5, 
                                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 static const double MOST_INTEGER = 2251799813685248.0;
 
-/* Whether the value is an integer over that power of ten, bit by bit. */
+/* Return whether the value is an integer over that power of ten, bit by bit. */
 static inline int as_decimal(double value, unsigned places, int64_t *integer) {
     double scaled = value * POWERS[places];
     if (!(scaled <= MOST_INTEGER && scaled >= -MOST_INTEGER)) return 0;
@@ -330,8 +330,8 @@ static int get_doubles(reader *from, double *values, uint64_t count) {
     return FINE;
 }
 
-/* A chunk that was decoded, in memory of its own: Python copies it into arrays of the right size. With codes, values are
-   the `different` texts alone, and each code is the number of one of them. */
+/* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
+   the `different` texts, and each code is the number of one of them. */
 typedef struct {
     uint64_t level_count, value_count, value_bytes, different;
     uint8_t *levels, *values;
@@ -369,7 +369,7 @@ static int put_texts(writer *to, const int64_t *offsets, const uint8_t *data, ui
     return fault;
 }
 
-/* Where each text ends, of what it shares with the one before and what follows; FAULTY unless they take all `left` bytes. */
+/* Find the end of each text from its shared prefix and suffix lengths; FAULTY unless they use all `left` bytes. */
 static int end_texts(const int64_t *prefixes, const int64_t *lengths, uint64_t count, uint64_t left, uint64_t most,
                      int64_t *offsets) {
     uint64_t total = 0, before = 0;
@@ -384,7 +384,7 @@ static int end_texts(const int64_t *prefixes, const int64_t *lengths, uint64_t c
     return left ? FAULTY : FINE;
 }
 
-/* Most texts are short: they are copied as one piece, with what lies behind it, which the next one takes the place of. */
+/* Copy a text as one fixed-size piece if it is short, as most are; the next text overwrites the excess bytes. */
 static inline void copy_text(uint8_t *to, const uint8_t *from, uint64_t size, int has_piece) {
     uint64_t piece[PIECE / 8];
     if (size > PIECE || !has_piece) {
@@ -395,7 +395,7 @@ static inline void copy_text(uint8_t *to, const uint8_t *from, uint64_t size, in
     memcpy(to, piece, PIECE);
 }
 
-/* `data` has room for all texts and PIECE bytes more. */
+/* `data` has room for all texts and PIECE more bytes. */
 static void join_texts(reader from, const int64_t *prefixes, const int64_t *lengths, uint64_t count, const int64_t *offsets,
                        uint8_t *data) {
     for (uint64_t i = 0; i < count; i++) {
@@ -407,8 +407,8 @@ static void join_texts(reader from, const int64_t *prefixes, const int64_t *leng
     }
 }
 
-/* Texts that are few different ones, none of them long, as codes; FINE without codes where they are others. What a text
-   shares with the one before stays where it is, and the same one again is not looked at. */
+/* Encode texts as codes if few are distinct and none is long; otherwise FINE without codes. A prefix shared with the
+   previous text stays in place, and a repeated text is not looked up again. */
 static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengths, decoded *made) {
     uint64_t count = made->value_count, before = 0, kept = 0;
     uint8_t text[LONGEST_CODED + PIECE];
@@ -510,7 +510,7 @@ static int get_plain_texts(reader from, decoded *made, uint64_t most) {
 
 static int is_text(int kind) { return kind == TEXT || kind == BINARY || kind == REST; }
 
-/* Into `out`; `written` is the chunk's size. `array_level` is that of the innermost array, 0 outside of any. */
+/* Encode into `out`; `written` is the chunk's size. `array_level` is that of the innermost array, 0 outside arrays. */
 EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int array_level, const uint8_t *levels, uint64_t level_count,
                            const void *values, const int64_t *offsets, uint64_t value_count, uint8_t *out,
                            uint64_t capacity, uint8_t *scratch, uint64_t scratch_capacity, uint64_t *written) {
@@ -539,7 +539,7 @@ EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int a
     return FINE;
 }
 
-/* What a chunk must be to be a leaf's. */
+/* The properties that a chunk must have for a leaf. */
 typedef struct {
     int kind, is_key, max_level, width, array_level, coded;
     uint64_t most_levels, most_bytes;
@@ -557,7 +557,7 @@ static int decode_levels(reader *from, const wanted *leaf, decoded *made) {
     return get_small(levels, made->levels, made->level_count, (unsigned)leaf->width);
 }
 
-/* How many values the levels call for; FAULTY when so few bytes cannot be so many. */
+/* Return the number of values that the levels require; FAULTY if the bytes cannot hold them. */
 static int count_values(const reader *from, const wanted *leaf, decoded *made) {
     uint64_t present = leaf->is_key ? made->level_count : 0, bytes = (uint64_t)(from->end - from->at);
     if (!leaf->is_key && leaf->kind != NUL && leaf->kind != MARKER)
@@ -613,8 +613,8 @@ EXPORT void ds_free_decoded(decoded *made) {
     free(made);
 }
 
-/* The chunk at the beginning of `data`; `sizes` are its levels, values, bytes of values, and, where texts are wanted
-   `coded` and are, how many differ, else 0. `made` must be freed. */
+/* Decode the chunk at the start of `data`; `sizes` are its levels, values, bytes of values, and the number of distinct
+   texts if `coded` is set and they are coded, else 0. `made` must be freed. */
 EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
                            int array_level, int coded, uint64_t most_levels, uint64_t most_bytes, uint64_t *sizes,
                            decoded **made) {
@@ -638,8 +638,8 @@ EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_
     return fault;
 }
 
-/* Into arrays of those sizes; `offsets` only of texts, one more than there are in `values`; `codes` only where some
-   differ. */
+/* Copy into arrays of those sizes; `offsets` is only for texts and has one more entry than `values`; `codes` only if
+   texts are coded. */
 EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets, int32_t *codes) {
     memcpy(levels, made->levels, made->level_count);
     memcpy(values, made->values, made->value_bytes);

@@ -1,6 +1,6 @@
-/* What all kernels of the document store share: MessagePack read without trust, buffers that grow, faults.
+/* Shared by all kernels of the document store: reading untrusted MessagePack, growing buffers, error codes.
 
-   No input is trusted: whatever is read is held against its end first. The numbers of kinds are those of values.py. */
+   No input is trusted: every read is checked against the end first. Numbers of kinds are those of values.py. */
 
 #ifndef DOCUMENT_STORE_COMMON_H
 #define DOCUMENT_STORE_COMMON_H
@@ -25,7 +25,7 @@
 enum kind { NUL, BOOLEAN, INTEGER, DOUBLE, TEXT, BINARY, ARRAY, OBJECT, MARKER, REST, KINDS };
 enum { DEEPEST = 64 };
 
-/* What a call ends in; 0 is well. Python finds the words, for rows by walking them again. */
+/* Return codes; 0 is success. Python finds the message; for rows by walking them again. */
 enum fault { FINE, FAULTY, NO_MEMORY, NO_ROOM };
 
 /* --- buffers -------------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static inline int take_bytes(reader *from, token *found, uint64_t size) {
     return FINE;
 }
 
-/* The next value; of arrays and objects only the head. */
+/* Read the next value; for arrays and objects only the header. */
 static inline int next_token(reader *from, token *found) {
     if (UNLIKELY(from->at >= from->end)) return FAULTY;
     uint8_t first = *from->at++;
@@ -160,7 +160,7 @@ static inline int next_token(reader *from, token *found) {
     uint64_t size = big_endian(from->at, width);
     from->at += width;
     if (found->kind == TEXT || found->kind == BINARY) return take_bytes(from, found, size);
-    /* An item takes at least a byte: nobody prepares for more of them than there can be. */
+    /* An item takes at least one byte: never prepare for more items than the bytes can hold. */
     if (size > (uint64_t)(from->end - from->at)) return FAULTY;
     found->size = size;
     return FINE;
@@ -168,7 +168,7 @@ static inline int next_token(reader *from, token *found) {
 
 /* --- texts ---------------------------------------------------------------------------------------------- */
 
-/* Whether bytes are UTF-8: no surrogates, nothing longer than need be, nothing beyond U+10FFFF. */
+/* Return whether bytes are valid UTF-8: no surrogates, no overlong forms, nothing above U+10FFFF. */
 static inline int is_utf8(const uint8_t *at, uint64_t size) {
     const uint8_t *end = at + size;
     while (at < end) {
@@ -210,7 +210,7 @@ static inline int same_bytes(const uint8_t *one, uint64_t one_size, const uint8_
     return one_size == two_size && (!one_size || memcmp(one, two, one_size) == 0);
 }
 
-/* Whether all of a row is one document of the model (check.c); `scratch` is kept from row to row. */
+/* Check that a row is one valid document (check.c); `scratch` is reused from row to row. */
 int check_row(const uint8_t *row, uint64_t size, buffer *scratch);
 
 #endif

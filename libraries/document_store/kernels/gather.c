@@ -1,4 +1,4 @@
-/* Records taken out of columns of one leaf, in any order, into one column; gathering.py specifies it. */
+/* Take records from columns of one leaf, in any order, into one column; specified by record_selection.py. */
 
 #include "common.h"
 
@@ -9,14 +9,14 @@ typedef struct {
     uint64_t value_count, value_bytes;
     const int64_t *offsets;
     uint64_t first_record, records;
-    /* Of each record, and of the end of the last: its first token and its first value. NULL: the record's own number. */
+    /* First token and first value of each record, and of the end of the last one. NULL: the record's own number. */
     uint64_t *tokens, *firsts;
 } piece;
 
 typedef struct {
     piece *pieces;
     uint64_t count;
-    /* Bytes of a value; 0 of texts. */
+    /* Bytes per value; 0 for texts. */
     uint64_t width;
     const int64_t *ordinals;
     uint64_t taken;
@@ -25,7 +25,7 @@ typedef struct {
 /* Which tokens have a value: none, those of the largest level, all. */
 enum { NO_VALUES, OF_LARGEST, OF_ALL };
 
-/* Where the records of a piece begin, in one pass over its levels. */
+/* Find the start of each record of a piece, in one pass over its levels. */
 static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_level, int which) {
     uint64_t records = one->level_count, values = 0;
     if (array_level) {
@@ -38,7 +38,7 @@ static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_lev
     one->records = records;
     if (which == OF_ALL) return array_level || one->value_count != one->level_count ? FAULTY : FINE;
     if (which == OF_LARGEST && !array_level && one->value_count == one->level_count) {
-        /* A value for each record: they have the same numbers. */
+        /* One value per record, so they have the same numbers. */
         for (uint64_t i = 0; i < one->level_count; i++) values += one->levels[i] == max_level;
         if (values == one->value_count) return FINE;
         values = 0;
@@ -57,7 +57,7 @@ static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_lev
 static inline uint64_t token_of(const piece *one, uint64_t record) { return one->tokens ? one->tokens[record] : record; }
 static inline uint64_t value_of(const piece *one, uint64_t record) { return one->firsts ? one->firsts[record] : record; }
 
-/* The next records that lie behind each other in one piece: from `*i` on; NULL when there is no such record. */
+/* Return the next run of consecutive records of one piece, from `*i` on; NULL if there is no such record. */
 static const piece *next_run(const gatherer *g, uint64_t *i, uint64_t *last_piece, uint64_t *first, uint64_t *end) {
     uint64_t record = (uint64_t)g->ordinals[*i];
     const piece *one = &g->pieces[*last_piece];
@@ -89,7 +89,7 @@ EXPORT void ds_free_gatherer(gatherer *g) {
     free(g);
 }
 
-/* Finds the records; `sizes` are the levels, values and bytes of text that they have. `made` must be freed. */
+/* Find the records; `sizes` are their levels, values and bytes of text. `made` must be freed. */
 EXPORT int ds_find_records(uint64_t count, const uint8_t *const *levels, const uint64_t *level_counts,
                            const uint8_t *const *values, const uint64_t *value_counts, const uint64_t *value_bytes,
                            const int64_t *const *offsets, int mask, int array_level, int max_level, int which,
@@ -121,7 +121,7 @@ EXPORT int ds_find_records(uint64_t count, const uint8_t *const *levels, const u
     return FINE;
 }
 
-/* Their tokens and values; `offsets` of texts has one more than there are, the first is 0. */
+/* Copy their tokens and values; `offsets` of texts has one more entry than there are texts and starts with 0. */
 EXPORT void ds_take_records(const gatherer *g, uint8_t *levels, uint8_t *values, int64_t *offsets) {
     int64_t bytes = 0;
     if (!g->width) *offsets++ = 0;

@@ -1,4 +1,4 @@
-/* JSON Lines to MessagePack. It reads JSON's grammar; what a document may hold is held against check.c afterwards. */
+/* JSON Lines to MessagePack. Parses JSON's grammar; check.c then checks what a document may hold. */
 
 #include "common.h"
 
@@ -40,7 +40,7 @@ static int put_integer(buffer *out, int64_t value) {
     return put_big(out, 0xd3, (uint64_t)value, 8);
 }
 
-/* Digits that are no exact product of a double and a power of ten: the C library rounds them. */
+/* Round digits with the C library where they are not an exact product of a double and a power of ten. */
 static int slow_double(parser *p, const uint8_t *start, const uint8_t *end, double *value) {
     char few[64], *text = few, *stopped;
     uint64_t size = (uint64_t)(end - start);
@@ -122,7 +122,7 @@ static int hex4(parser *p, uint32_t *unit) {
     return FINE;
 }
 
-/* A backslash and what follows, as UTF-8 at `to`. */
+/* Write a backslash escape as UTF-8 to `to`. */
 static int parse_escape(parser *p, uint8_t **to) {
     static const char NAMES[] = "\"\\/bfnrt", MEANT[] = "\"\\/\b\f\n\r\t";
     if (p->at >= p->end) return FAULTY;
@@ -155,7 +155,7 @@ static int parse_escape(parser *p, uint8_t **to) {
 static int parse_text(parser *p) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     const uint8_t *start = ++p->at, *at = start;
-    /* Nothing becomes longer, and the head takes at most 5 bytes. */
+    /* The text never grows, and its header takes at most 5 bytes. */
     for (;;) {
         while (p->end - at >= 8) {
             uint64_t word, quote, slash;
@@ -185,7 +185,7 @@ static int parse_text(parser *p) {
         if (!escape) break;
         p->at++;
         if (parse_escape(p, &to)) return FAULTY;
-        /* An escape may not reach over the quote that ends the text. */
+        /* An escape must not extend past the closing quote. */
         if (p->at > at) return FAULTY;
     }
     uint64_t size = (uint64_t)(to - head) - width;
@@ -201,7 +201,7 @@ static int parse_text(parser *p) {
 
 static int parse_value(parser *p, unsigned level);
 
-/* The head of an array or object whose size is known now, before what was written from `start` on. */
+/* Insert the header of an array or object before the contents written from `start` on, now that the size is known. */
 static int put_head(buffer *out, uint64_t start, uint64_t count, int is_object) {
     unsigned width = count <= 15 ? 1 : count <= 0xffff ? 3 : 5;
     if (reserve(out, width)) return NO_MEMORY;
@@ -263,8 +263,8 @@ static int parse_value(parser *p, unsigned level) {
     }
 }
 
-/* All lines. `rows` are where each row ends in `made`, which the caller frees; at a fault, `faulty` is the line's first
-   and last byte, and the rows before it are there. `most_rows` is at least the number of lines. */
+/* Convert all lines. `rows` are the ends of rows in `made`, which the caller frees. On an error, `faulty` is the first
+   and last byte of the line, and the rows before it are present. `most_rows` is at least the number of lines. */
 EXPORT int ds_rows_of_json(const uint8_t *lines, uint64_t size, uint64_t most_rows, uint64_t *rows, uint64_t *count,
                            uint8_t **made, uint64_t *faulty) {
     buffer out = {0}, scratch = {0};

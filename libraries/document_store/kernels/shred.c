@@ -1,12 +1,12 @@
-/* Rows of MessagePack to columns in one pass, the schema growing on the way (paper, 3.1 and 3.2).
+/* Rows of MessagePack to columns in one pass that extends the schema (paper, 3.1 and 3.2).
 
-   shredding/reference.py specifies the tokens. A field that is not there costs nothing when a record is read: each
-   object and array keeps the run-length list of what an absent child gets, and a child takes over what it has missed
-   when it is next seen, or at the end. */
+   shredding/reference.py specifies the tokens. An absent field takes no time when a record is read: each object and
+   array keeps the run-length list of what absent children get, and a child takes over the missed part when it next
+   occurs, or at the end. */
 
 #include "tree.h"
 
-/* A step of the way to the value that is being read, for the rest. */
+/* A step of the path to the current value, for the rest. */
 typedef struct {
     const uint8_t *name;
     uint64_t size, index;
@@ -17,7 +17,7 @@ typedef struct {
     step way[DEEPEST + 2];
     buffer rest, scratch;
     uint64_t rest_values, objects;
-    /* Whether columns are wanted, and not the schema alone. */
+    /* Whether columns are wanted, not only the schema. */
     int keeps;
 } shredder;
 
@@ -42,7 +42,7 @@ static int append_run(run_list *list, uint64_t count, uint8_t level, uint8_t is_
     return FINE;
 }
 
-/* Tokens of a leaf. Delimiters behind each other become the outermost. */
+/* Append tokens to a leaf. Consecutive delimiters become the outermost one. */
 static int append_levels(node *leaf, uint64_t count, uint8_t level, uint8_t is_null, uint8_t is_delimiter) {
     buffer *levels = &leaf->levels;
     if (is_delimiter && leaf->last_is_delimiter) levels->size--;
@@ -60,7 +60,7 @@ static inline int append_missed(node *target, uint64_t count, uint8_t level, uin
                                    : append_levels(target, count, level, is_null, is_delimiter);
 }
 
-/* Hands entries of `source` from `taken` on to a node, or to the list of a union; but for the last `kept` of them. */
+/* Append the entries of `source` from `taken` on to a node or the list of a union, except the last `kept` entries. */
 static int catch_up(const run_list *source, cursor *taken, uint64_t kept, node *target, run_list *list) {
     for (uint64_t i = taken->index; i < source->size; i++) {
         const run *one = &source->runs[i];
@@ -75,7 +75,7 @@ static int catch_up(const run_list *source, cursor *taken, uint64_t kept, node *
     return FINE;
 }
 
-/* Whether a child has taken over all but the entry of this visit, which most have. */
+/* Return whether a child has taken over everything but the entry of this visit, as is most common. */
 static inline int missed_nothing(const run_list *source, const cursor *taken) {
     return taken->index + 1 == source->size && taken->offset + 1 == source->runs[taken->index].count;
 }
@@ -88,7 +88,7 @@ static const run_list *source_of(const node *one) {
     return one->place && one->place->branches > 1 ? &one->place->list : &one->parent->list;
 }
 
-/* What the second branch of a position gets for all that was seen before: the first one's tokens, its values left out. */
+/* Give the second branch of a position the past of the first one: its tokens without its values. */
 static int become_union(position *place) {
     node *first = place->only;
     run_list *above = &place->parent->list;
@@ -176,7 +176,7 @@ static int put_index(buffer *to, uint64_t index) {
     return append(to, head, 1 + width);
 }
 
-/* One more value that no column has: the way to it, and its own bytes. */
+/* Add a value that has no column: its path and its bytes. */
 static int put_rest(shredder *s, const uint8_t *start, const uint8_t *end, unsigned depth) {
     uint8_t pair = 0x92;
     s->rest_values++;
@@ -190,7 +190,7 @@ static int put_rest(shredder *s, const uint8_t *start, const uint8_t *end, unsig
     return fault || append(&s->rest, start, (uint64_t)(end - start)) ? NO_MEMORY : FINE;
 }
 
-/* The branch for a value of that kind, made if need be; NULL without a fault where there is no room for it. */
+/* Return the branch for a value of that kind, creating it if necessary; NULL without a fault at the limit. */
 static node *branch_for(shredder *s, node *parent, position **place, const step *name, enum kind kind, int *fault) {
     *fault = FINE;
     if (*place && (*place)->branch[kind]) return (*place)->branch[kind];
@@ -275,7 +275,7 @@ static int put_array(shredder *s, node *array, uint64_t items, reader *from, uns
     return s->keeps ? append_run(&array->list, 1, (uint8_t)(array->level - 1), 0, 1) : FINE;
 }
 
-/* A value of which only the schema is wanted. */
+/* Handle a value of which only the schema is wanted. */
 static int see_value(shredder *s, position *place, const token *found, reader *from, unsigned depth) {
     if (found->kind == NUL) return FINE;
     node *branch = place->branch[found->kind];
@@ -285,7 +285,7 @@ static int see_value(shredder *s, position *place, const token *found, reader *f
     return branch->kind == TEXT && !is_utf8(found->bytes, found->size) ? FAULTY : FINE;
 }
 
-/* A value at a position that has a branch for it; the parent's list ends with the entry of this visit. */
+/* Store a value at a position that has a branch for it; the parent's list ends with the entry of this visit. */
 static int put_value(shredder *s, position *place, const token *found, reader *from, unsigned depth) {
     const run_list *source = &place->parent->list;
     uint8_t level = place->parent->level;
@@ -322,7 +322,7 @@ static int put_record(shredder *s, const uint8_t *row, uint64_t size, uint64_t k
     if (fault) return fault;
     if (from.at != from.end || key->place->branches != 1 || key->value_count != key_count) return FAULTY;
     if (!s->rest_values) return FINE;
-    /* Names that have no position were not held against each other. */
+    /* Duplicate names are detected here where they have no position. */
     if (check_row(row, size, &s->scratch)) return FAULTY;
     if (!s->keeps) return FINE;
     node *rest = s->all.rest;
@@ -358,8 +358,8 @@ EXPORT void ds_free_shredder(shredder *s) {
     free(s);
 }
 
-/* All rows, their columns only with `keeps`; `faulty` is the number of the first that cannot be stored. What `made` gets
-   must be freed, also then. */
+/* Shred all rows, with columns only if `keeps`; `faulty` is the number of the first row that cannot be stored. `made`
+   must be freed, even after an error. */
 EXPORT int ds_shred(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
                     const uint64_t *name_offsets, uint64_t limit, uint64_t count, const uint8_t *const *rows,
                     const uint64_t *sizes, int keeps, uint64_t *faulty, shredder **made) {
@@ -379,7 +379,7 @@ EXPORT int ds_shred(uint64_t node_count, const int32_t *parents, const uint8_t *
     return keeps ? finish(s) : FINE;
 }
 
-/* How many nodes there are, and the bytes of the names of those from `first` on. */
+/* Return the number of nodes, and the bytes of the names of those from `first` on. */
 EXPORT uint64_t ds_shredded_nodes(const shredder *s, uint64_t first, uint64_t *name_bytes) {
     *name_bytes = 0;
     for (uint64_t i = first; i < s->all.size; i++)
@@ -387,7 +387,7 @@ EXPORT uint64_t ds_shredded_nodes(const shredder *s, uint64_t first, uint64_t *n
     return s->all.size;
 }
 
-/* The nodes from `first` on; items and what has no position are named by the size -1. */
+/* Return the nodes from `first` on; array items and nodes without a position have the name size -1. */
 EXPORT void ds_new_nodes(const shredder *s, uint64_t first, int32_t *parents, uint8_t *kinds, uint8_t *names,
                          int64_t *name_sizes) {
     for (uint64_t i = first; i < s->all.size; i++) {
@@ -403,7 +403,7 @@ EXPORT void ds_new_nodes(const shredder *s, uint64_t first, int32_t *parents, ui
     }
 }
 
-/* Of each leaf: levels, values, bytes of its values. */
+/* Return levels, values and bytes of values of each leaf. */
 EXPORT void ds_column_sizes(const shredder *s, uint64_t *levels, uint64_t *values, uint64_t *bytes) {
     for (uint64_t i = 0; i < s->all.size; i++) {
         const node *one = s->all.nodes[i];
@@ -414,8 +414,8 @@ EXPORT void ds_column_sizes(const shredder *s, uint64_t *levels, uint64_t *value
     }
 }
 
-/* All columns, one behind the other: levels; ends of texts (for leaves without texts nothing); values, each leaf's
-   from a multiple of 8 bytes on. */
+/* Copy all columns consecutively: levels; ends of texts (nothing for leaves without texts); values, each leaf's from a
+   multiple of 8 bytes on. */
 EXPORT void ds_columns(const shredder *s, uint8_t *levels, uint64_t *offsets, uint8_t *values) {
     for (uint64_t i = 0; i < s->all.size; i++) {
         const node *one = s->all.nodes[i];

@@ -1,9 +1,9 @@
-/* Texts of a column: those that repeat as small numbers, beside a table of the few different ones; and some of all. */
+/* Texts of a column: repeated ones as small numbers with a table of the distinct ones; and selected texts. */
 
 #include "texts.h"
 
-/* `codes` has room for `count`, `firsts` for MOST_TEXTS: where each different text occurs first. How many are different;
-   MOST_TEXTS + 1 when there are more, and the codes are not all written. */
+/* Encode texts. `codes` has room for `count`, `firsts` (the first occurrence of each distinct text) for MOST_TEXTS.
+   Returns the number of distinct texts; MOST_TEXTS + 1 if there are more, with `codes` incomplete. */
 EXPORT uint64_t ds_text_codes(uint64_t count, const int64_t *offsets, const uint8_t *data, int32_t *codes, uint64_t *firsts) {
     different_texts known;
     start_texts(&known);
@@ -21,7 +21,7 @@ EXPORT uint64_t ds_text_codes(uint64_t count, const int64_t *offsets, const uint
     return known.count;
 }
 
-/* Copies the texts at `count` places, one behind the other, to where `out_offsets` says. */
+/* Copy the texts at `count` positions consecutively, to the offsets in `out_offsets`. */
 EXPORT void ds_take_texts(uint64_t count, const int64_t *places, const int64_t *offsets, const uint8_t *data,
                           const int64_t *out_offsets, uint8_t *out) {
     for (uint64_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* A few different texts, and where each is found again. */
+/* A few distinct texts, and how to find them. */
 
 #ifndef DOCUMENT_STORE_TEXTS_H
 #define DOCUMENT_STORE_TEXTS_H
@@ -7,7 +7,7 @@
 
 enum { MOST_TEXTS = 256, PLACES = 1024 };
 
-/* Numbers of texts by their hashes, -1 where there is none. The texts are the caller's. */
+/* Numbers of texts by hash, -1 for empty slots. The texts belong to the caller. */
 typedef struct {
     int16_t numbers[PLACES];
     uint64_t count;
@@ -36,7 +36,7 @@ static inline int are_same(const uint8_t *one, const uint8_t *other, uint64_t si
     return 1;
 }
 
-/* Of its length, its first and its last bytes: texts that share both are told apart by all of their bytes. */
+/* Hash the length, the first and the last bytes; texts that share them are compared completely. */
 static inline uint32_t hash_of_ends(const uint8_t *bytes, uint64_t size) {
     uint64_t first = 0, last = 0;
     if (size >= 8) {
@@ -58,7 +58,7 @@ static inline void start_texts(different_texts *known) {
     known->count = 0;
 }
 
-/* Where the number of a text stands, or belongs. */
+/* Return the slot of a text's number, or the slot where it belongs. */
 static inline int16_t *place_of(different_texts *known, const uint8_t *text, uint64_t size) {
     uint32_t place = hash_of_ends(text, size) & (PLACES - 1);
     for (;; place = (place + 1) & (PLACES - 1)) {
@@ -68,7 +68,7 @@ static inline int16_t *place_of(different_texts *known, const uint8_t *text, uin
     }
 }
 
-/* The number of a text that has none yet and stays where it is; there must be room for it. */
+/* Add a new text, which must stay in memory; the table must have room. */
 static inline int16_t add_text(different_texts *known, int16_t *place, const uint8_t *text, uint64_t size) {
     known->texts[known->count] = text;
     known->sizes[known->count] = size;

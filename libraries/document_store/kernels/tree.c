@@ -1,4 +1,4 @@
-/* Building schemas: nodes and positions are allocated one by one, so that pointers stay while the tree grows. */
+/* Building schemas: nodes and positions are allocated one by one, so that pointers stay valid while the tree grows. */
 
 #include "tree.h"
 
@@ -88,7 +88,7 @@ node *add_node(tree *all, node *parent, position *place, enum kind kind) {
     return added;
 }
 
-/* From the nodes of a schema that Python has checked. */
+/* Build a tree from the nodes of a schema that Python has checked. */
 int tree_of(tree *made, uint64_t count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
             const uint64_t *name_offsets, uint64_t limit) {
     memset(made, 0, sizeof(tree));

@@ -1,11 +1,11 @@
-/* A schema in memory, as the shredder grows it and the assembler reads it. */
+/* A schema in memory: the shredder extends it, the assembler reads it. */
 
 #ifndef DOCUMENT_STORE_TREE_H
 #define DOCUMENT_STORE_TREE_H
 
 #include "common.h"
 
-/* Levels that a child which was not there gets; the same one many times is one entry (paper, 3.2). */
+/* Levels for an absent child; consecutive repetitions are one entry (paper, 3.2). */
 typedef struct {
     uint64_t count;
     uint8_t level, is_null, is_delimiter;
@@ -23,21 +23,21 @@ typedef struct {
 
 typedef struct node node;
 
-/* The value of one field, or the items of an array: one node for each type that was seen there. What is touched for each
-   value stands first, here and in nodes. */
+/* The value of one field, or the items of an array: one node per type that occurred there. Members used for every value
+   come first, here and in nodes. */
 typedef struct position {
     node *parent;
     uint8_t *name;
     uint64_t size;
-    /* The object in which it was last seen, against fields that are there twice. */
+    /* The object in which it last occurred, to detect duplicate fields. */
     uint64_t seen_in;
-    /* The field that came behind it last time. */
+    /* The field that followed it last time. */
     struct position *next;
     node *only;
     uint32_t hash;
     uint32_t branches;
     node *branch[KINDS];
-    /* Of a union: what its branches get when they are not taken, and how much of the parent's list is in it. */
+    /* For a union: what branches that are not taken get, and how much of the parent's list it contains. */
     run_list list;
     cursor taken;
 } position;
@@ -46,13 +46,13 @@ struct node {
     enum kind kind;
     uint8_t level, has_children, last_is_delimiter, null_flag;
     cursor taken;
-    /* Of a leaf. */
+    /* For leaves. */
     buffer levels, values, offsets;
     uint64_t value_count;
-    /* Of objects and arrays. */
+    /* For objects and arrays. */
     run_list list;
     position *first, *items;
-    /* Of an object: its fields by hash. */
+    /* For objects: fields by hash. */
     position **fields;
     uint64_t room, known;
     node *marker;
@@ -73,7 +73,7 @@ int tree_of(tree *made, uint64_t count, const int32_t *parents, const uint8_t *k
             const uint64_t *name_offsets, uint64_t limit);
 void free_tree(tree *all);
 
-/* The position of a field, NULL when there is none. */
+/* Return the position of a field, NULL if there is none. */
 position *find_field(const node *object, const uint8_t *name, uint64_t size, uint32_t hash);
 position *add_position(node *parent, const uint8_t *name, uint64_t size, uint32_t hash);
 node *add_node(tree *all, node *parent, position *place, enum kind kind);

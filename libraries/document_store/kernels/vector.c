@@ -1,4 +1,4 @@
-/* Rows in the vector-based format, from MessagePack and back; layouts/vector.py specifies it and does the same in Python.
+/* Rows in the vector-based format, from and to MessagePack; layouts/vector.py specifies it in Python.
 
    No input is trusted: every read is checked against its end, and nothing is written beyond the capacity given. */
 
@@ -15,7 +15,7 @@
 enum { OBJECT, ARRAY, NIL, FALSE_, TRUE_, INT8, INT16, INT32, INT64, DOUBLE, TEXT, BINARY };
 enum { DEEPEST = 64 };
 
-/* What a call ends in when it does not end well; layouts/vector_rows.py has the words. */
+/* Error codes; layouts/vector_rows.py has the messages. */
 enum { OUT_OF_MEMORY = -1, NOT_MESSAGEPACK = -2, TOO_DEEP = -3, NOT_A_ROW = -4, NO_ROOM = -5 };
 
 typedef struct {
@@ -59,7 +59,7 @@ static void put_bytes(writer *to, const uint8_t *data, uint64_t count) {
     to->at += count;
 }
 
-/* A varint of at most 5 bytes; 0 if the vector ends before. */
+/* Read a varint of at most 5 bytes; 0 if the vector ends early. */
 static int varint(reader *from, uint64_t *value) {
     uint64_t result = 0;
     for (int shift = 0; shift <= 28; shift += 7) {
@@ -74,7 +74,7 @@ static int varint(reader *from, uint64_t *value) {
     return 0;
 }
 
-/* Names by their bytes: open addressing, and in each slot 1 + the name's number. */
+/* Names by their bytes: open addressing; a slot holds 1 + the number of the name. */
 typedef struct {
     const uint8_t *data;
     const int64_t *offsets;
@@ -118,7 +118,7 @@ static uint32_t number_of(const name_table *table, const uint8_t *data, uint64_t
     return 0;
 }
 
-/* One value's first byte and what follows it at once. For objects, arrays, texts and bytes `value` is the count. */
+/* The tag of a value and the fixed part after it. For objects, arrays, texts and bytes `value` is the count. */
 typedef struct {
     int tag;
     uint64_t value;
@@ -211,7 +211,7 @@ static int encode_row(reader from, const name_table *table, vectors *to) {
         *to->tags.at++ = (uint8_t)value.tag;
         switch (value.tag) {
         case OBJECT: case ARRAY:
-            /* Each value takes a byte at least: a count that the row cannot hold may not be written as if it did. */
+            /* Each value takes at least one byte: refuse a count that the row cannot hold. */
             if (value.value > (uint64_t)(from.end - from.at)) return NOT_MESSAGEPACK;
             put_varint(&to->tags, value.value);
             left[++depth] = value.value;
@@ -234,8 +234,8 @@ static int encode_row(reader from, const name_table *table, vectors *to) {
     }
 }
 
-/* Rows between offsets become rows between out_offsets. `out` must have room for three times the bytes and 32 a row.
-   0, or what went wrong, and then the row in *failed. */
+/* Encode rows between `offsets` to rows between `out_offsets`. `out` must have room for three times the bytes plus 32
+   per row. Returns 0, or an error code with the number of the row in *failed. */
 EXPORT int ds_vector_encode(const uint8_t *rows, const int64_t *offsets, int64_t count, const uint8_t *names,
                              const int64_t *name_offsets, int64_t name_count, uint8_t *out, int64_t *out_offsets,
                              int64_t *failed) {
@@ -271,7 +271,7 @@ EXPORT int ds_vector_encode(const uint8_t *rows, const int64_t *offsets, int64_t
     return result;
 }
 
-/* Writing with an end: `full` once something did not fit, and then nothing more is written. */
+/* A writer with an end: `full` is set once something did not fit, and then nothing more is written. */
 typedef struct {
     uint8_t *at, *end;
     int full;
@@ -391,7 +391,7 @@ static int decode_row(reader from, const uint8_t *names, const int64_t *name_off
         if (depth == 0 && tag != OBJECT) return NOT_A_ROW;
         switch (tag) {
         case OBJECT: case ARRAY:
-            /* Each value takes a byte of the tags: a larger count would only end the row later. */
+            /* Each value takes one tag byte: refuse a larger count early. */
             if (!varint(tags, &count) || count > (uint64_t)(tags->end - tags->at)) return NOT_A_ROW;
             put_count(to, tag, count);
             left[++depth] = count;
@@ -424,7 +424,7 @@ static int decode_row(reader from, const uint8_t *names, const int64_t *name_off
     }
 }
 
-/* The other way; *done rows are in `out` then. NO_ROOM if the next one does not fit any more. */
+/* Decode; *done rows are then in `out`. NO_ROOM if the next row does not fit. */
 EXPORT int ds_vector_decode(const uint8_t *rows, const int64_t *offsets, int64_t count, const uint8_t *names,
                              const int64_t *name_offsets, int64_t name_count, uint8_t *out, int64_t capacity,
                              int64_t *out_offsets, int64_t *done) {

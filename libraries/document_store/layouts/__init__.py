@@ -1,6 +1,6 @@
-"""Components: immutable files of sorted documents in three layouts behind one protocol, written, read and merged.
+"""Components: immutable files of sorted documents in three layouts with one protocol, written, read and merged.
 
-Here are only the names that the store uses; `layout.py` says what they promise.
+This module exports the names that the store uses; `layout.py` defines the protocol.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The AMAX layout: mega leaves, of which only the pages of the columns asked for are read (paper, 4.2 to 4.4).
+"""The AMAX layout: mega leaves, of which only the pages of the requested columns are read (paper, 4.2 to 4.4).
 
-It knows which pages to fetch and what the columns on them become; `mega_leaf.py` knows the bytes.
+This module selects pages and decodes columns; `mega_leaf.py` defines the bytes.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from libraries.document_store.values import ValueKind
 C = TypeVar("C", Column, Column | CodedColumn)
 
 _PAGE_0 = -1
-"""In place of a column's number, where the cache keeps what page 0 says."""
+"""Replaces the column number in the cache key of page 0."""
 
 
 def chunk_of(column: Column) -> Chunk | None:
-    """A column's chunk and codes; None for one that none of the records has, down to the document itself."""
+    """Return a column's chunk and codes; None if no record has the column or an object around it."""
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))
@@ -58,11 +58,11 @@ def _codes(column: Column) -> tuple[int, int]:
 
 
 class AmaxLeaf(LeafFacts):
-    """One mega leaf. It keeps page 0 once that was read: a new object, from the component's `leaves`, has none."""
+    """One mega leaf. It keeps page 0 once read: get a new object from the component's `leaves` to release it."""
 
     keep_pages = 0
-    """How many pages it keeps from one call of `columns` to the next; whoever takes one column after the other, and
-    they share pages, sets it."""
+    """How many pages it keeps between calls of `columns`. Set it to take columns one by one, because neighbours share
+    pages."""
 
     def __init__(self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema) -> None:
         super().__init__(pages, first_page, entry, kind, schema)
@@ -78,7 +78,7 @@ class AmaxLeaf(LeafFacts):
         return kept
 
     def _place_of(self, number: int) -> CacheKey:
-        """Where the cache keeps a column of this leaf."""
+        """Return the cache key of a column of this leaf."""
         return self._pages.name, self._first_page, number
 
     def _read_page_0(self) -> PageZero:
@@ -87,36 +87,36 @@ class AmaxLeaf(LeafFacts):
             zero = decode_page_0(self._kind, page, self._entry.pages)
             self.check(zero.keys, zero.antimatter)
             if zero.columns != self._entry.columns:
-                raise CorruptError(f"{zero.columns} columns are not what the footer counted")
+                raise CorruptError(f"{zero.columns} columns do not match the footer")
         return zero
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._page_0.keys, self._page_0.antimatter
 
     def order_of_columns(self) -> list[int]:
-        """The numbers of the columns that some record has, as their chunks lie in the file."""
+        """Return the numbers of columns that some record has, in the order of their chunks in the file."""
         offsets = self._page_0.offsets
         return sorted((number for number, offset in enumerate(offsets) if offset), key=offsets.__getitem__)
 
     def has_column(self, number: int) -> bool:
-        """Whether some record has something there, be it only an object or array around it."""
+        """Return whether some record has a value there, or an object or array around it."""
         return number == KEY or self._page_0.offsets[number] != 0
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         if number >= len(self._schema.leaves):
             return False
         leaf = self._schema.leaves[number]
         if number == KEY:
             return may_hold_keys(self._entry, low, high)
         if low is None and high is None:
-            # NaN, which no code stands for, is a value too.
+            # NaN has no code, but is a value too.
             return self._page_0.offsets[number] != 0
         return may_hold(self._page_0.codes[number].tolist(), leaf.kind, low, high)
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         columns = self._decoded(numbers, decode_column)
         if ordinals is None:
             return columns
@@ -124,7 +124,7 @@ class AmaxLeaf(LeafFacts):
         return {number: take(column, records) for number, column in columns.items()}
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         columns: dict[int, Column | CodedColumn] = {}
         missing = []
         for number in numbers:
@@ -136,7 +136,7 @@ class AmaxLeaf(LeafFacts):
         for number, column in self._decoded(missing, decode_coded, keep=False).items():
             columns[number] = column
             _protect(column.arrays)
-            # What lies on no page is made anew as fast as it is found.
+            # Columns without pages are made as fast as they are looked up.
             if self._page_0.pages_of(number):
                 self._pages.cache.put(self._place_of(number), column, sum(array.nbytes for array in column.arrays))
         return columns
@@ -144,35 +144,35 @@ class AmaxLeaf(LeafFacts):
     def _decoded(
         self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C], *, keep: bool = True
     ) -> dict[int, C]:
-        """`keep`: the pages stay in the cache, rather than what is made of them."""
+        """Decode columns. `keep`: the cache holds the pages instead of the decoded columns."""
         leaves = self._schema.leaves
         wanted = sorted({number for number in numbers if number < len(leaves)})
         pages = self._fetch(wanted, keep=keep)
         return {number: self._column(leaves[number], pages, decode) for number in wanted}
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         columns = self.columns(range(len(self._schema.leaves)), ordinals)
         count = self.count - self.antimatter_count if ordinals is None else len(ordinals)
         with placed(self._where):
             return assembly.assemble_rows(self._schema, columns, count)
 
     def _records(self, ordinals: np.ndarray) -> np.ndarray:
-        """Which records, of those without anti-matter, these entries are."""
+        """Convert entries to record numbers, which do not count anti-matter."""
         if self.antimatter_count == 0:
             return ordinals
         return (np.cumsum(~self._page_0.antimatter) - 1)[ordinals]
 
     def _fetch(self, numbers: Sequence[int], *, keep: bool) -> dict[int, bytes]:
-        """The pages of these columns by their numbers in the leaf; neighbours by one read."""
+        """Return the pages of these columns by their numbers in the leaf; adjacent pages are read together."""
         wanted = sorted({page for number in numbers for page in self._page_0.pages_of(number)})
         pages = {page: self._kept[page] for page in wanted if page in self._kept}
         for run in _runs([page for page in wanted if page not in pages]):
             if run[-1] >= self._entry.pages:
-                raise CorruptError(f"{self._where}: a column lies behind the leaf's {self._entry.pages} pages")
+                raise CorruptError(f"{self._where}: a column is beyond the leaf's {self._entry.pages} pages")
             pages.update(zip(run, self._pages.read(self._first_page + run[0], len(run), keep=keep), strict=True))
         if self.keep_pages:
-            # What a column shares with its neighbours is at its ends.
+            # A column shares only its first and last page with its neighbours.
             self._kept.update({page: pages[page] for page in {*wanted[:1], *wanted[-1:]}})
             for page in list(self._kept)[: -self.keep_pages]:
                 del self._kept[page]
@@ -195,13 +195,13 @@ class AmaxLeaf(LeafFacts):
 
 
 def _protect(arrays: Iterable[np.ndarray]) -> None:
-    """Nobody can write to arrays that several may have."""
+    """Make arrays read-only, because several callers may share them."""
     for array in arrays:
         array.flags.writeable = False
 
 
 def _runs(numbers: Sequence[int]) -> list[list[int]]:
-    """Rising numbers, cut where one is not the next."""
+    """Split ascending numbers where they are not consecutive."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] + 1 == number:

@@ -1,4 +1,4 @@
-"""Opening a component: its footer is read and checked, its leaves wait until somebody asks."""
+"""Open a component: its footer is read and checked, its leaves are read on demand."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 
 
 class StoredComponent:
-    """A component's file, opened; each property and method is that of `Component`. For any thread."""
+    """The opened file of a component; implements `Component`. Thread-safe."""
 
     def __init__(self, reader: FileReader, cache: ReadCache) -> None:
-        """Reads the footer alone. Raises CorruptError."""
+        """Read only the footer. Raises CorruptError."""
         self._footer = footer = read_footer(reader)
         with placed(f"{reader.name}: its footer"):
             self._schema = Schema.from_bytes(footer.schema)
@@ -55,66 +55,66 @@ class StoredComponent:
         self.info: ComponentInfo = info_of(footer, self._schema, reader.size_bytes)
 
     def without_cache(self) -> StoredComponent:
-        """The same component for who reads it once."""
+        """Return the same component for a single pass."""
         other = copy.copy(self)
         other._pages = self._pages.without_cache()
         return other
 
     @property
     def name(self) -> str:
-        """What errors call the file."""
+        """The name of the file in errors."""
         return self._pages.name
 
     @property
     def layout(self) -> LayoutName:
-        """As `Component` has it."""
+        """See `Component`."""
         return self._footer.layout
 
     @property
     def key_kind(self) -> KeyKind:
-        """As `Component` has it."""
+        """See `Component`."""
         return self._footer.key_kind
 
     @property
     def schema(self) -> Schema:
-        """As `Component` has it."""
+        """See `Component`."""
         return self._schema
 
     @property
     def key_filter(self) -> KeyFilter:
-        """As `Component` has it."""
+        """See `Component`."""
         return self._key_filter
 
     @property
     def counters(self) -> ReadCounters:
-        """As `Component` has it."""
+        """See `Component`."""
         return self._pages.counters
 
     @property
     def leaves(self) -> list[AmaxLeaf] | list[RowsLeaf]:
-        """As `Component` has it."""
+        """See `Component`."""
         numbers = range(self.info.leaf_count)
         if self.layout == "amax":
             return [self.mega_leaf(number) for number in numbers]
         return [self.row_leaf(number) for number in numbers]
 
     def leaf(self, number: int) -> AmaxLeaf | RowsLeaf:
-        """As `Component` has it."""
+        """See `Component`."""
         return self.mega_leaf(number) if self.layout == "amax" else self.row_leaf(number)
 
     def mega_leaf(self, number: int) -> AmaxLeaf:
-        """A leaf of an `amax` component."""
+        """Return a leaf of an `amax` component."""
         entry = self._footer.leaves[number]
         schema = self._schema_of(entry.columns)
         return AmaxLeaf(self._pages, self._first_pages[number], entry, self.key_kind, schema)
 
     def row_leaf(self, number: int) -> RowsLeaf:
-        """A leaf of a component of rows."""
+        """Return a leaf of a component of rows."""
         entry = self._footer.leaves[number]
         return RowsLeaf(self._pages, self._first_pages[number], entry, self.key_kind, self._schema, self._vector)
 
     def bounds(self, options: ComponentOptions, drop_antimatter: bool) -> Bounds:
-        """What a merge has to know of the leaves; kept are those that are at least half as large as a leaf may be."""
+        """Return what a merge needs to know of the leaves; leaves of at least half the maximum size are kept."""
         entries = self._footer.leaves
         full_bytes, full_records = options.leaf_bytes, options.leaf_records
         if self.layout != "amax":
@@ -128,12 +128,12 @@ class StoredComponent:
         return Bounds(*self._bounds, np.array(is_kept, np.bool_))
 
     def copy_leaf(self, number: int, out: ComponentWriter) -> None:
-        """Append a leaf to another component of the same compression as it is stored; of it the keys are read."""
+        """Append a leaf as stored to another component with the same compression; read only its keys."""
         keys, _ = self.leaf(number).keys()
         out.copy_leaf(self._pages, self._first_pages[number], self._footer.leaves[number], keys)
 
     def leaves_of(self, keys: Keys) -> np.ndarray:
-        """As `Component` has it."""
+        """See `Component`."""
         min_keys, max_keys = self._bounds
         if not len(min_keys) or min_keys.dtype != keys.dtype:
             # Keys of the other kind are in no leaf.
@@ -155,7 +155,7 @@ class StoredComponent:
         return VectorRows(names_of(self._schema)) if self.layout == "vector" else None
 
     def _beginning_of_schema(self, leaves: int) -> Schema:
-        """The schema as it was when it had so many leaves."""
+        """Return the schema as it was when it had this many leaves."""
         if leaves == len(self._schema.leaves):
             return self._schema
         nodes = self._schema.nodes[: self._schema.leaf_nodes[leaves - 1] + 1]
@@ -163,6 +163,6 @@ class StoredComponent:
 
 
 def open_component(reader: FileReader, cache: ReadCache | None = None) -> StoredComponent:
-    """A component's file; what is read of it is kept in a cache if one is given. Raises CorruptError for a file that no
-    writer of ours made, or that changed since."""
+    """Open the file of a component; with a cache, keep what is read. Raises CorruptError for a file that the store did
+    not write, or that changed since."""
     return StoredComponent(reader, ReadCache(0) if cache is None else cache)

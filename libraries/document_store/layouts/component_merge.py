@@ -1,9 +1,9 @@
-"""Merging components: keys first, then each output leaf one column after the other (paper, 4.5: the vertical merge).
+"""Merge components: keys first, then each output leaf column by column (paper, 4.5: the vertical merge).
 
-Leaves that no other component overlaps are copied as they lie; the rest is merged.
+Leaves that no other component overlaps are copied as stored; the rest is merged.
 
-In memory are the keys of some leaves, one column of each component, and one encoded output leaf; rows are copied as
-they lie.
+Memory holds the keys of some leaves, one column of each component, and one encoded output leaf. Rows are copied as
+stored.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Column
 
 _KEPT_PAGES = 8
-"""Of each leaf that is read, for small columns share pages: eight are 1 MiB."""
+"""Pages kept per input leaf, because small columns share pages: eight are 1 MiB."""
 
 
 def merge_components(
     writer: FileWriter, components: Sequence[StoredComponent], drop_antimatter: bool, options: ComponentOptions
 ) -> ComponentInfo:
-    """Write what lives on of components, the newest first, as one.
+    """Merge components, newest first, and write the remaining entries as one component.
 
-    Anti-matter may be dropped only when the oldest component of the store is among them. Raises CorruptError, and what
-    the writer raises.
+    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError, and the errors of
+    the writer.
     """
     first = components[0]
     if any((component.layout, component.key_kind) != (first.layout, first.key_kind) for component in components):
-        raise ValueError("components of one layout and one kind of keys can be merged, these differ")
-    # What the files become is another file, and what users ask for stays kept.
+        raise ValueError("only components of the same layout and kind of keys can be merged")
+        # Each input is read once and then replaced, so caching it would only evict what queries use.
     components = [component.without_cache() for component in components]
     schema = first.schema
     for component in components[1:]:
@@ -73,12 +73,12 @@ def _sources(leaves: Sequence[Sequence[LeafType]], kind: KeyKind) -> list[Compon
 
 
 def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
-    """Rows are copied, so their names must have the same numbers in the output."""
+    """Check that names have the same numbers in all schemas, because rows are copied as stored."""
     names = names_of(schema)
     for component in components:
         own = names_of(component.schema)
         if component.layout == "vector" and names[: len(own)] != own:
-            raise CorruptError(f"{component.name}: its schema numbers names otherwise than the newest one does")
+            raise CorruptError(f"{component.name}: its schema numbers names differently from the newest one")
 
 
 def _merge_rows(
@@ -89,7 +89,7 @@ def _merge_rows(
     for picked in reconcile(sources, drop_antimatter):
         rows: list[memoryview | None] = [None] * len(picked)
         for component, source in enumerate(sources):
-            # Places in the output and in the component rise together, so each leaf is read once.
+            # Positions in the output and in the component ascend together, so each leaf is read once.
             places = np.flatnonzero((picked.components == component) & ~picked.antimatter)
             for number, chosen, own in _by_leaf(source, picked.entries[places]):
                 pieces = source.leaf(number).stored_rows(own)
@@ -102,7 +102,7 @@ def _merge_rows(
 
 
 def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Rising entries of a component by its leaves: the leaf's number, which of the entries, their ordinals there."""
+    """Yield ascending entries of a component by leaf: the leaf's number, the slice of the entries, their ordinals."""
     if not len(entries):
         return
     numbers = np.searchsorted(source.starts, entries, side="right") - 1
@@ -113,7 +113,7 @@ def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator
 
 
 def _release(source: ComponentCursor[RowsLeaf] | ComponentCursor[AmaxLeaf], entries: np.ndarray) -> None:
-    """Let go of the leaves before the last of rising entries, which were merged."""
+    """Release the leaves before the last of the ascending entries, which are merged."""
     if len(entries):
         source.release(int(np.searchsorted(source.starts, entries[-1], side="right")) - 1)
 
@@ -137,8 +137,8 @@ def _merge_columns(
 def _leaves_of_output(
     sources: Sequence[ComponentCursor[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
 ) -> Iterator[tuple[Picked, int]]:
-    """The entries that live on, cut into leaves, and about how many bytes their rows have."""
-    # About how many bytes a record of each leaf has, for entries carry none.
+    """Yield the remaining entries of each output leaf, and the approximate bytes of its rows."""
+    # Approximate bytes per record of each leaf, because entries have no size.
     sizes = [np.array([leaf.row_bytes / leaf.count for leaf in source.leaves if leaf]) for source in sources]
     waiting: list[Picked] = []
     for part in reconcile(sources, drop_antimatter):
@@ -165,7 +165,7 @@ def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: 
 
 
 class _StandIns:
-    """Which column of an older leaf says where a newer one is missing."""
+    """Which column of an older leaf replaces a newer one that it does not have."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -177,7 +177,7 @@ class _StandIns:
 
 
 class _Inputs:
-    """The leaves that one output leaf is made of, and which of their records."""
+    """The input leaves of one output leaf, and their selected records."""
 
     def __init__(self, sources: Sequence[ComponentCursor[AmaxLeaf]], picked: Picked, stand_ins: _StandIns) -> None:
         self._stand_ins = stand_ins
@@ -201,7 +201,7 @@ class _Inputs:
             leaf.keep_pages = _KEPT_PAGES
 
     def chunks(self) -> Iterator[Chunk]:
-        """One column after the other, encoded, in an order in which neighbours in the files come together."""
+        """Yield the encoded columns, in an order in which neighbours in the files are adjacent."""
         every = range(1, len(self._stand_ins.schema.leaves))
         for number in dict.fromkeys([*(n for leaf in self._leaves for n in leaf.order_of_columns()), *every]):
             if not any(self._has(leaf, number) for leaf in self._leaves):
@@ -219,7 +219,7 @@ class _Inputs:
         return beside is not None and leaf.has_column(beside)
 
     def _piece(self, leaf: AmaxLeaf, number: int) -> Column:
-        """The column of one input leaf, or what stands for it where the leaf is older than the column."""
+        """Return the column of one input leaf, or its replacement if the leaf is older than the column."""
         schema, columns = self._stand_ins.schema, len(leaf.schema.leaves)
         if number < columns:
             return leaf.columns([number])[number]

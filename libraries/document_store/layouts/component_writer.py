@@ -1,4 +1,4 @@
-"""Writing a component from front to back: leaves are packed and added, the footer ends it."""
+"""Write a component sequentially: leaves are packed and appended, the footer ends it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from libraries.document_store.shredding import becomes_full, infer, most_frequen
 from libraries.document_store.values import ValueKind
 
 _BATCH_BYTES = 1 << 20
-"""Rows that are compacted at once."""
+"""Bytes of rows that are compacted at once."""
 
 _COPIED_PAGES = 8
 """Pages of a leaf that are copied at once: 1 MiB."""
 
 
 class ComponentWriter:
-    """A component's file while it grows."""
+    """The file of a component while it is written."""
 
     def __init__(self, writer: FileWriter, layout: LayoutName, key_kind: KeyKind, options: ComponentOptions) -> None:
         self._writer = writer
@@ -53,14 +53,14 @@ class ComponentWriter:
     def add_leaf(
         self, pages: Sequence[bytes | bytearray], keys: Keys, antimatter: np.ndarray, columns: int, row_bytes: int
     ) -> None:
-        """Write the pages of one more leaf, whose keys lie behind those of the leaf before."""
+        """Write the pages of one more leaf, whose keys follow those of the previous leaf."""
         for page in pages:
             self._pages.append(page)
         low, high = keys[:1].tolist()[0], keys[-1:].tolist()[0]
         self._end_leaf(LeafEntry(len(pages), len(keys), int(antimatter.sum()), columns, row_bytes, low, high), keys)
 
     def copy_leaf(self, pages: PageReader, first_page: int, entry: LeafEntry, keys: Keys) -> None:
-        """Write a leaf of another component, under the same compression, as it is stored."""
+        """Copy a leaf of another component with the same compression, as stored."""
         for start in range(first_page, first_page + entry.pages, _COPIED_PAGES):
             for body in pages.stored(start, min(_COPIED_PAGES, first_page + entry.pages - start)):
                 self._pages.copy(body)
@@ -87,28 +87,28 @@ class ComponentWriter:
 
 
 class MegaLeaves:
-    """Mega leaves of entries with their columns."""
+    """Writes entries with their columns as mega leaves."""
 
     def __init__(self, out: ComponentWriter) -> None:
         self._out = out
 
     def add(self, keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk], row_bytes: int) -> None:
-        """One leaf; `columns` are the leaves that its schema has. Raises ValueError if page 0 does not hold its
-        keys."""
+        """Add one leaf; `columns` is the number of leaves of its schema. Raises ValueError if its keys do not fit in
+        page 0."""
         pages = encode_mega_leaf(keys, antimatter, columns, chunks)
         self._out.add_leaf(pages, keys, antimatter, columns, row_bytes)
 
 
 def fitting_entries(keys: Keys, columns: int) -> int:
-    """How many of the keys, from the first, fit into a page 0 of so many columns; one at least."""
+    """Return how many of the keys, from the first, fit in page 0 with this many columns; at least one."""
     room = PAGE_BYTES - page_0_bytes(columns, 0, 0)
-    # A bit of each entry says whether it is anti-matter, rounded up to bytes.
+    # One bit per entry for anti-matter, rounded up to bytes.
     ends = np.cumsum(encoded_sizes(keys)) + (np.arange(len(keys)) + 8) // 8
     return max(1, int(np.searchsorted(ends, room, side="right")))
 
 
 class RowLeaves:
-    """Leaves of stored rows: each page is filled before the next is begun."""
+    """Writes leaves of stored rows: each page is filled before the next is started."""
 
     def __init__(self, out: ComponentWriter) -> None:
         self._out = out
@@ -116,21 +116,21 @@ class RowLeaves:
         self._rows: list[bytes | memoryview | None] = []
 
     def add(self, keys: Keys, rows: Sequence[bytes | memoryview | None], columns: int) -> None:
-        """Further entries, None for anti-matter, of a schema of so many leaves."""
+        """Add entries (None: anti-matter), of a schema with this many leaves."""
         self._keys = np.concatenate((self._keys, keys))
         self._rows += rows
         ends = np.cumsum(encoded_sizes(self._keys) + [len(row or b"") + ENTRY_BYTES for row in self._rows])
         room = PAGE_BYTES - HEADER_BYTES
         start = used = 0
         while len(ends) and ends[-1] - used > room:
-            # A row that is larger than a page has a leaf of its own.
+            # A row that exceeds a page gets a separate leaf.
             end = max(start + 1, int(np.searchsorted(ends, used + room, side="right")))
             self._write(start, end, columns)
             start, used = end, int(ends[end - 1])
         self._keys, self._rows = self._keys[start:], self._rows[start:]
 
     def finish(self, columns: int) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         if len(self._keys):
             self._write(0, len(self._keys), columns)
 
@@ -145,10 +145,10 @@ class RowLeaves:
 def write_component(
     writer: FileWriter, layout: LayoutName, entries: Entries, schema: Schema, options: ComponentOptions
 ) -> ComponentInfo:
-    """Write sorted entries as one component; the schema grows by what they have (not in `open`, whose rows say it all).
+    """Write sorted entries as one component and extend the schema (except in `open`, whose rows are self-describing).
 
-    Memory is bounded to one leaf. Raises what the writer raises, DocumentError for a row that cannot be stored, and
-    ValueError for keys that do not fit into a page.
+    Memory is limited to one leaf. Raises the errors of the writer, DocumentError for a row that cannot be stored, and
+    ValueError for keys that do not fit in a page.
     """
     kind: KeyKind = "integer" if schema.leaves[0].kind is ValueKind.INTEGER else "text"
     out = ComponentWriter(writer, layout, kind, options)
@@ -169,7 +169,7 @@ def write_component(
 
 
 def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | None], schema: Schema) -> Schema:
-    """The entries as one leaf, or as more where page 0 would not hold their keys; the schema that they leave."""
+    """Write entries as one leaf, or several if their keys exceed page 0; return the resulting schema."""
     while len(keys):
         count = fitting_entries(keys, len(schema.leaves))
         antimatter = np.fromiter((row is None for row in rows[:count]), np.bool_, min(count, len(rows)))
@@ -180,7 +180,7 @@ def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | No
             continue
         schema = shredded.schema
         if count > 1 and count > fitting_entries(keys[:count], len(schema.leaves)):
-            # These rows brought columns of which page 0 has to know: again, with fewer rows.
+            # These rows added columns that page 0 must describe: retry with fewer rows.
             continue
         chunks = filter(None, map(chunk_of, shredded.columns[1:]))
         leaves.add(keys[:count], antimatter, len(schema.leaves), chunks, sum(map(len, present)))
@@ -199,7 +199,7 @@ def _compacted(rows: Sequence[bytes | None], schema: Schema) -> list[bytes | Non
 
 
 def _groups(entries: Entries, most_records: int, most_bytes: int) -> Iterator[tuple[Keys, list[bytes | None]]]:
-    """The entries again, in groups that end with the record that reaches a limit."""
+    """Yield the entries in groups that end with the record that reaches a limit."""
     pieces: list[Keys] = []
     rows: list[bytes | None] = []
     row_bytes = 0
@@ -221,5 +221,5 @@ def _groups(entries: Entries, most_records: int, most_bytes: int) -> Iterator[tu
 
 
 def _end_of_group(ends: np.ndarray, start: int, used: int, most_records: int, most_bytes: int) -> int:
-    """Where the group that begins at `start` ends; behind all rows if it reaches no limit."""
+    """Return the end of the group that begins at `start`; the number of rows if no limit is reached."""
     return min(start + most_records, int(np.searchsorted(ends, used + most_bytes)) + 1)

@@ -1,4 +1,4 @@
-"""The codecs of pages, alike for all layouts."""
+"""The codecs of pages, the same for all layouts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, CompressionName
 
 _ZSTD_LEVEL = 3
-"""zstd's own default: against level 1 a tenth more processor time at a flush, and a twentieth less on the disk."""
+"""zstd's default: compared with level 1, flushes take a tenth more CPU time, and files are a twentieth smaller."""
 
 _threads = threading.local()
-"""zstandard's objects are not for two threads at once."""
+"""zstandard's objects are not thread-safe."""
 
 
 def compress(codec: CompressionName, data: bytes | bytearray) -> bytes | bytearray:
-    """The bytes under a codec, which may be more than they were."""
+    """Compress bytes, which may make them longer."""
     return _COMPRESS[codec](data)
 
 
 def decompress(codec: CompressionName, data: memoryview, length_bytes: int) -> bytes:
-    """The `length_bytes` bytes that were compressed. Raises CorruptError, before it takes memory for more."""
+    """Decompress to exactly `length_bytes` bytes. Raises CorruptError before it allocates more memory."""
     try:
         return _DECOMPRESS[codec](data, length_bytes)
     except (cramjam.DecompressionError, zstandard.ZstdError) as error:
@@ -66,7 +66,7 @@ def _copy(data: bytes | bytearray) -> bytes | bytearray:
 
 def _take(data: memoryview, length_bytes: int) -> bytes:
     if len(data) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes are stored for {length_bytes}")
+        raise CorruptError(f"{len(data)} bytes are stored instead of {length_bytes}")
     return bytes(data)
 
 

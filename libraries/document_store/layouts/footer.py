@@ -1,7 +1,7 @@
-"""The end of a component's file: where its pages and leaves are, what was inferred, how much there is.
+"""The end of a component's file: positions of pages and leaves, the inferred schema, and counts.
 
-Behind the pages lie the footer, as MessagePack, and 24 bytes: its length, its xxh3, and the mark of the format. A
-footer is believed only when its parts agree with one another and with the file's length.
+After the pages come the footer, as MessagePack, and 24 bytes: its length, its xxh3, and the mark of the format. A
+footer is accepted only if its parts are consistent with each other and with the file's length.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _TAIL = struct.Struct("<QQ8s")
 
 
 class LeafEntry(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """One leaf, as known without reading it."""
+    """The metadata of one leaf, known without reading it."""
 
     pages: int
     count: int
-    """Entries, anti-matter too."""
+    """Entries, including anti-matter."""
     antimatter_count: int
     columns: int
-    """Leaves of the schema when it was written: its columns are the first so many of the component's schema."""
+    """Leaves of the schema at the time of writing: its columns are the first ones of the component's schema."""
     row_bytes: int
-    """Its rows as MessagePack, about: what limits the leaves of a merge."""
+    """Approximate size of its rows as MessagePack, which limits the leaves of a merge."""
     min_key: Key
     max_key: Key
 
 
 class Footer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of it. Pages and leaves are in the order of the file."""
+    """The whole footer. Pages and leaves are in the order of the file."""
 
     layout: LayoutName
     compression: CompressionName
@@ -57,12 +57,12 @@ class Footer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     encoded_bytes: int
     """All pages before compression."""
     page_bytes: list[int]
-    """What each page takes in the file."""
+    """Stored bytes of each page."""
     leaves: list[LeafEntry]
 
 
 def info_of(footer: Footer, schema: Schema, size_bytes: int) -> ComponentInfo:
-    """The facts of a whole component: of its footer, that footer's schema, and the file's bytes."""
+    """Return the facts of a component from its footer, the footer's schema, and the size of the file."""
     leaves = footer.leaves
     return ComponentInfo(
         layout=footer.layout,
@@ -79,29 +79,29 @@ def info_of(footer: Footer, schema: Schema, size_bytes: int) -> ComponentInfo:
 
 
 def write_footer(writer: FileWriter, footer: Footer) -> int:
-    """Append it to the file; how many bytes it took."""
+    """Append the footer to the file; return its size in bytes."""
     data = msgspec.msgpack.encode(footer)
     writer.write(data + _TAIL.pack(len(data), xxhash.xxh3_64_intdigest(data), _MARK))
     return len(data) + _TAIL.size
 
 
 def read_footer(reader: FileReader) -> Footer:
-    """The footer of a whole file. Raises CorruptError for what `write_footer` never wrote."""
+    """Read the footer of a complete file. Raises CorruptError for anything that `write_footer` never wrote."""
     if reader.size_bytes < _TAIL.size:
-        raise CorruptError(f"{reader.name}: {reader.size_bytes} bytes are no component")
+        raise CorruptError(f"{reader.name}: {reader.size_bytes} bytes are too few for a component")
     end = reader.size_bytes - _TAIL.size
     length, checksum, mark = _TAIL.unpack(reader.read(_TAIL.size, end))
     if mark != _MARK:
-        raise CorruptError(f"{reader.name}: it ends in {mark!r}, a component ends in {_MARK!r}")
+        raise CorruptError(f"{reader.name}: ends in {mark!r}, a component ends in {_MARK!r}")
     if length > end:
-        raise CorruptError(f"{reader.name}: its footer claims {length} bytes of {end}")
+        raise CorruptError(f"{reader.name}: the footer declares {length} bytes of {end}")
     data = reader.read(length, end - length)
     if xxhash.xxh3_64_intdigest(data) != checksum:
-        raise CorruptError(f"{reader.name}: its footer is damaged; restore the file from a copy")
+        raise CorruptError(f"{reader.name}: the footer is damaged; restore the file from a copy")
     try:
         footer = msgspec.msgpack.decode(data, type=Footer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CorruptError(f"{reader.name}: its footer cannot be read: {error}") from None
+        raise CorruptError(f"{reader.name}: the footer cannot be read: {error}") from None
     if problem := _problem(footer, end - length):
         raise CorruptError(f"{reader.name}: {problem}")
     return footer
@@ -110,14 +110,14 @@ def read_footer(reader: FileReader) -> Footer:
 def _problem(footer: Footer, pages_bytes: int) -> str | None:
     longest = PAGE_BYTES + FRAME_BYTES
     if not all(FRAME_BYTES < size <= longest for size in footer.page_bytes) or sum(footer.page_bytes) != pages_bytes:
-        return f"its {len(footer.page_bytes)} pages do not make up {pages_bytes} bytes"
+        return f"the {len(footer.page_bytes)} pages do not add up to {pages_bytes} bytes"
     if not 0 <= footer.encoded_bytes <= len(footer.page_bytes) * PAGE_BYTES:
-        return f"{footer.encoded_bytes} bytes cannot lie in {len(footer.page_bytes)} pages"
+        return f"{footer.encoded_bytes} bytes do not fit in {len(footer.page_bytes)} pages"
     leaves = footer.leaves
     if not all(leaf.pages > 0 for leaf in leaves) or sum(leaf.pages for leaf in leaves) != len(footer.page_bytes):
-        return f"its {len(leaves)} leaves do not have its {len(footer.page_bytes)} pages"
+        return f"the {len(leaves)} leaves do not have {len(footer.page_bytes)} pages"
     if not all(0 <= leaf.antimatter_count <= leaf.count > 0 <= leaf.row_bytes for leaf in leaves):
-        return "a leaf counts more anti-matter than entries, or none"
+        return "a leaf has more anti-matter than entries, or no entries"
     if not all(leaf.columns > 0 for leaf in leaves):
         return "a leaf has no column"
     kind = int if footer.key_kind == "integer" else str
@@ -126,7 +126,7 @@ def _problem(footer: Footer, pages_bytes: int) -> str | None:
         return f"the keys of its leaves are not of the kind {footer.key_kind}"
     lows, highs = keys[::2], keys[1::2]
     if any(low > high for low, high in zip(lows, highs, strict=True)):
-        return "a leaf ends before it begins"
+        return "the last key of a leaf is below its first"
     if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
         return "its leaves overlap"
     return None

@@ -1,4 +1,4 @@
-"""Sorted keys as bytes: plain, so that a search needs no decoding.
+"""Sorted keys as bytes: plain, so that they can be searched without decoding.
 
 Integers take 8 bytes each; texts are their lengths (4 bytes each), then their UTF-8. Little endian.
 """
@@ -14,31 +14,31 @@ from libraries.document_store.layouts.layout import Key, KeyKind, Keys
 
 
 def kind_of_keys(keys: Keys) -> KeyKind:
-    """By the array's dtype: int64, or object holding str."""
+    """Return the kind of keys by the array's dtype: int64, or object holding str."""
     return "integer" if keys.dtype == np.int64 else "text"
 
 
 def empty_keys(kind: KeyKind) -> Keys:
-    """No key of that kind."""
+    """Return an empty array of that kind."""
     return np.empty(0, np.int64 if kind == "integer" else object)
 
 
 def keys_of(kind: KeyKind, keys: Sequence[Key]) -> Keys:
-    """An array of the kind's dtype."""
+    """Return keys as an array of the kind's dtype."""
     array = np.empty(len(keys), np.int64 if kind == "integer" else object)
     array[:] = keys
     return array
 
 
 def encoded_sizes(keys: Keys) -> np.ndarray:
-    """How many bytes `encode_keys` takes for each key."""
+    """Return the bytes that `encode_keys` uses for each key."""
     if kind_of_keys(keys) == "integer":
         return np.full(len(keys), 8, np.int64)
     return np.fromiter((4 + len(key.encode()) for key in keys), np.int64, len(keys))
 
 
 def encode_keys(keys: Keys) -> bytes:
-    """Keys as the module's docstring has them."""
+    """Encode keys as described in the module's docstring."""
     if kind_of_keys(keys) == "integer":
         return keys.astype("<i8").tobytes()
     texts = [key.encode() for key in keys]
@@ -46,10 +46,10 @@ def encode_keys(keys: Keys) -> bytes:
 
 
 def decode_keys(kind: KeyKind, count: int, data: memoryview) -> Keys:
-    """The `count` keys that `data` are made of. Raises CorruptError if they are not, or do not rise."""
+    """Decode all of `data` to `count` keys. Raises CorruptError if the size does not fit or keys do not ascend."""
     keys = _integers(count, data) if kind == "integer" else _texts(count, data)
     if not bool(np.all(keys[1:] > keys[:-1])):
-        raise CorruptError(f"{count} keys do not rise")
+        raise CorruptError(f"{count} keys are not in ascending order")
     return keys
 
 
@@ -61,7 +61,7 @@ def _integers(count: int, data: memoryview) -> Keys:
 
 def _texts(count: int, data: memoryview) -> Keys:
     if len(data) < 4 * count:
-        raise CorruptError(f"{count} text keys need the {4 * count} bytes of their lengths, there are {len(data)}")
+        raise CorruptError(f"{count} text keys need {4 * count} bytes for their lengths, there are {len(data)}")
     ends = np.cumsum(np.frombuffer(data[: 4 * count], "<u4"), dtype=np.int64).tolist()
     body = bytes(data[4 * count :])
     if (ends[-1] if ends else 0) != len(body):
@@ -70,5 +70,5 @@ def _texts(count: int, data: memoryview) -> Keys:
     try:
         texts = [body[start:end].decode() for start, end in zip(starts, ends, strict=True)]
     except UnicodeDecodeError as error:
-        raise CorruptError(f"a text key is no UTF-8: {error}") from None
+        raise CorruptError(f"a text key is not valid UTF-8: {error}") from None
     return keys_of("text", texts)

@@ -1,7 +1,7 @@
-"""What the three layouts promise: the one protocol of components and of their leaves, and the limits of a leaf.
+"""The protocol of components and leaves that the three layouts implement, and the limits of a leaf.
 
-A component is one immutable file, written front to back: leaves of sorted keys, then a footer. A leaf is read in two
-steps, its keys first and then what is asked for of its records.
+A component is one immutable file, written sequentially: leaves of sorted keys, then a footer. A leaf is read in two
+steps: first its keys, then the requested parts of its records.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ LAYOUTS: tuple[LayoutName, ...] = ("amax", "vector", "open")
 COMPRESSIONS: tuple[CompressionName, ...] = ("none", "snappy", "zstd")
 
 PAGE_BYTES = 128 << 10
-"""A page before compression (paper, section 6): what is compressed, checked and read as one."""
+"""Size of a page before compression (paper, section 6): the unit of compression, checksums and reading."""
 
 LEAF_RECORDS = 15_000
-"""Records in one mega leaf at most (paper, section 4.3)."""
+"""Maximum records of a mega leaf (paper, section 4.3)."""
 
 LEAF_BYTES = 32 << 20
-"""So many bytes of rows as MessagePack end a mega leaf: what a merge holds of its output, before it is encoded."""
+"""Bytes of MessagePack rows that end a mega leaf: what a merge holds of its output before encoding."""
 
 KEY_BYTES = 4 << 10
-"""The longest text that may be a key: some must fit into page 0 beside 4,000 columns' pointers and prefixes."""
+"""Maximum bytes of a text key: page 0 must hold some keys and the pointers and prefixes of 4,000 columns."""
 
 Keys: TypeAlias = np.ndarray
-"""Sorted, unique keys: int64, or dtype object holding str, whose order is that of code points and of UTF-8 bytes."""
+"""Sorted, unique keys: int64, or dtype object holding str in the order of code points and of UTF-8 bytes."""
 
 Key: TypeAlias = int | str
 
@@ -43,30 +43,30 @@ KeyKind: TypeAlias = Literal["integer", "text"]
 
 
 class FileWriter(Protocol):
-    """A new file, written front to back. Whoever gives it syncs it, names it and closes it."""
+    """A new file, written sequentially. Its provider syncs, names and closes it."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """All of `data`, after what was written before."""
+        """Append all of `data`."""
 
 
 class FileReader(Protocol):
-    """A file that does not change any more; for any thread."""
+    """An immutable file. Thread-safe."""
 
     @property
     def name(self) -> str:
-        """What errors call it."""
+        """The name of the file in errors."""
 
     @property
     def size_bytes(self) -> int:
-        """Its whole length."""
+        """The size of the file."""
 
     def read(self, length_bytes: int, offset_bytes: int) -> bytes:
-        """Exactly so many bytes. Raises CorruptError if the file ends before."""
+        """Return exactly this range. Raises CorruptError if the file ends early."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentOptions:
-    """How a component is written. The limits of a leaf end it, whichever is reached first; page 0 must fit as well."""
+    """How to write a component. A leaf ends at the first limit that is reached; page 0 must fit as well."""
 
     compression: CompressionName = "zstd"
     leaf_records: int = LEAF_RECORDS
@@ -75,9 +75,9 @@ class ComponentOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentInfo:
-    """What was written: entries with anti-matter, anti-matter alone, and the whole file's bytes.
+    """What was written: all entries, anti-matter among them, and the size of the file.
 
-    `encoded_bytes` are the pages before compression. The keys are None where there is no entry.
+    `encoded_bytes` is the size of the pages before compression. The keys are None for an empty component.
     """
 
     layout: LayoutName
@@ -94,65 +94,66 @@ class ComponentInfo:
 
 @dataclass
 class ReadCounters:
-    """What was read of one component: stored bytes of pages, after compression, and how many pages."""
+    """What was read of one component: stored (compressed) bytes of pages, and number of pages."""
 
     bytes_read: int = 0
     pages_read: int = 0
 
 
 class ComponentLeaf(Protocol):
-    """One leaf: `count` entries of which `antimatter_count` only say that a key is gone.
+    """One leaf: `count` entries, of which `antimatter_count` only mark deleted keys.
 
-    It keeps its page 0 once that was read. Take a new one from the component to let go of it.
+    It keeps its page 0 once read. Get a new leaf from the component to release it.
     """
 
     @property
     def count(self) -> int:
-        """Entries, anti-matter too."""
+        """Number of entries, including anti-matter."""
 
     @property
     def antimatter_count(self) -> int:
-        """Entries without a record."""
+        """Number of entries without a record."""
 
     @property
     def min_key(self) -> Key:
-        """The first key; known without reading the leaf."""
+        """The first key, known without reading the leaf."""
 
     @property
     def max_key(self) -> Key:
-        """The last key; known without reading the leaf."""
+        """The last key, known without reading the leaf."""
 
     @property
     def schema(self) -> Schema:
-        """The schema of this leaf's columns: the component's, or the beginning of it."""
+        """The schema of this leaf's columns: the component's, or its beginning."""
 
     @property
     def row_bytes(self) -> int:
-        """Its rows as MessagePack, about."""
+        """Approximate size of its rows as MessagePack."""
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """All keys, and for each whether it is anti-matter (bool). Reads page 0 only, which in `vector` and `open`
-        holds the rows as well. Raises CorruptError."""
+        """Return all keys, and for each whether it is anti-matter (bool). Raises CorruptError.
+
+        Reads only page 0, which also holds the rows in `vector` and `open`."""
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
-        """Columns of the records asked for, of all by default; a number that the leaf's schema lacks is left out.
+        """Return columns of the given records, by default of all; a number that the leaf's schema lacks is omitted.
 
-        Ordinals count the leaf's keys, rise, and never name anti-matter. Reads the pages of these columns only. `amax`
-        alone has columns, the others raise TypeError. Raises CorruptError.
+        Ordinals count the leaf's keys, ascend, and never name anti-matter. Reads only the pages of these columns. Only
+        `amax` has columns; other layouts raise TypeError. Raises CorruptError.
         """
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
-        """As `columns`, of all records; texts of which few differ may come as codes. Others may have got the same
-        arrays, which nobody can write to."""
+        """Like `columns`, for all records; texts with few distinct values may be returned as codes. The arrays are
+        read-only and may be shared with other callers."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
-        """Records as MessagePack: of these ordinals as in `columns`, or of all records. Raises CorruptError."""
+        """Return records as MessagePack: those of the ordinals as in `columns`, or all. Raises CorruptError."""
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
-        """Whether a value between low and high, both included and None for open, may be in the column of that number.
+        """Return whether the column may have a value between low and high, both inclusive; None means unbounded.
 
-        Reads page 0 at most. False saves the reading of the leaf's columns, never that of its keys: a version here that
-        does not match still hides an older one that does.
+        Reads at most page 0. False saves reading the leaf's columns, but never its keys: a version here that does not
+        match still hides a matching older one.
         """
 
 
@@ -161,7 +162,7 @@ class Component(Protocol):
 
     @property
     def layout(self) -> LayoutName:
-        """How its leaves lie."""
+        """The layout of its leaves."""
 
     @property
     def info(self) -> ComponentInfo:
@@ -169,30 +170,30 @@ class Component(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """What was inferred of its records and of those before it."""
+        """The schema inferred from its records and all earlier ones."""
 
     @property
     def leaves(self) -> Sequence[ComponentLeaf]:
-        """In the order of keys; made anew by each call, cheaply: nothing is read."""
+        """Return the leaves in key order, as new objects; nothing is read."""
 
     def leaf(self, number: int) -> ComponentLeaf:
-        """One of the leaves, made anew."""
+        """Return one of the leaves as a new object."""
 
     @property
     def key_kind(self) -> KeyKind:
-        """Which of the two kinds of keys."""
+        """The kind of keys."""
 
     @property
     def key_filter(self) -> KeyFilter:
-        """Of all keys, anti-matter too."""
+        """The filter of all keys, including anti-matter."""
 
     @property
     def counters(self) -> ReadCounters:
-        """What was read since it was opened, footer apart."""
+        """What was read since it was opened, without the footer."""
 
     def leaves_of(self, keys: Keys) -> np.ndarray:
-        """For each key the number of the only leaf that may hold it, -1 for none. Reads nothing."""
+        """Return for each key the number of the only leaf that may hold it, -1 for none. Reads nothing."""
 
 
 Entries: TypeAlias = Iterable[tuple[Keys, Sequence[bytes | None]]]
-"""Batches of sorted, unique keys with their rows, None for anti-matter; each batch lies behind the one before."""
+"""Batches of sorted, unique keys with their rows, None for anti-matter; each batch follows the previous one."""

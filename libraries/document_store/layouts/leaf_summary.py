@@ -1,4 +1,4 @@
-"""What the leaves of all layouts have in common: the facts that the footer keeps of each. It reads nothing."""
+"""What the leaves of all layouts have in common: the facts in the footer. Reads nothing."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ class LeafFacts:
 
     @property
     def count(self) -> int:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._entry.count
 
     @property
     def antimatter_count(self) -> int:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._entry.antimatter_count
 
     @property
     def min_key(self) -> Key:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._entry.min_key
 
     @property
     def max_key(self) -> Key:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._entry.max_key
 
     @property
     def schema(self) -> Schema:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._schema
 
     @property
     def row_bytes(self) -> int:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._entry.row_bytes
 
     def check(self, keys: Keys, antimatter: np.ndarray) -> None:
-        """Raises CorruptError if what was read is not what the footer says of the leaf."""
+        """Raise CorruptError if the leaf does not match the footer."""
         found = (len(keys), int(antimatter.sum()))
         if found != (self.count, self.antimatter_count):
-            raise CorruptError(f"{found} entries and anti-matter are not what the footer counted")
+            raise CorruptError(f"{found} entries and anti-matter do not match the footer")
         if (keys[0], keys[-1]) != (self.min_key, self.max_key):
-            raise CorruptError(f"its keys {keys[0]!r} to {keys[-1]!r} are not those of the footer")
+            raise CorruptError(f"the keys {keys[0]!r} to {keys[-1]!r} do not match the footer")
 
 
 def may_hold_keys(entry: LeafEntry, low: Any, high: Any) -> bool:
-    """Whether keys between low and high may be among those of a leaf; bounds of another kind than the keys prove
+    """Return whether a leaf may have keys between low and high; bounds of another kind than the keys exclude
     nothing."""
     smallest: Any = entry.min_key
     largest: Any = entry.max_key

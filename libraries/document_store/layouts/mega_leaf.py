@@ -1,15 +1,15 @@
 """Mega leaves as bytes: page 0 with all that is needed without the columns, then the columns' chunks (paper, 4.2).
 
-Page 0, which never grows beyond one page:
+Page 0 never exceeds one page:
 
     24 bytes  entries, anti-matter among them, columns, bytes of the keys (4 bytes each), bytes of the leaf (8)
-              4 bytes for each column: where its chunk begins, counted from page 0; 0 for one that no record has
-              16 bytes for each column: the codes of its smallest and of its largest value (`prefixes.py`)
-              the keys, plain; then, if there is anti-matter, a bit for each entry that says so
+              4 bytes per column: where its chunk begins, counted from page 0; 0 for a column that no record has
+              16 bytes per column: the codes of its smallest and of its largest value (`prefixes.py`)
+              the keys, plain; then, if there is anti-matter, one bit per entry
 
-Then come the chunks, from largest to smallest. A chunk that does not fit into the rest of a page begins a new one only
-if that wastes less than 15 % of the page; otherwise it is split. The key's column has no chunk. All little endian. The
-module knows neither files nor how a chunk is encoded; it knows that a chunk begins with its length in 4 bytes.
+Then come the chunks, from largest to smallest. A chunk that does not fit in the rest of a page starts a new page if
+that wastes less than 15 % of the page; otherwise it is split. The key's column has no chunk. All numbers are little
+endian. A chunk begins with its length in 4 bytes; its further encoding is opaque here.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _HEADER = struct.Struct("<4IQ")
 _LENGTH = struct.Struct("<I")
 _OFFSET_BYTES, _CODES_BYTES = 4, 16
 EMPTY_PAGE_TOLERANCE = 0.15
-"""How much of a page may stay empty so that a column lies on fewer pages (paper, 4.2; the value is AsterixDB's)."""
+"""Maximum share of a page that may stay empty to put a column on fewer pages (paper, 4.2; the value is AsterixDB's)."""
 _MOST_BYTES = (1 << 32) - 1
 _TEXT_BYTES, _INTEGER_BYTES = 64, 3 * 40
-"""One of Python's texts beside its letters, with its place in an array; an integer, three times in lists and dicts."""
+"""Memory of a Python text without its letters, with its place in an array; of an integer in three lists and dicts."""
 
 
 def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
-    """How long page 0 is at most, of so many columns and entries."""
+    """Return the maximum size of page 0 with this many columns and entries."""
     return _HEADER.size + columns * (_OFFSET_BYTES + _CODES_BYTES) + keys_bytes + (count + 7) // 8
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """One encoded column that some record has, and the codes of its smallest and its largest value."""
+    """An encoded column that some record has, and the codes of its smallest and largest value."""
 
     number: int
     data: bytes
@@ -52,14 +52,14 @@ class Chunk:
 
 
 def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk]) -> list[bytes | bytearray]:
-    """The pages of one leaf; a column without a chunk is one that no record has. Raises ValueError if page 0 is too
-    long."""
+    """Return the pages of one leaf; a column without a chunk is one that no record has. Raises ValueError if page 0
+    is too long."""
     offsets = np.zeros(columns, "<u4")
     codes = np.tile(np.array(NO_VALUES, "<u8"), (columns, 1))
     pages: list[bytearray] = []
     waiting = sorted(chunks, key=lambda chunk: len(chunk.data))
     while waiting:
-        # From the end, so that a chunk is let go of when it lies on its pages: a leaf is in memory once.
+        # From the end, so that each chunk is released once it is on its pages: the leaf is in memory only once.
         chunk = waiting.pop()
         codes[chunk.number] = chunk.codes
         offsets[chunk.number] = _place(pages, chunk.data)
@@ -73,7 +73,7 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
 
 
 def _place(pages: list[bytearray], data: bytes) -> int:
-    """Append a chunk to the pages behind page 0; where it begins."""
+    """Append a chunk to the pages after page 0; return where it begins."""
     room = PAGE_BYTES - len(pages[-1]) if pages else 0
     if room == 0 or (len(data) > room and room < EMPTY_PAGE_TOLERANCE * PAGE_BYTES):
         pages.append(bytearray())
@@ -89,7 +89,7 @@ def _place(pages: list[bytearray], data: bytes) -> int:
 
 @dataclass(frozen=True)
 class PageZero:
-    """Page 0 as read."""
+    """A decoded page 0."""
 
     keys: Keys
     antimatter: np.ndarray
@@ -100,42 +100,42 @@ class PageZero:
 
     @property
     def columns(self) -> int:
-        """How many columns the leaf has."""
+        """Number of columns of the leaf."""
         return len(self.offsets)
 
     @property
     def size_bytes(self) -> int:
-        """About what it takes in memory: what is left of the page, and Python's texts and integers."""
+        """Approximate memory: the rest of the page, and Python's texts and integers."""
         texts = 0 if self.keys.dtype == np.int64 else _TEXT_BYTES * len(self.keys)
         return self.page_bytes + texts + self.antimatter.nbytes + _INTEGER_BYTES * self.columns
 
     @cached_property
     def _ends(self) -> dict[int, int]:
-        """For each beginning of a chunk where the next one, or the leaf, ends it at the latest."""
+        """The upper bound of the end of each chunk, by its start: the next chunk, or the end of the leaf."""
         starts = sorted(offset for offset in self.offsets if offset)
         return dict(zip(starts, [*starts[1:], self.leaf_bytes], strict=True))
 
     def pages_of(self, number: int) -> range:
-        """The leaf's pages on which a column lies; none for one that no record has."""
+        """Return the leaf's pages that hold a column; none for a column that no record has."""
         start = self.offsets[number]
         if start == 0:
             return range(0)
         return range(start // PAGE_BYTES, (self._ends[start] - 1) // PAGE_BYTES + 1)
 
     def chunk(self, number: int, pages: Sequence[bytes]) -> memoryview:
-        """A column's chunk, of exactly the pages that `pages_of` names. Raises CorruptError."""
+        """Return a column's chunk from exactly the pages of `pages_of`. Raises CorruptError."""
         data = pages[0] if len(pages) == 1 else b"".join(pages)
         at = self.offsets[number] % PAGE_BYTES
         if len(data) < at + _LENGTH.size:
-            raise CorruptError(f"its page ends before it begins, at {at} of {len(data)} bytes")
+            raise CorruptError(f"its page ends before its start, at {at} of {len(data)} bytes")
         (length,) = _LENGTH.unpack_from(data, at)
         if length < _LENGTH.size or at + length > len(data):
-            raise CorruptError(f"it claims {length} bytes, its pages have {len(data) - at} from there")
+            raise CorruptError(f"it declares {length} bytes, its pages have {len(data) - at} from there")
         return memoryview(data)[at : at + length]
 
 
 def decode_page_0(kind: KeyKind, page: bytes, pages: int) -> PageZero:
-    """What page 0 of a leaf of so many pages says. Raises CorruptError."""
+    """Decode page 0 of a leaf of this many pages. Raises CorruptError."""
     if len(page) < _HEADER.size:
         raise CorruptError(f"a page 0 of {len(page)} bytes has no header")
     count, antimatter_count, columns, keys_bytes, leaf_bytes = _HEADER.unpack_from(page)
@@ -149,10 +149,10 @@ def decode_page_0(kind: KeyKind, page: bytes, pages: int) -> PageZero:
     used = [offset for offset in offsets if offset]
     if not (pages - 1) * PAGE_BYTES < leaf_bytes <= pages * PAGE_BYTES or len(set(used)) != len(used):
         raise CorruptError(
-            f"a leaf of {leaf_bytes} bytes does not lie on {pages} pages, or two columns begin at one place"
+            f"a leaf of {leaf_bytes} bytes does not fit on {pages} pages, or two columns have the same start"
         )
     if used and not PAGE_BYTES <= min(used) <= max(used) < leaf_bytes:
-        raise CorruptError(f"a column begins outside of the {leaf_bytes} bytes of its leaf")
+        raise CorruptError(f"a column begins outside the {leaf_bytes} bytes of its leaf")
     return PageZero(
         decode_keys(kind, count, data[keys_start:bits_start]),
         antimatter_of(count, antimatter_count, data[bits_start:]),

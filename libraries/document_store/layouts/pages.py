@@ -1,10 +1,10 @@
-"""Files of pages: at most 128 KiB each before compression, each with a checksum, found by a directory of their lengths.
+"""Files of pages: at most 128 KiB each before compression, each with a checksum, located by a directory of lengths.
 
-    8 bytes  xxh3 of what follows in the page, seeded with the page's number: a page in another's place is refused too
-    4 bytes  length before compression, with the highest bit set if the page is stored as it is
-             the page, compressed unless that made it longer
+    8 bytes  xxh3 of the rest of the page, seeded with the page's number, so that a misplaced page is refused too
+    4 bytes  length before compression; the highest bit is set if the page is stored uncompressed
+             the page, compressed unless that would make it longer
 
-All little endian. The directory is kept by the footer.
+All little endian. The footer holds the directory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FRAME_BYTES = _CHECKSUM.size + _LENGTH.size
 class PageWriter:
     """Appends pages to a new file.
 
-    `stored_bytes` is the directory so far: the bytes in the file of each page. `raw_bytes` counts them before
+    `stored_bytes` is the directory so far: the stored bytes of each page. `raw_bytes` is their total before
     compression.
     """
 
@@ -43,7 +43,7 @@ class PageWriter:
         self.raw_bytes = 0
 
     def append(self, page: bytes | bytearray) -> int:
-        """Write one page of at most PAGE_BYTES; its number."""
+        """Write one page of at most PAGE_BYTES; return its number."""
         if not 0 < len(page) <= PAGE_BYTES:
             raise ValueError(f"a page holds 1 to {PAGE_BYTES} bytes, not {len(page)}")
         compressed = compress(self._compression, page)
@@ -52,7 +52,7 @@ class PageWriter:
         return self.copy(_LENGTH.pack(len(page) | _STORED_AS_IT_IS) + page)
 
     def copy(self, body: bytes | memoryview) -> int:
-        """Write one page as `PageReader.stored` gave it, of a file under the same compression; its number."""
+        """Write one page from `PageReader.stored` of a file with the same compression; return its number."""
         number = len(self.stored_bytes)
         self._writer.write(_CHECKSUM.pack(xxhash.xxh3_64_intdigest(body, seed=number)) + body)
         self.stored_bytes.append(_CHECKSUM.size + len(body))
@@ -62,31 +62,31 @@ class PageWriter:
 
 
 ENTRY_BYTES = 1_000
-"""What the objects around anything that is kept take, about: its arrays, its key, its place."""
+"""Approximate overhead of a cached object: its arrays, its key, its slot."""
 CacheKey = tuple[str | int, ...]
-"""The name of a file, which no other file of the store ever has, and what of it."""
+"""The unique name of a file, and the part of it."""
 
 
 class ReadCache:
-    """What was read of all files of a store, at most so many bytes: the paper's buffer cache (section 6).
+    """What was read of all files of a store, up to a number of bytes: the paper's buffer cache (section 6).
 
-    It keeps pages decompressed, and what became of pages that are asked for whole. Nobody may change what it gives.
-    What was asked for longest ago goes first. For any thread.
+    It holds decompressed pages, and what was decoded from pages that are always requested together. Cached objects must
+    not be modified. The least recently used are evicted first. Thread-safe.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        """Empty; 0 keeps nothing."""
+        """Start empty; 0 caches nothing."""
         self._most_bytes, self._bytes = most_bytes, 0
         self._kept: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._changing = threading.Lock()
 
     @property
     def size_bytes(self) -> int:
-        """What is kept takes."""
+        """Bytes of what is cached."""
         return self._bytes
 
     def get(self, key: CacheKey) -> Any:
-        """What was put there; None: it is not kept."""
+        """Return the cached object, or None."""
         with self._changing:
             found = self._kept.get(key)
             if found is None:
@@ -95,7 +95,7 @@ class ReadCache:
             return found[0]
 
     def put(self, key: CacheKey, thing: Any, size_bytes: int) -> None:
-        """Keep something of so many bytes, unless it is larger than all that may be kept."""
+        """Cache an object of this size, unless it exceeds the whole limit."""
         size_bytes += ENTRY_BYTES
         if size_bytes > self._most_bytes:
             return
@@ -109,12 +109,12 @@ class ReadCache:
 
 
 class PageReader:
-    """Reads pages of a file that does not change; for any thread."""
+    """Reads pages of an immutable file. Thread-safe."""
 
     def __init__(
         self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: ReadCache
     ) -> None:
-        """`cache` keeps what `read` is told to keep, under the file's name and the page's number."""
+        """`cache` holds what `read` keeps, by the file's name and the page's number."""
         self._reader, self.cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
@@ -122,24 +122,24 @@ class PageReader:
         self.counters = ReadCounters()
 
     def without_cache(self) -> PageReader:
-        """The same pages and counters, of which nothing is kept."""
+        """Return the same pages and counters without a cache."""
         other = copy.copy(self)
         other.cache = ReadCache(0)
         return other
 
     @property
     def name(self) -> str:
-        """What errors call the file."""
+        """The name of the file in errors."""
         return self._reader.name
 
     @property
     def count(self) -> int:
-        """Pages in the file."""
+        """Number of pages in the file."""
         return len(self._starts) - 1
 
     def read(self, first: int, count: int = 1, *, keep: bool = True) -> list[bytes]:
-        """Pages that lie one after the other, by one read of the file for those that are not kept; `keep`: they are
-        from now on. Raises CorruptError, which names file and page."""
+        """Return consecutive pages; those that are not cached are read at once. `keep`: cache them. Raises CorruptError
+        that names file and page."""
         self._check_pages(first, count)
         pages = [self.cache.get((self.name, number)) for number in range(first, first + count)]
         missing = [place for place, page in enumerate(pages) if page is None]
@@ -152,7 +152,7 @@ class PageReader:
         return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:
-        """The same pages as they are stored, their checksums compared and left out."""
+        """Return pages as stored, after checking and removing their checksums."""
         self._check_pages(first, count)
         start, end = self._starts[first], self._starts[first + count]
         read = memoryview(self._reader.read(end - start, start))
@@ -174,7 +174,7 @@ class PageReader:
         found = xxhash.xxh3_64_intdigest(body, seed=number)
         if found != checksum:
             raise CorruptError(
-                f"{self.name}: page {number} is damaged: its checksum is {found:016x}, {checksum:016x} was written; "
+                f"{self.name}: page {number} is damaged: its checksum is {found:016x}, expected {checksum:016x}; "
                 "restore the file from a copy"
             )
         return body
@@ -184,7 +184,7 @@ class PageReader:
         as_it_is = bool(length_bytes & _STORED_AS_IT_IS)
         length_bytes &= ~_STORED_AS_IT_IS
         if not 0 < length_bytes <= PAGE_BYTES:
-            raise CorruptError(f"{self.name}: page {number} claims {length_bytes} bytes, {PAGE_BYTES} are allowed")
+            raise CorruptError(f"{self.name}: page {number} declares {length_bytes} bytes, {PAGE_BYTES} are allowed")
         try:
             return decompress("none" if as_it_is else self._compression, body[_LENGTH.size :], length_bytes)
         except CorruptError as error:

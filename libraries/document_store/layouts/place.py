@@ -1,4 +1,4 @@
-"""Where an error lies: a `with` block whose CorruptErrors begin with the file, the leaf and the column."""
+"""Add the place to an error: a `with` block whose CorruptErrors begin with the file, the leaf and the column."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from libraries.document_store.errors import CorruptError
 
 @contextmanager
 def placed(where: str) -> Iterator[None]:
-    """Put `where` before the words of a CorruptError."""
+    """Put `where` in front of the message of a CorruptError."""
     try:
         yield
     except CorruptError as error:

@@ -1,6 +1,6 @@
-"""Which entries live on: the keys of several components merged, the newest of each key first (paper, 4.4 and 4.5).
+"""Find the entries that remain after a merge: of each key the newest (paper, 4.4 and 4.5).
 
-Keys alone are read, a leaf of each component at a time, and whole arrays are merged at once.
+Reads only keys, one leaf of each component at a time, and merges whole arrays.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from libraries.document_store.layouts.keys import empty_keys
 from libraries.document_store.layouts.layout import ComponentLeaf, KeyKind, Keys
 
 _BUFFERED_KEYS = 15_000
-"""Keys of a component that are merged at once, at least: leaves of rows have few."""
+"""Minimum number of keys per component that are merged at once, because leaves of rows have few."""
 
 LeafType = TypeVar("LeafType", bound=ComponentLeaf)
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Entries that live on, by rising keys: for each its component (0 is the newest) and its place among all entries of
-    that component, anti-matter too."""
+    """Remaining entries in ascending key order: for each its component (0 is the newest) and its position among all
+    entries of that component, including anti-matter."""
 
     keys: Keys
     components: np.ndarray
@@ -31,16 +31,15 @@ class Picked:
     antimatter: np.ndarray
 
     def __len__(self) -> int:
-        """How many."""
         return len(self.keys)
 
     def part(self, choice: slice | np.ndarray) -> Picked:
-        """Some of them."""
+        """Return some of them."""
         return Picked(self.keys[choice], self.components[choice], self.entries[choice], self.antimatter[choice])
 
 
 def joined(parts: Sequence[Picked]) -> Picked:
-    """One behind the other."""
+    """Concatenate several."""
     return Picked(
         np.concatenate([part.keys for part in parts]),
         np.concatenate([part.components for part in parts]),
@@ -51,12 +50,12 @@ def joined(parts: Sequence[Picked]) -> Picked:
 
 @dataclass
 class ComponentCursor(Generic[LeafType]):
-    """One component while it is merged: its leaves, each let go of once it was passed."""
+    """One component during a merge: its leaves, each released after use."""
 
     leaves: list[LeafType | None]
     kind: KeyKind
     starts: np.ndarray = field(init=False)
-    """For each leaf the place of its first entry in the component, and the number of all."""
+    """For each leaf the position of its first entry in the component, then the total number."""
 
     def __post_init__(self) -> None:
         counts = [leaf.count for leaf in self.leaves if leaf is not None]
@@ -68,16 +67,16 @@ class ComponentCursor(Generic[LeafType]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether no leaf is left whose keys were not read."""
+        """Whether the keys of all leaves have been read."""
         return self._next_leaf == len(self.leaves)
 
     @property
     def last_key(self) -> Keys:
-        """Up to which key it was read, in an array of one."""
+        """The last key that was read, in an array of one."""
         return self._keys[-1:]
 
     def read_ahead(self) -> None:
-        """Have some keys, if there are."""
+        """Read some keys ahead, if there are any."""
         if len(self._keys) >= _BUFFERED_KEYS or self.is_whole:
             return
         keys, antimatter, count = [self._keys], [self._antimatter], len(self._keys)
@@ -90,7 +89,7 @@ class ComponentCursor(Generic[LeafType]):
         self._keys, self._antimatter = np.concatenate(keys), np.concatenate(antimatter)
 
     def take(self, component: int, limit: Keys | None) -> Picked:
-        """The entries up to a key, all that were read for None."""
+        """Return the entries up to a key; for None, all that were read."""
         count = len(self._keys)
         if limit is not None:
             count = int(np.searchsorted(self._keys, limit[0], side="right"))
@@ -101,22 +100,22 @@ class ComponentCursor(Generic[LeafType]):
         return taken
 
     def leaf(self, number: int) -> LeafType:
-        """A leaf that was not let go of."""
+        """Return a leaf that was not released."""
         leaf = self.leaves[number]
         assert leaf is not None
         return leaf
 
     def release(self, before: int) -> None:
-        """Let go of the leaves before that number, and of what they keep."""
+        """Release the leaves before that number, and what they hold."""
         self.leaves[:before] = [None] * before
 
 
 def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: bool) -> Iterator[Picked]:
-    """All entries that live on, in parts; each source, the newest first, has unique and sorted keys."""
+    """Yield all remaining entries, in parts; each source, newest first, has unique and sorted keys."""
     while True:
         for source in sources:
             source.read_ahead()
-        # What lies behind the first end of a component that goes on may still meet a key of that component.
+        # Entries after the last key read of an unfinished component may still meet a key of that component.
         open_ends = [source.last_key for source in sources if not source.is_whole]
         limit = min(open_ends, key=lambda keys: keys[0]) if open_ends else None
         taken = joined([source.take(component, limit) for component, source in enumerate(sources)])
@@ -130,7 +129,7 @@ def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: boo
 
 
 def _newest(taken: Picked) -> Picked:
-    """Sorted, and of each key the first: entries of newer components lie before those of older ones."""
+    """Sort and keep the first entry of each key: entries of newer components come before those of older ones."""
     order = np.argsort(taken.keys, kind="stable")
     keys = taken.keys[order]
     is_first = np.ones(len(keys), np.bool_)

@@ -1,9 +1,9 @@
-"""Leaves of whole rows, for `vector` and `open`: as many as fill one page, larger rows on as many pages as they need.
+"""Leaves of whole rows, for `vector` and `open`: as many rows as fit on one page; larger rows use several pages.
 
     16 bytes  entries, anti-matter among them, bytes of the keys, bytes of all rows
-              the keys; then, if there is anti-matter, a bit for each entry that says so (highest bit first)
-              4 bytes for each row: where it ends, counted from the first row's beginning
-              the rows, as the layout has them
+              the keys; then, if there is anti-matter, one bit per entry (highest bit first)
+              4 bytes per row: its end, counted from the start of the first row
+              the rows, as encoded by the layout
 
 All little endian.
 """
@@ -23,13 +23,13 @@ from libraries.document_store.layouts.layout import PAGE_BYTES, KeyKind, Keys
 _HEADER = struct.Struct("<4I")
 _END_BYTES = 4
 ENTRY_BYTES = _END_BYTES + 1
-"""What an entry takes besides its key and its row, at most."""
+"""Maximum bytes of an entry in addition to its key and its row."""
 HEADER_BYTES = _HEADER.size
 
 
 @dataclass(frozen=True)
 class RowLeaf:
-    """A leaf as read. Row i of the records without anti-matter is `rows[ends[i - 1] : ends[i]]`."""
+    """A decoded leaf. Row i of the records without anti-matter is `rows[ends[i - 1] : ends[i]]`."""
 
     keys: Keys
     antimatter: np.ndarray
@@ -37,7 +37,7 @@ class RowLeaf:
     rows: memoryview
 
     def pieces(self, records: np.ndarray | None = None) -> list[memoryview]:
-        """The encoded rows of these records, of all by default."""
+        """Return the encoded rows of these records, by default of all."""
         ends = self.ends.tolist()
         starts = [0, *ends[:-1]]
         chosen = range(len(ends)) if records is None else records.tolist()
@@ -45,24 +45,24 @@ class RowLeaf:
 
 
 def antimatter_bits(antimatter: np.ndarray) -> bytes:
-    """A bit for each entry if any is anti-matter, else nothing."""
+    """Return one bit per entry if any is anti-matter, else nothing."""
     return np.packbits(antimatter).tobytes() if antimatter.any() else b""
 
 
 def antimatter_of(count: int, antimatter_count: int, bits: memoryview) -> np.ndarray:
-    """The other way. Raises CorruptError if there are not as many as were counted."""
+    """Decode `antimatter_bits`. Raises CorruptError if the number of set bits is not `antimatter_count`."""
     if antimatter_count == 0 and len(bits) == 0:
         return np.zeros(count, np.bool_)
     if len(bits) != (count + 7) // 8:
-        raise CorruptError(f"{len(bits)} bytes do not say for {count} entries which are anti-matter")
+        raise CorruptError(f"{len(bits)} bytes do not fit the anti-matter bits of {count} entries")
     flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
     if int(flags.sum()) != antimatter_count or antimatter_count == 0:
-        raise CorruptError(f"{int(flags.sum())} entries are anti-matter, {antimatter_count} were counted")
+        raise CorruptError(f"{int(flags.sum())} entries are anti-matter, expected {antimatter_count}")
     return flags
 
 
 def encode_leaf(keys: Keys, antimatter: np.ndarray, rows: Sequence[bytes | memoryview]) -> list[bytes]:
-    """The pages of one leaf; rows are those of the entries without anti-matter."""
+    """Return the pages of one leaf; rows are those of the entries without anti-matter."""
     key_bytes = encode_keys(keys)
     ends = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
     rows_bytes = int(ends[-1]) if len(ends) else 0
@@ -72,23 +72,23 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, rows: Sequence[bytes | memor
 
 
 def decode_leaf(kind: KeyKind, pages: Sequence[bytes]) -> RowLeaf:
-    """A leaf of its pages. Raises CorruptError if they are none."""
+    """Decode a leaf from its pages. Raises CorruptError if they are malformed."""
     data = memoryview(pages[0] if len(pages) == 1 else b"".join(pages))
     if len(data) < HEADER_BYTES:
         raise CorruptError(f"a leaf of {len(data)} bytes has no header")
     count, antimatter_count, key_bytes, rows_bytes = _HEADER.unpack_from(data)
     if not antimatter_count <= count:
-        raise CorruptError(f"a leaf has {antimatter_count} times anti-matter among {count} entries")
+        raise CorruptError(f"a leaf has {antimatter_count} anti-matter among {count} entries")
     records = count - antimatter_count
     bits_bytes = (count + 7) // 8 if antimatter_count else 0
     if HEADER_BYTES + key_bytes + bits_bytes + _END_BYTES * records + rows_bytes != len(data):
-        raise CorruptError(f"a leaf of {len(data)} bytes does not have the parts that its header names")
+        raise CorruptError(f"a leaf of {len(data)} bytes does not have the sizes that its header declares")
     bits_start = HEADER_BYTES + key_bytes
     ends_start = bits_start + bits_bytes
     rows_start = len(data) - rows_bytes
     ends = np.frombuffer(data[ends_start:rows_start], "<u4").astype(np.int64)
     if (int(ends[-1]) if records else 0) != rows_bytes or bool(np.any(ends[1:] < ends[:-1])):
-        raise CorruptError(f"the rows of a leaf do not end where its {rows_bytes} bytes of rows do")
+        raise CorruptError(f"the row ends of a leaf do not match its {rows_bytes} bytes of rows")
     return RowLeaf(
         decode_keys(kind, count, data[HEADER_BYTES:bits_start]),
         antimatter_of(count, antimatter_count, data[bits_start:ends_start]),

@@ -1,7 +1,7 @@
 """The row layouts: leaves of one page, whose rows are MessagePack (`open`) or compacted (`vector`).
 
-Keys and rows lie on the same pages, as in the row stores that the paper compares with: who reads one has read both. It
-knows how a row becomes MessagePack again; `row_leaves.py` knows the bytes of a leaf.
+Keys and rows are on the same pages, as in the row stores that the paper compares with, so reading one reads both. This
+module converts rows to MessagePack; `row_leaves.py` defines the bytes of a leaf.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from libraries.document_store.shredding.columns import KEY
 
 
 class RowsLeaf(LeafFacts):
-    """One leaf of rows. It keeps what it read: a new object, from the component's `leaves`, has nothing."""
+    """One leaf of rows. It keeps what it read: get a new object from the component's `leaves` to release it."""
 
     def __init__(
         self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema,
         vector: VectorRows | None,
     ) -> None:  # fmt: skip
-        """`vector` knows the names of compacted rows; without it rows are MessagePack as they are."""
+        """`vector` has the names of compacted rows; without it rows are plain MessagePack."""
         super().__init__(pages, first_page, entry, kind, schema)
         self._vector = vector
 
@@ -46,23 +46,23 @@ class RowsLeaf(LeafFacts):
         return leaf
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         return self._leaf.keys, self._leaf.antimatter
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
-        """As `ComponentLeaf` has it: only keys are known."""
+        """See `ComponentLeaf`; only keys are known."""
         return number != KEY or may_hold_keys(self._entry, low, high)
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
-        """Raises TypeError: rows have none."""
+        """Raise TypeError, because rows have no columns."""
         raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
-        """Raises TypeError: rows have none."""
+        """Raise TypeError, because rows have no columns."""
         raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
-        """As `ComponentLeaf` has it."""
+        """See `ComponentLeaf`."""
         pieces = self.stored_rows(ordinals)
         with placed(self._where):
             if self._vector is not None:
@@ -71,11 +71,11 @@ class RowsLeaf(LeafFacts):
             try:
                 check_rows(rows)
             except DocumentError as error:
-                raise CorruptError(f"a row is no document: {error}") from None
+                raise CorruptError(f"a row is not a valid document: {error}") from None
             return rows
 
     def stored_rows(self, ordinals: np.ndarray | None = None) -> list[memoryview]:
-        """The same rows as they lie, for a merge that copies them."""
+        """Return rows as stored, for a merge that copies them."""
         leaf = self._leaf
         if ordinals is None or self.antimatter_count == 0:
             return leaf.pieces(ordinals)

@@ -1,6 +1,6 @@
-"""What a merge can copy: leaves whose keys no other component overlaps, and between them those that have to be merged.
+"""Find what a merge can copy: leaves whose keys no other component overlaps; and between them leaves to merge.
 
-Keys that only rise, as many stores get them, make components that do not overlap at all; their merge is a copy.
+With ascending keys, as in many stores, components do not overlap at all, and their merge is a copy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from libraries.document_store.layouts.layout import Keys
 
 @dataclass(frozen=True)
 class Bounds:
-    """The leaves of one component: their first and last keys, and which of them are worth to be kept as they are."""
+    """The leaves of one component: their first and last keys, and which of them are large enough to be copied."""
 
     min_keys: Keys
     max_keys: Keys
     is_kept: np.ndarray
 
     def overlaps(self, others: Bounds) -> np.ndarray:
-        """For each of the others' leaves whether some leaf here may share a key with it."""
+        """Return for each of the others' leaves whether a leaf here may share a key with it."""
         if not len(self.min_keys):
             return np.zeros(len(others.min_keys), np.bool_)
         places = np.searchsorted(self.min_keys, others.max_keys, side="right") - 1
@@ -31,7 +31,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Copied:
-    """One leaf that is output as it is."""
+    """One leaf that is copied as stored."""
 
     component: int
     leaf: int
@@ -39,13 +39,13 @@ class Copied:
 
 @dataclass(frozen=True)
 class Mixed:
-    """Leaves that have to be merged: a range of those of each component."""
+    """Leaves to merge: a range of leaves of each component."""
 
     leaves: tuple[range, ...]
 
 
 def segments(components: Sequence[Bounds]) -> Iterator[Copied | Mixed]:
-    """All leaves of all components, by rising keys; no segment shares a key with another."""
+    """Yield all leaves of all components in ascending key order; segments share no keys."""
     following = [0] * len(components)
     for component, leaf in _copied(components):
         key = components[component].min_keys[leaf : leaf + 1]

@@ -1,16 +1,16 @@
-"""Rows without their names: the vector-based format, compacted by the inferred schema, in Python.
+"""Rows without names: the vector-based format, compacted by the inferred schema, in Python.
 
-After 'An LSM-based Tuple Compaction Framework' (the paper's [22], told in its 2.2): what describes a record's structure
-lies apart from its values, and field names are numbers that the schema gives. One row is
+After 'An LSM-based Tuple Compaction Framework' (the paper's [22], described in its 2.2): the structure of a record is
+separate from its values, and field names are replaced by numbers of the schema. One row is
 
-    4 varints    the bytes of each of the four vectors that follow
-    tags         one byte for each value, depth first; behind OBJECT and ARRAY a varint, how many values they hold
-    names        a varint for each field, depth first: 1 + the name's number, or 0 for a name without one
+    4 varints    the sizes in bytes of the four vectors that follow
+    tags         one byte per value, depth first; after OBJECT and ARRAY a varint with the number of their values
+    names        a varint per field, depth first: 1 + the name's number, or 0 for a name without one
     fixed        integers in 1, 2, 4 or 8 bytes as their tag says, doubles in 8; little endian
-    lengths      a varint for each text, bytes and name without a number
+    lengths      a varint per text, binary and name without a number
     variable     their bytes, to the row's end
 
-This module is the specification, and what runs where the kernels are not built; `vector_rows.py` chooses.
+This module is the specification, and runs if the kernels are not built; `vector_rows.py` chooses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from libraries.document_store.schema import Schema
 
 OBJECT, ARRAY, NULL, FALSE, TRUE, INT8, INT16, INT32, INT64, DOUBLE, TEXT, BINARY = range(12)
 MOST_NAMES = (1 << 21) - 2
-"""A number takes at most 3 bytes: then no row grows to more than three times its length as MessagePack, and 32."""
+"""A number takes at most 3 bytes, so that no row exceeds three times its size as MessagePack plus 32 bytes."""
 
 _INTEGERS = {
     INT8: struct.Struct("<b"),
@@ -39,13 +39,13 @@ _DOUBLE = struct.Struct("<d")
 
 
 def names_of(schema: Schema) -> tuple[str, ...]:
-    """All field names of a schema, each once: a name's number is its place. A later schema of the store begins with
-    these, so that rows are copied from one component to the next as they are."""
+    """Return all distinct field names of a schema; the number of a name is its position. A later schema of the store
+    begins with the same names, so that rows can be copied between components."""
     return tuple(dict.fromkeys(node.name for node in schema.nodes if node.name is not None))[:MOST_NAMES]
 
 
 def encode(row: bytes, numbers: Mapping[str, int]) -> bytes:
-    """A MessagePack row, compacted by the numbers of names."""
+    """Compact a MessagePack row with the numbers of names."""
     vectors = [bytearray() for _ in range(5)]
     _encode_value(msgspec.msgpack.decode(row), numbers, vectors)
     head = b"".join(map(_varint, map(len, vectors[:4])))
@@ -53,16 +53,16 @@ def encode(row: bytes, numbers: Mapping[str, int]) -> bytes:
 
 
 def decode(data: memoryview, names: Sequence[str]) -> bytes:
-    """The MessagePack row of compacted bytes. Raises CorruptError."""
+    """Decode compacted bytes to a MessagePack row. Raises CorruptError."""
     row = _Row(data, names)
     try:
         if not row.is_object():
-            raise CorruptError(f"a row of {len(data)} bytes is no document")
+            raise CorruptError(f"a row of {len(data)} bytes is not a document")
         value = row.value(0)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
-        raise CorruptError(f"a row of {len(data)} bytes ends too early or holds no UTF-8: {error}") from None
+        raise CorruptError(f"a row of {len(data)} bytes ends too early or is not valid UTF-8: {error}") from None
     if not row.is_used_up():
-        raise CorruptError(f"a row of {len(data)} bytes holds more than its document")
+        raise CorruptError(f"a row of {len(data)} bytes has bytes after its document")
     return msgspec.msgpack.encode(value)
 
 
@@ -110,7 +110,7 @@ def _encode_value(value: Any, numbers: Mapping[str, int], vectors: list[bytearra
 
 
 class _Row:
-    """One compacted row while it is read: a place in each of its vectors."""
+    """A compacted row being read: a position in each of its vectors."""
 
     def __init__(self, data: memoryview, names: Sequence[str]) -> None:
         self._names = names
@@ -130,7 +130,7 @@ class _Row:
 
     def value(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            raise CorruptError(f"a row lies more than {MAX_DEPTH} steps deep")
+            raise CorruptError(f"a row is nested more than {MAX_DEPTH} steps deep")
         tag = self._tags.take(1)[0]
         if tag == OBJECT:
             return dict(self._fields(depth))

@@ -1,6 +1,6 @@
-"""Many rows to the vector-based format and back at once: in C where the kernels are built, else as `vector.py` has it.
+"""Encode and decode many rows of the vector-based format at once: in C if the kernels are built, else by `vector.py`.
 
-It knows the C functions' parameters and the words for what they end in; nothing of pages and leaves.
+This module maps parameters and error codes of the C functions. Pages and leaves are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from libraries.document_store.layouts import vector
 
 _NO_ROOM = -5
 _WORDS = {
-    -1: "there is too little memory",
-    -2: "it is not MessagePack of a document",
+    -1: "not enough memory",
+    -2: "it is not a document in MessagePack",
     -3: "it is nested too deep",
-    -4: "it is no row of the vector-based format",
+    -4: "it is not a row of the vector-based format",
 }
 _EXPANSION = 4
-"""Room for decoded rows, in times of their compacted bytes, before more is taken."""
+"""Initial room for decoded rows, as a multiple of their compacted size."""
 _GROWTH = (3, 32)
-"""Compacted rows have at most so many times the bytes of MessagePack, and so many bytes more (`vector.MOST_NAMES`)."""
+"""Compacted rows have at most 3 times the bytes of MessagePack, plus 32 bytes (`vector.MOST_NAMES`)."""
 
 
 class VectorRows:
-    """Rows under the names of one schema; for any thread."""
+    """Converts rows with the names of one schema. Thread-safe."""
 
     def __init__(self, names: Sequence[str], *, use_native: bool | None = None) -> None:
-        """`use_native` False takes the Python, None what there is."""
+        """`use_native`: False uses Python, None the kernels if they are built."""
         self._names = names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._native = kernels.library if use_native is not False else None
@@ -41,7 +41,7 @@ class VectorRows:
         self._table = _joined([name.encode() for name in names])
 
     def encode(self, rows: Sequence[bytes]) -> list[bytes]:
-        """MessagePack rows, which were checked before, compacted."""
+        """Compact MessagePack rows that were checked before."""
         if self._native is None or not rows:
             return [vector.encode(row, self._numbers) for row in rows]
         data, offsets = _joined(rows)
@@ -57,7 +57,7 @@ class VectorRows:
         return _cut(out, out_offsets)
 
     def decode(self, rows: Sequence[bytes | memoryview]) -> list[bytes]:
-        """Compacted rows as MessagePack. Raises CorruptError."""
+        """Decode compacted rows to MessagePack. Raises CorruptError."""
         if self._native is None or not rows:
             return [vector.decode(memoryview(row), self._names) for row in rows]
         data, offsets = _joined(rows)
@@ -69,7 +69,7 @@ class VectorRows:
         return decoded
 
     def _decode(self, data: bytes, offsets: np.ndarray, room: int) -> list[bytes]:
-        """As many rows as `room` bytes hold."""
+        """Decode as many rows as fit in `room` bytes."""
         out = np.empty(room, np.uint8)
         out_offsets = np.empty(len(offsets), np.int64)
         done = ctypes.c_int64(0)

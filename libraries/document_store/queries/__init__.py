@@ -1,1 +1,1 @@
-"""How the store executes plans of `libraries.document_queries`: by indexes, over rows and over columns."""
+"""Execute plans of `libraries.document_queries`: with indexes, over rows and over columns."""

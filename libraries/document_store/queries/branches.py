@@ -1,7 +1,7 @@
-"""Where a plan's fields lie in one schema: the branches of each position, and the leaves that tell what is there.
+"""Locate a plan's fields in one schema: the branches of each position, and the leaves that show what exists.
 
-A position may hold values of several kinds, each a branch with leaves of its own. To know that an object or array is
-there, one leaf below it is enough.
+A position may hold values of several kinds, each a branch with its own leaves. One leaf below an object or array
+suffices to know that it exists.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
 
 
 class Use(enum.IntFlag):
-    """What is wanted of a field."""
+    """What a plan needs of a field."""
 
     KINDS = 1
-    """Whether it is there, and of which kind."""
+    """Whether it exists, and of which kind."""
     SCALARS = 2
-    """Its value where that is no array and no object: those are as unknown as what is missing."""
+    """Its value if it is not an array or object; those count as missing."""
     WHOLE = 4
-    """Its value, whatever it is."""
+    """Its value of any kind."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +54,17 @@ class Branch:
     kind: ValueKind
     node: int
     leaf: Leaf
-    """Its own leaf, or for an array or object one below it."""
+    """Its own leaf, or for an array or object a leaf below it."""
 
 
 class Places:
     """Positions within one schema, each looked up once."""
 
     def __init__(self, schema: Schema) -> None:
-        """For a schema of some part."""
         self.schema = schema
 
     def branches(self, path: Path) -> tuple[Branch, ...]:
-        """The branches at a path, none where no document of the schema has anything."""
+        """Return the branches at a path; none if no document of the schema has a value there."""
         nodes = [ROOT]
         for step in path:
             kind, name = (ValueKind.ARRAY, None) if isinstance(step, Items) else (ValueKind.OBJECT, step)
@@ -74,11 +73,11 @@ class Places:
         return tuple(Branch(self.schema.nodes[node].kind, node, self.witness(node)) for node in nodes)
 
     def array(self, path: Path) -> Branch | None:
-        """The branch of arrays at a path."""
+        """Return the branch of arrays at a path."""
         return next((branch for branch in self.branches(path) if branch.kind is ValueKind.ARRAY), None)
 
     def leaves(self, node: int) -> Iterator[Leaf]:
-        """The leaves at and below a node; of a node in which something was seen, its marker is none of them."""
+        """Yield the leaves at and below a node, without markers of nodes that have other leaves."""
         nodes = self.schema.leaf_nodes
         number = bisect_left(nodes, node)
         if number < len(nodes) and nodes[number] == node:
@@ -89,7 +88,7 @@ class Places:
             yield from self.leaves(below)
 
     def witness(self, node: int) -> Leaf:
-        """The leaf that tells at least cost whether a node is there: in the fewest arrays, of the smallest values."""
+        """Return the cheapest leaf that shows whether a node exists: in the fewest arrays, with the smallest values."""
         return min(self.leaves(node), key=lambda leaf: (len(leaf.array_levels), _COSTS[leaf.kind], leaf.number))
 
 
@@ -100,7 +99,7 @@ _COSTS = {
 
 
 def uses_of(plan: Plan) -> dict[Field, Use]:
-    """What a plan wants of each field that it reads, in the order in which it names them."""
+    """Return what a plan needs of each field that it reads, in order of first use."""
     uses: dict[Field, Use] = {}
     for expression, use in _uses(plan):
         if isinstance(expression, Field):
@@ -109,7 +108,7 @@ def uses_of(plan: Plan) -> dict[Field, Use]:
 
 
 def paths_of(plan: Plan) -> Iterator[Path]:
-    """The paths of all fields and arrays that a plan reads, from the document on."""
+    """Yield the paths of all fields and arrays that a plan reads, from the root."""
     yield from (absolute(plan, read.of, read.path) for read in uses_of(plan))
     yield from (absolute(plan, array.name, ()) for array in arrays_of(plan))
 
@@ -137,7 +136,7 @@ _AGGREGATES = {"count": Use.KINDS, "sum": Use.SCALARS, "avg": Use.SCALARS}
 
 
 def condition_uses(condition: Condition) -> Iterator[tuple[Expression, Use]]:
-    """What a condition wants of the expressions in it."""
+    """Yield the expressions of a condition and what it needs of each."""
     if isinstance(condition, And | Or):
         for part in condition.conditions:
             yield from condition_uses(part)
@@ -159,7 +158,7 @@ def _operand_uses(expression: Expression, use: Use) -> Iterator[tuple[Expression
 
 
 def needed_leaves(plan: Plan, places: Places) -> set[int]:
-    """Numbers of the leaves without which the plan's fields and items are not known; the key's among them."""
+    """Return the numbers of the leaves that the plan's fields and items require, including the key's."""
     needed = {0}
     for read, use in uses_of(plan).items():
         for branch in places.branches(absolute(plan, read.of, read.path)):
@@ -173,7 +172,7 @@ def needed_leaves(plan: Plan, places: Places) -> set[int]:
 
 
 def wants_nested_values(plan: Plan, places: Places) -> bool:
-    """Whether an array or object of this schema is wanted as a value: in a group's key, a row, or for the highest."""
+    """Return whether an array or object of this schema is needed as a value: in a group key, a row, or a maximum."""
     return any(
         use & Use.WHOLE and any(b.kind in NESTED for b in places.branches(absolute(plan, read.of, read.path)))
         for read, use in uses_of(plan).items()

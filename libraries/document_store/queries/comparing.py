@@ -1,6 +1,6 @@
-"""A column of numbers against a constant: the comparison of their own kind that says the same, exactly.
+"""Compare a column of numbers with a constant by an exact comparison of the column's own kind.
 
-So that generated code compares integers with integers and doubles with doubles, and rounds neither.
+Generated code then compares integers with integers and doubles with doubles, without rounding.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import math
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 Comparison = tuple[str, int | float] | bool
-"""An operator and a constant of the column's kind; or what is true of each value but NaN."""
+"""An operator and a constant of the column's kind; or the result for each value except NaN."""
 
 
 def for_integers(operator: str, value: int | float) -> Comparison:
-    """How integers are compared with a number that is not NaN."""
+    """Return the comparison for integers with a number that is not NaN."""
     if isinstance(value, int):
         return operator, value
     if math.isfinite(value) and value.is_integer() and INTEGER_LOWEST <= int(value) <= INTEGER_HIGHEST:
@@ -27,7 +27,7 @@ def for_integers(operator: str, value: int | float) -> Comparison:
 
 
 def for_doubles(operator: str, value: int | float) -> Comparison:
-    """How doubles are compared with a number that is not NaN."""
+    """Return the comparison for doubles with a number that is not NaN."""
     near = float(value)
     if near == value:
         return operator, near

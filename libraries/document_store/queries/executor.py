@@ -1,6 +1,6 @@
-"""Which way a plan goes over a snapshot, part by part, and what no way has to read.
+"""Choose the way to execute a plan over a snapshot, part by part, and skip what no way needs to read.
 
-Ways give equal answers; 'auto' takes generated code over whatever is stored, columns or rows.
+All ways give equal answers; 'auto' uses generated code over what is stored, columns or rows.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Way = Literal["auto", "rows", "columns", "generated-rows", "generated-columns"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 MOST_BY_INDEX = 0.1
-"""Share of the documents up to which those that an index tells of are looked up one by one; beyond, all are scanned."""
+"""Maximum share of documents that an index may select for single lookups; above it, all documents are scanned."""
 
 
 def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool = True) -> list[Row]:
-    """The answer to a plan over a snapshot, the same with indexes and without. Raises QueryError, CorruptError."""
+    """Return the answer to a plan over a snapshot; indexes do not change it. Raises QueryError, CorruptError."""
     if way not in WAYS:
-        raise QueryError(f"no way of execution is called {way!r}; allowed are {', '.join(WAYS)}")
+        raise QueryError(f"unknown way of execution {way!r}; allowed are {', '.join(WAYS)}")
     if plan.counts_documents_only:
         result = plan.result
         assert isinstance(result, GroupBy)
@@ -55,16 +55,16 @@ class _Fitted:
     """A plan for one schema."""
 
     schema: Schema
-    """Kept, so that no other takes its identity."""
+    """Held so that no other object gets its id."""
     is_interpreted: bool
     function: Function | None
-    """None: no tuple can come of this schema."""
+    """None: no tuple can come from this schema."""
     bounds: tuple[tuple[Bounds, ...], ...]
-    """For each range that is demanded, the leaves that may have a value within, with both ends."""
+    """For each required range, the leaves that may have a value in it, with both ends."""
 
 
 class _Generated:
-    """One execution by generated code: of rows, of columns, or of whatever each part stores."""
+    """One execution by generated code: over rows, over columns, or over what each part stores."""
 
     def __init__(self, plan: Plan, way: Way) -> None:
         self.plan, self.way, self.spelled = plan, way, to_json(plan)
@@ -94,7 +94,7 @@ class _Generated:
     def _fitted_to(self, schema: Schema) -> _Fitted:
         if id(schema) not in self._fitted:
             places = Places(schema)
-            # Arrays and objects as values are left to interpretation, as are paths beyond the schema's limit.
+            # Arrays and objects as values are interpreted, as are paths beyond the schema's limit.
             is_interpreted = wants_nested_values(self.plan, places)
             function = None if is_interpreted else function_for(self.plan, self.spelled, places)
             bounds = tuple(bounds_of(places, wanted) for wanted in self.ranges)
@@ -103,19 +103,19 @@ class _Generated:
 
 
 def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
-    """The path of the index that is taken for a plan; None where all documents are scanned or counted."""
+    """Return the path of the index that a plan would use; None if all documents are scanned or counted."""
     found = None if plan.counts_documents_only else _told_by_an_index(snapshot, plan)
     return None if found is None else found[0]
 
 
 def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
-    """All parts; or, where an index tells of few documents, those with these documents alone."""
+    """Yield all parts; or, if an index selects few documents, only those with them."""
     found = _told_by_an_index(snapshot, plan)
     return snapshot.parts() if found is None else snapshot.parts(found[1])
 
 
 def _told_by_an_index(snapshot: Snapshot, plan: Plan) -> tuple[str, np.ndarray] | None:
-    """The first index that tells of few documents, and their keys."""
+    """Return the first index that selects few documents, and their keys."""
     most = snapshot.most() * MOST_BY_INDEX
     for wanted in ranges_of(plan):
         if wanted.is_of_documents:

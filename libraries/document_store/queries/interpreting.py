@@ -1,7 +1,7 @@
-"""A plan interpreted over what a store has: rows that are decoded, or columns that are assembled into dicts again.
+"""Interpret a plan over what a store has: decoded rows, or columns that are assembled into dicts.
 
-What the paper's figure 9e shows as slower than rows: columns spare reading, and assembling them costs more than they
-spare.
+The paper's figure 9e shows that columns can be slower than rows here: they save reading, but assembling them costs more
+than that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from libraries.document_store.shredding import Column
 
 
 def interpret_rows(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
-    """The answer by decoding whole rows. Raises QueryError."""
+    """Return the answer by decoding whole rows. Raises QueryError."""
     interpretation = Interpretation(plan)
     for part in parts:
         interpretation.add(part.keys.tolist(), map(decode, part.rows()))
@@ -29,7 +29,7 @@ def interpret_rows(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
 
 
 def interpret_columns(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
-    """The answer by assembling what the plan reads. Raises QueryError, CorruptError."""
+    """Return the answer by assembling what the plan reads. Raises QueryError, CorruptError."""
     interpretation = Interpretation(plan)
     for part in parts:
         interpretation.add(part.keys.tolist(), assembled(part, plan))
@@ -37,7 +37,7 @@ def interpret_columns(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
 
 
 def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
-    """The documents of a part as far as the plan reads them."""
+    """Return the parts of documents that the plan reads."""
     whole = plan.result is None or reaches_rest(part, plan)
     wanted = range(len(part.schema.leaves)) if whole else sorted(needed_leaves(plan, Places(part.schema)))
     columns = part.columns(wanted)
@@ -52,7 +52,7 @@ def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
 
 
 def reaches_rest(part: QueryPart, plan: Plan) -> bool:
-    """Whether what the plan reads may lie, in a document of this part, in the column beyond the schema's limit."""
+    """Return whether values that the plan reads may be in the column beyond the schema's limit, in this part."""
     leaf = part.schema.rest
     if leaf is None:
         return False
@@ -61,7 +61,7 @@ def reaches_rest(part: QueryPart, plan: Plan) -> bool:
 
 
 def reduced(schema: Schema, leaf_numbers: Iterable[int]) -> Schema:
-    """The schema with these leaves alone, numbered in their order, and all that lies above them."""
+    """Return the schema with only these leaves, renumbered in their order, and their ancestors."""
     kept = {ROOT}
     for number in leaf_numbers:
         node = schema.leaf_nodes[number]

@@ -1,6 +1,4 @@
-"""What queries need of a store: a snapshot and its parts, as protocols, so that tests and other stores can give
-them too.
-"""
+"""Protocols of what queries need of a store: a snapshot and its parts. Tests and other stores can implement them."""
 
 from __future__ import annotations
 
@@ -14,50 +12,52 @@ from libraries.document_store.shredding import CodedColumn, Column
 
 
 class QueryPart(Protocol):
-    """Some of the documents of a snapshot, at most one leaf of a component; parts hold disjoint keys."""
+    """Some documents of a snapshot, at most one leaf of a component; parts have disjoint keys."""
 
     @property
     def count(self) -> int:
-        """Documents in it."""
+        """Number of documents."""
 
     @property
     def schema(self) -> Schema:
-        """Its own; a leaf's number means the same in all parts of one snapshot."""
+        """Its schema; a leaf's number means the same in all parts of one snapshot."""
 
     @property
     def keys(self) -> np.ndarray:
-        """Of its documents, ascending: int64, or objects that are str."""
+        """Return the keys of its documents, ascending: int64, or objects that are str."""
 
     @property
     def columnar(self) -> bool:
-        """Whether columns are what is stored; otherwise rows are, and columns would have to be made of them."""
+        """Whether columns are stored; otherwise rows are, and columns would be made from them."""
 
     def rows(self) -> list[bytes]:
-        """Documents as MessagePack, in the order of keys."""
+        """Return documents as MessagePack, in key order."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Columns of those leaves, in the order of keys; a number that the part's schema lacks is left out."""
+        """Return columns of those leaves, in key order; a number that the part's schema lacks is omitted."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """The same; texts of which few differ may come as codes. Others may have got the same arrays, which nobody can
-        write to."""
+        """Like `columns`, but texts with few distinct values may be returned as codes.
+
+        The arrays are read-only and may be shared with other callers."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """False only if no document of the part has a value of this leaf within [low, high]; None is an open end."""
+        """Return False only if no document of the part has a value of this leaf in [low, high]; None is unbounded."""
 
 
 class Snapshot(Protocol):
-    """The store as it was at one moment."""
+    """The store at one moment."""
 
     def count(self) -> int:
-        """Documents in it, by keys alone."""
+        """Return the number of documents, by keys alone."""
 
     def most(self) -> int:
-        """As many documents as there can be at most; reads nothing."""
+        """Return an upper bound of the number of documents; reads nothing."""
 
     def parts(self, keys: np.ndarray | None = None) -> Iterator[QueryPart]:
-        """All parts, in any order; parts without documents are left out. With `keys`, only documents of these."""
+        """Yield all non-empty parts, in any order. With `keys`, only documents with these keys."""
 
     def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:
-        """Keys of documents, perhaps of too many, with a value at `path` from `low` to `high`; None: it is not indexed,
-        or there are more than `most`."""
+        """Return keys of documents with a value at `path` from `low` to `high`, possibly with others.
+
+        Returns None if the path is not indexed or there are more than `most`."""

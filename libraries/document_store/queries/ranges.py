@@ -1,7 +1,7 @@
-"""Ranges that a plan's filters demand of single fields: what spares reading columns, and what an index can answer.
+"""Ranges that a plan's filters require of single fields: they save reading columns, and an index can answer them.
 
-Only what must be true of every tuple counts: the parts of top-level `And`s. A range may be wider than the condition,
-never narrower.
+Only conditions that every tuple must meet count: the parts of top-level `And`s. A range may be wider than the
+condition, never narrower.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _MIRRORED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True)
 class Range:
-    """A value at `path` has to lie from `low` to `high`, both of one kind (integer and double are numbers together)."""
+    """A value at `path` must be from `low` to `high`, both of one kind (integer and double are both numbers)."""
 
     path: Path
     low: Scalar
-    """None: no lower end."""
+    """None: no lower bound."""
     high: Scalar
-    """None: no upper end."""
+    """None: no upper bound."""
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether the value is one of the document, not of items."""
+        """Whether the value belongs to the document, not to items."""
         return ITEMS not in self.path
 
 
 def ranges_of(plan: Plan) -> tuple[Range, ...]:
-    """The ranges that a plan's filters demand: of a field of documents one, from the highest low to the lowest high."""
+    """Return the ranges that a plan's filters require; ranges of the same document field are intersected."""
     steps = (step for step in plan.gathering if isinstance(step, Filter))
     found: dict[tuple[Path, ValueKind] | int, Range] = {}
     for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
         kind = _kind(wanted)
-        # Of items each may be met by another one: they are not put together.
+        # Different items may meet each range, so ranges of items are not combined.
         like = ValueKind.DOUBLE if kind in _NUMBERS else kind
         place = (wanted.path, like) if wanted.is_of_documents else number
         found[place] = _both(found[place], wanted) if place in found else wanted
@@ -84,11 +84,11 @@ def _demanded(plan: Plan, condition: Condition) -> Iterator[Range]:
 
 
 Bounds = tuple[int, Scalar, Scalar]
-"""Number of a leaf, and both ends as values of its kind; None is an open end."""
+"""Number of a leaf, and both ends as values of its kind; None is unbounded."""
 
 
 def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
-    """The leaves of a schema that may have values within a range."""
+    """Return the leaves of a schema that may have values within a range."""
     kind = _kind(wanted)
     like = _NUMBERS if kind in _NUMBERS else (kind,)
     found = []
@@ -100,12 +100,12 @@ def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
 
 
 def may_match(part: QueryPart, bounds: Iterable[Bounds]) -> bool:
-    """False only if no document of the part has a value within the bounds."""
+    """Return False only if no document of the part has a value within the bounds."""
     return any(part.may_match(number, low, high) for number, low, high in bounds)
 
 
 def _ends(kind: ValueKind, wanted: Range) -> tuple[Scalar, Scalar] | None:
-    """Both ends as values of the kind; None: no value of the kind lies between."""
+    """Return both ends as values of the kind; None if no value of the kind is between them."""
     if kind not in _NUMBERS:
         return wanted.low, wanted.high
     ends: list[Scalar] = []

@@ -1,6 +1,6 @@
 """Documents to columns: rows of MessagePack become a schema and one column for each of its leaves.
 
-The fast way is C, the specification is `reference`.
+C is the fast implementation, `reference` the specification.
 """
 
 from __future__ import annotations

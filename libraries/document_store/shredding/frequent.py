@@ -1,8 +1,7 @@
-"""Which paths get the columns that are left, where documents bring more paths than a schema has room for: those that
-most of them have.
+"""Choose which paths get the remaining columns if documents bring more than a schema allows: the most frequent ones.
 
-It is asked once in the life of a store, when the schema becomes full: paths of columns that were written have theirs.
-It walks decoded documents, and knows neither tokens nor files.
+Runs once in the life of a store, when the schema becomes full: paths with written columns keep them. It walks decoded
+documents; tokens and files are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from libraries.document_store.shredding.reference import see
 from libraries.document_store.values import ValueKind
 
 CONSIDERED = 8
-"""Times the schema's limit: so many paths are counted, of data used as field names the first ones."""
+"""Multiple of the schema's limit up to which paths are counted; with data used as field names, the first ones."""
 
 _WITHOUT_COLUMN = (ValueKind.ARRAY, ValueKind.OBJECT, ValueKind.REST)
 
 
 def becomes_full(before: Schema, after: Schema) -> bool:
-    """Whether these documents brought more paths than there was room for."""
+    """Return whether these documents brought more paths than fit."""
     return len(before.leaves) < before.limit and before.rest is None and after.rest is not None
 
 
 def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
-    """The schema, filled to its limit with those of the rows' new paths that most rows have; of equals the first."""
+    """Return the schema filled to its limit with the most frequent new paths of the rows; ties go to the first."""
     counting = _Counting(replace(schema, limit=schema.limit * CONSIDERED))
     counting.count(messagepack.decode(row) for row in rows)
     nodes, first = counting.schema().nodes, len(schema.nodes)
@@ -45,7 +44,7 @@ def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
 
 
 class _Counting(Growing):
-    """Counts in how many documents each node is met."""
+    """Counts in how many documents each node occurs."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema)
@@ -53,21 +52,21 @@ class _Counting(Growing):
         self._met: set[int] = set()
 
     def count(self, documents: Iterable[dict[str, object]]) -> None:
-        """All nodes of these documents."""
+        """Count all nodes of these documents."""
         for document in documents:
             self._met.clear()
             see(document, self)
             self.rows.update(self._met)
 
     def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
-        """The node, noted."""
+        """Return the node and record it."""
         node = super().branch(parent, name, kind)
         if node is not None and node != ROOT:
             self._met.add(node)
         return node
 
     def mark_empty(self, node: int) -> None:
-        """The marker, noted."""
+        """Record the marker."""
         super().mark_empty(node)
         marker = self._branches.get((node, None), {}).get(ValueKind.MARKER)
         if marker is not None:

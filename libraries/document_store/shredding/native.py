@@ -1,4 +1,4 @@
-"""The kernels that make columns, called: of rows (token for token what `reference` gives), and of other columns."""
+"""Call the kernels that make columns: from rows (with the same tokens as `reference`), and from other columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from libraries.document_store.values import ValueKind
 
 
 def shred(rows: Sequence[bytes], schema: Schema) -> tuple[Schema, list[Column]] | int:
-    """The larger schema and the columns of its leaves; or the number of the first row that cannot be stored."""
+    """Return the extended schema and its leaves' columns, or the number of the first row that cannot be stored."""
     return _shred(rows, schema, keeps=True)
 
 
 def infer(rows: Sequence[bytes], schema: Schema) -> Schema | int:
-    """The larger schema alone; or the number of the first row that cannot be stored."""
+    """Return only the extended schema, or the number of the first row that cannot be stored."""
     found = _shred(rows, schema, keeps=False)
     return found if isinstance(found, int) else found[0]
 
@@ -35,7 +35,7 @@ def _shred(rows: Sequence[bytes], schema: Schema, keeps: bool) -> tuple[Schema, 
             int(keeps), ctypes.byref(faulty), ctypes.byref(handle),
         )  # fmt: skip
         if fault == kernels.NO_MEMORY:
-            raise MemoryError("no memory for the columns of so many documents")
+            raise MemoryError("no memory for the columns of these documents")
         if fault:
             return faulty.value
         larger = extended(schema, list(_new_nodes(kernel, handle, len(schema.nodes))))
@@ -82,8 +82,9 @@ def _columns(kernel: ctypes.CDLL, handle: ctypes.c_void_p, schema: Schema) -> It
 
 
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column | None:
-    """The records at these positions (int64) of columns of one leaf, which follow each other; None where C finds that
-    there are no such records."""
+    """Return the records at these positions (int64) of consecutive columns of one leaf.
+
+    Returns None if C finds that some do not exist."""
     kernel, leaf, given = kernels.loaded(), columns[0].leaf, kernels.Given(columns)
     width = 0 if is_text(leaf.kind) else dtype_of(leaf.kind).itemsize
     which = 2 if leaf.number == KEY else int(leaf.has_values)
@@ -95,7 +96,7 @@ def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column | None:
             sizes, ctypes.byref(handle),
         )  # fmt: skip
         if fault == kernels.NO_MEMORY:
-            raise MemoryError("no memory for so many records of a column")
+            raise MemoryError("no memory for these records of a column")
         if fault:
             return None
         levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[1] * width or sizes[2], np.uint8)

@@ -1,7 +1,7 @@
-"""Extended Dremel in plain Python (paper, 3.1 and 3.2): the specification of the shredder, and what runs without C.
+"""Extended Dremel in plain Python (paper, 3.1 and 3.2): the specification of the shredder, used if C is not built.
 
-One document after the other adds to the schema, then all of them are written as tokens of all leaves. It takes decoded
-documents that were checked.
+All documents first extend the schema, then all are written as tokens of all leaves. Input is decoded, checked
+documents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
-    """The schema with all that these documents have besides."""
+    """Return the schema extended by all that these documents have."""
     growing = Growing(schema)
     for document in documents:
         see(document, growing)
@@ -28,7 +28,7 @@ def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
 
 
 def see(document: dict[str, Any], growing: Growing) -> None:
-    """Let a schema grow by what one document has."""
+    """Extend a schema by what one document has."""
     for name, value in document.items():
         _see(growing, ROOT, name, value)
 
@@ -58,7 +58,7 @@ class _Stream:
         self._delimited = False
 
     def delimiter(self, level: int) -> None:
-        # Delimiters behind each other become the outermost, which says that the inner arrays ended too (3.1).
+        # Consecutive delimiters become the outermost, which implies that the inner arrays ended too (3.1).
         if self._delimited:
             self.levels.pop()
         self.levels.append(level)
@@ -69,7 +69,6 @@ class Shredder:
     """Writes documents into the columns of a schema that has all of their paths."""
 
     def __init__(self, schema: Schema) -> None:
-        """With empty columns."""
         self._schema = schema
         self._streams = [_Stream(leaf.null_flag) for leaf in schema.leaves]
         self._number = {node: leaf for leaf, node in enumerate(schema.leaf_nodes)}
@@ -86,7 +85,7 @@ class Shredder:
         self._way: list[str | int] = []
 
     def add(self, document: dict[str, Any]) -> None:
-        """One more record."""
+        """Add one record."""
         self._rest.clear()
         self._object(ROOT, document)
         if self._schema.rest is not None:
@@ -96,7 +95,7 @@ class Shredder:
                 stream.values.append(_encode(self._rest))
 
     def columns(self) -> list[Column]:
-        """All columns, in the order of their leaves."""
+        """Return all columns, in the order of their leaves."""
         return [
             Column(leaf, np.array(stream.levels, np.uint8), values_of(leaf.kind, stream.values))
             for leaf, stream in zip(self._schema.leaves, self._streams, strict=True)
@@ -134,8 +133,10 @@ class Shredder:
             stream.delimiter(level - 1)
 
     def _position(self, branches: Sequence[int], level: int, value: Any) -> None:
-        """A value in an object or array of that level. All branches of a union get a null; else those not taken are
-        as if the value were missing."""
+        """Write a value in an object or array of that level.
+
+        A null goes to all branches of a union; otherwise the other branches are written as if the value were
+        missing."""
         kind = kind_of(value)
         taken = False
         for branch in branches:

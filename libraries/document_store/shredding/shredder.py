@@ -1,4 +1,4 @@
-"""The choice between the two shredders, and what they give."""
+"""Choose between the two shredders, and define their result."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Shredded:
     """Records as columns."""
 
     schema: Schema
-    """The schema that was given, with all that the records have besides."""
+    """The given schema, extended by all that the records have."""
     columns: list[Column]
     """One for each leaf of the schema, by number."""
     count: int
-    """Records."""
+    """Number of records."""
 
 
 def shred(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = None) -> Shredded:
-    """The rows (MessagePack of whole documents) as columns; by C unless it was not built, or as `use_native` says.
+    """Convert rows (MessagePack of whole documents) to columns; in C if it was built, or as `use_native` says.
 
-    Raises DocumentError for a row that cannot be stored, naming its number in `rows` and the path.
+    Raises DocumentError for a row that cannot be stored, with its number in `rows` and the path.
     """
     if kernels.NATIVE if use_native is None else use_native:
         found = native.shred(rows, schema)
@@ -44,7 +44,7 @@ def shred(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = No
 
 
 def infer(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = None) -> Schema:
-    """The schema that `shred` gives, without the columns. Raises DocumentError as it does."""
+    """Return the schema of `shred`, without the columns. Raises DocumentError as it does."""
     if kernels.NATIVE if use_native is None else use_native:
         found = native.infer(rows, schema)
         if isinstance(found, int):

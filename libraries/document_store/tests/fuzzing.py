@@ -1,7 +1,7 @@
-"""Rows, JSON, schemas and chunks that are broken on purpose: each ends in what Python says too, or in an error.
+"""Deliberately broken rows, JSON, schemas and chunks: each gives the same result as in Python, or an error.
 
-`python -m libraries.document_store.tests.fuzzing 10000` breaks so many of each kind. Where gcc is, the kernels are
-built once more with its address sanitiser, which ends the process at the first byte that is read or written outside.
+`python -m libraries.document_store.tests.fuzzing 10000` breaks that many of each kind. If gcc is available, the kernels
+are built again with its address sanitiser, which ends the process at the first access outside its memory.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from libraries.document_store.values import ValueKind, same
 
 NUMBERS = (0, 1, 2, 7, 31, 127, 128, 255, 256, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
 SANITIZED = "DOCUMENT_STORE_SANITIZED"
-"""Names the library to use, for the process that this one starts."""
+"""Names the library to use in the process that this one starts."""
 EMPTY = Schema.new("id", ValueKind.INTEGER)
 FEW_LEAVES = 6
-"""So that broken rows have something beyond a schema's limit."""
+"""Few, so that broken rows have paths beyond a schema's limit."""
 
 DOCUMENTS: list[dict[str, Any]] = [
     {"id": 1, "a": {"b": [1, None, 2.5, {"c": "x" * 40}], "é": True}, "t": "some text", "n": None, "e": {}, "l": []},
@@ -47,7 +47,7 @@ DOCUMENTS: list[dict[str, Any]] = [
     {"id": 8, "deep": {"er": {"and": {"er": [{"x": 1.5}, {"x": None}, {}]}}}, "t": {"now": "an object"}},
 ]
 DOCUMENTS += [
-    # More different texts than have codes, and longer ones than are decoded with those.
+    # More distinct texts than codes allow, and longer ones than coded decoding allows.
     {"id": 9, "many": [f"text {number * 7_919 % 300}" for number in range(320)], "few": ["a", "b", "a", "a"] * 20},
     {"id": 10, "wide": ["x" * (240 + number) + str(number) for number in range(40)]},
 ]
@@ -59,7 +59,6 @@ JSON = (
 
 
 def mutated(whole: bytes, dice: random.Random) -> bytes:
-    """With one change, or a few."""
     data = bytearray(whole)
     for _ in range(dice.choice((1, 1, 1, 2, 5))):
         place = dice.randrange(len(data) + 1)
@@ -83,7 +82,7 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
 
 
 def outcome(call: Callable[[], Any], refused: type[Exception]) -> Any:
-    """What a call gives; the class of the error in which it may end."""
+    """Return the result of a call, or the class of the error that is allowed."""
     try:
         return call()
     except refused:
@@ -107,7 +106,7 @@ def break_a_row(dice: random.Random) -> str:
 
     native, python = in_both(checked, DocumentError)
     assert native == python, (rows, native, python)
-    # Of rows that nobody checked, keys may be wrong but never outside of the row.
+    # Keys of unchecked rows may be wrong, but never outside the row.
     outcome(lambda: kernels.keys_of(rows, b"id"), UnicodeDecodeError)
     columns = in_both(lambda way: shred(rows, replace(EMPTY, limit=FEW_LEAVES), use_native=way), DocumentError)
     assert (columns[0] is DocumentError) == (native is DocumentError), rows
@@ -142,7 +141,7 @@ def break_a_schema(dice: random.Random) -> str:
     native, python = in_both(lambda way: shred(ROWS, schema, use_native=way), DocumentError)
     assert (native is DocumentError) == (python is DocumentError), data
     if native is DocumentError:
-        return "taken, and the rows refused"
+        return "taken, but its rows refused"
     assert native.schema == python.schema
     assert all(map(alike, native.columns, python.columns)), data
     return "taken"
@@ -179,11 +178,11 @@ def break_a_chunk(dice: random.Random) -> str:
         CorruptError,
     )
     assert rows is documents or same(rows, documents), (column.leaf, data, rows, documents)
-    return "taken, and not assembled" if rows is CorruptError else "taken"
+    return "taken, but not assembled" if rows is CorruptError else "taken"
 
 
 def alike(first: Column, second: Column) -> bool:
-    """Whether two columns are; the rest may spell its MessagePack in more than one way."""
+    """Return whether two columns are equal; equal values of the rest may have different MessagePack."""
     lists = [column.values.tolist() for column in (first, second)]
     if first.leaf.kind is ValueKind.REST:
         lists = [[msgspec.msgpack.decode(value) for value in values] for values in lists]
@@ -196,14 +195,14 @@ SCHEMA, COLUMNS = _whole.schema, _whole.columns
 
 
 def counted(count: int, seed: int) -> Iterator[tuple[str, collections.Counter[str]]]:
-    """Of each kind, what came of so many."""
+    """Yield the outcomes of each kind, for `count` mutations each."""
     for kind in KINDS:
         dice = random.Random(f"{seed} {kind.__name__}")
         yield kind.__name__.replace("_", " "), collections.Counter(kind(dice) for _ in range(count))
 
 
 def sanitized(into: Path) -> dict[str, str] | None:
-    """The environment of a process whose kernels are watched; None where there is no gcc for it."""
+    """Return the environment of a process with sanitized kernels; None without a suitable gcc."""
     if shutil.which("gcc") is None:
         return None
     asan = subprocess.run(
@@ -222,7 +221,7 @@ def sanitized(into: Path) -> dict[str, str] | None:
 
 
 def main(count: int) -> int:
-    """Break so many of each kind; the exit code."""
+    """Break `count` of each kind; return the exit code."""
     if SANITIZED in os.environ:
         kernels.library, kernels.NATIVE = ctypes.CDLL(os.environ[SANITIZED]), True
         assert kernels.library.ds_version() == kernels.VERSION
@@ -232,10 +231,12 @@ def main(count: int) -> int:
             if environment is not None:
                 command = [sys.executable, "-m", "libraries.document_store.tests.fuzzing", str(count)]
                 return subprocess.run(command, env=environment).returncode
-    print("with gcc's address sanitiser" if SANITIZED in os.environ else "no gcc here: without its address sanitiser")
+    print(
+        "with gcc's address sanitiser" if SANITIZED in os.environ else "without gcc's address sanitiser: gcc not found"
+    )
     for kind, outcomes in counted(count, seed=1):
         print(f"{kind}: {', '.join(f'{number} {what}' for what, number in sorted(outcomes.items()))}")
-    # Imported here: what is imported before the library is replaced would keep the other one.
+    # Imported here, because earlier imports would keep the other library.
     from libraries.document_store.tests.layouts.fuzzing import fuzz
     from libraries.document_store.tests.store.test_log import break_logs
 

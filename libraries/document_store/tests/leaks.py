@@ -1,9 +1,8 @@
-"""The same batches through the kernels again and again: what a process holds stays what it was.
+"""The same batches through the kernels repeatedly: the memory of the process must not grow.
 
-`python -m libraries.document_store.tests.leaks 3000 [FUNCTION ...]` prints by how many bytes the resident memory grew
-at least in each third of so many calls, one line for each kind of call, of whole batches and of broken ones: pools grow
-once, a leak grows in every third. Functions in C that are named are not called: what they would have freed is lost,
-and has to be seen.
+`python -m libraries.document_store.tests.leaks 3000 [FUNCTION ...]` prints the minimum growth of resident memory in
+each third of that many calls, one line per kind of call, for valid and broken batches. Pools grow once; a leak grows in
+every third. Named C functions are not called: what they would have freed is lost and must be detected.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from libraries.document_store.shredding import Column, infer, shred
 from libraries.document_store.tests.fuzzing import COLUMNS, EMPTY, JSON, ROWS, SCHEMA, mutated
 
 BROKEN = 20
-"""Different broken batches of a kind: kernels give up at different places."""
+"""Different broken batches of a kind, because kernels stop at different places."""
 
 Call = Callable[[], object]
 
 
 class Without:
-    """The library, but for some functions that do nothing."""
+    """The library with some functions that do nothing."""
 
     def __init__(self, library: ctypes.CDLL, lost: Sequence[str]) -> None:
         self._library, self._lost = library, lost
@@ -47,11 +46,11 @@ class Without:
 
 
 def kinds() -> Iterator[tuple[str, Sequence[Call]]]:
-    """Of each kind of call the batches that it takes in turn."""
+    """Yield the batches of each kind of call."""
     dice = random.Random(5)
     vector = VectorRows(sorted({node.name for node in SCHEMA.nodes if isinstance(node.name, str)}))
     compacted = vector.encode(ROWS)
-    # One of each kind of leaf.
+    # One column per kind of leaf.
     columns = list({column.leaf.kind: column for column in COLUMNS}.values())
     chunks = [(column, encode_column(column)) for column in columns]
     by_number = {column.leaf.number: column for column in COLUMNS}
@@ -84,7 +83,7 @@ def kinds() -> Iterator[tuple[str, Sequence[Call]]]:
         ],
     )
     yield "records taken", [partial(take_of, [column, column], places) for column in columns]
-    yield "records taken that are not there", [partial(take_of, [column], places + 9) for column in columns]
+    yield "records that do not exist", [partial(take_of, [column], places + 9) for column in columns]
     yield "rows assembled", [partial(assemble_rows, SCHEMA, by_number, len(ROWS))]
     yield (
         "broken columns assembled",
@@ -95,14 +94,13 @@ def kinds() -> Iterator[tuple[str, Sequence[Call]]]:
 
 
 def repeat(calls: Sequence[Call], times: int) -> None:
-    """Each in turn; what is broken is refused."""
+    """Run each in turn; broken batches are refused."""
     for call in islice(cycle(calls), times):
         with suppress(DocumentError, CorruptError):
             call()
 
 
 def main(times: int, *lost: str) -> None:
-    """Print what memory grew by."""
     if lost:
         kernels.library = Without(kernels.loaded(), lost)  # type: ignore[assignment]
     process = psutil.Process()

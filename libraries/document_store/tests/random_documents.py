@@ -1,4 +1,4 @@
-"""Random documents of random shapes: few names, so that one field has many types, and everything that is at an edge."""
+"""Random documents of random shapes: few names, so that one field has many types, and all edge cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ values = st.recursive(
 
 
 def documents(most: int = 8) -> st.SearchStrategy[list[dict[str, Any]]]:
-    """Lists of documents with the keys 0, 1, 2 ... in the field `id`."""
+    """Return lists of documents with the keys 0, 1, 2 ... in the field `id`."""
     fields = st.dictionaries(st.sampled_from(NAMES), values, max_size=5)
     return st.lists(fields, max_size=most).map(
         lambda found: [{"id": number} | document for number, document in enumerate(found)]

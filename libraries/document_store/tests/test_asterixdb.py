@@ -1,7 +1,8 @@
-"""Definition levels as AsterixDB has them in its own tests: facts from apache/asterixdb 66c074e (2023, Apache 2.0),
+"""Definition levels as in AsterixDB's tests: facts from apache/asterixdb 66c074e (2023, Apache 2.0),
 asterix-column/src/test/resources/result/transformer, whose delimiters are those of the paper.
 
-Left out are nested arrays, whose delimiters it does not merge, and nulls of unions, which it puts in one branch alone.
+Not included: nested arrays, whose delimiters AsterixDB does not merge, and nulls of unions, which it puts in one
+branch.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Chunks of columns: what was encoded comes back, in Parquet's own bytes, and broken chunks are refused."""
+"""Chunks of columns survive a round trip, have the same bytes as in Parquet, and are refused if broken."""
 
 import io
 
@@ -31,7 +31,7 @@ KEY, TEXT_KEY = (Schema.new("id", kind).leaves[0] for kind in (ValueKind.INTEGER
 
 
 def in_parquet(array, encoding):
-    """The file of one column in that encoding."""
+    """Write a file of one column in that encoding."""
     file = io.BytesIO()
     options = {"use_dictionary": False, "column_encoding": {"a": encoding}, "compression": "none"}
     pq.write_table(
@@ -48,7 +48,7 @@ def integers(dice, count):
 @pytest.mark.parametrize("count", [1, 2, 33, 128, 129, 1000])
 def test_integers_are_parquets(count):
     for values in integers(np.random.default_rng(5), count):
-        # Arrow's blocks are of 128 integers for its type of 32 bits alone.
+        # Arrow uses blocks of 128 integers only for its 32-bit type.
         small = (values >> 40).astype(np.int32)
         assert delta.encode(small) in in_parquet(pa.array(small), "DELTA_BINARY_PACKED")
 
@@ -97,7 +97,7 @@ def test_columns_of_all_kinds(use_native):
         data = encode_column(column, use_native=use_native)
         assert data == encode_column(column, use_native=False)
         assert_alike(column, decode_column(column.leaf, data, use_native=use_native))
-        # What lies behind a chunk is another's.
+        # Bytes after a chunk are ignored.
         assert_alike(column, decode_column(column.leaf, memoryview(data + b"more"), use_native=use_native))
 
 
@@ -116,7 +116,7 @@ def test_integers_whose_steps_have_any_number_of_bits(use_native):
 
 @pytest.mark.parametrize("use_native", WAYS)
 def test_steps_of_more_than_64_bits_are_refused(use_native):
-    """Also where another part is so much narrower that the bytes suffice."""
+    """Even if another part is narrow enough for the bytes to suffice."""
     values = [-(2**63), 2**62] * 32 + [-(2**63)]
     column = column_of(ValueKind.INTEGER, values)
     data = encode_column(column, use_native=use_native)
@@ -135,7 +135,7 @@ def test_steps_of_more_than_64_bits_are_refused(use_native):
         ([1e-15, 2.0], 15),
         ([1e-16], decimals.PLAIN),
         ([2.0**51 + 1], decimals.PLAIN),
-        # With so many places the first is no integer that a double tells apart.
+        # With that many places the first value exceeds the exact integers of a double.
         ([1e12, 1e-7], decimals.PLAIN),
         *(([1.5, odd], decimals.PLAIN) for odd in (-0.0, float("nan"), float("inf"), -float("inf"), 5e-324, 1.8e308)),
         ([1.5] * 5000 + [1.25] * 3, 2),
@@ -174,7 +174,7 @@ def test_decimals_of_too_many_places_are_refused(places, use_native):
 
 
 def spelled_out(column):
-    """The column of codes, or the one that is none."""
+    """Return the plain column of a coded one; a plain column is returned unchanged."""
     if isinstance(column, Column):
         return column
     different = column.different.tolist()
@@ -226,7 +226,7 @@ def test_runs_and_groups(runs):
 
 
 def test_jumps_between_arrays_do_not_widen_the_steps_within():
-    """Walks of +-3 from anywhere: 3 bits a step, and 8 bytes an array."""
+    """Walks of +-3 with random starts: 3 bits per step, and 8 bytes per array."""
     dice = np.random.default_rng(7)
     walks = np.cumsum(dice.integers(-3, 4, (50, 200)), axis=1) + dice.integers(-(2**60), 2**60, (50, 1))
     column = column_of(ValueKind.INTEGER, walks.tolist())
@@ -251,7 +251,7 @@ def test_a_chunk_cut_short_is_refused_at_every_byte(use_native):
 
 @pytest.mark.parametrize("use_native", WAYS)
 def test_lengths_that_nobody_believes(use_native):
-    """Texts that all repeat a long one are many times what is stored."""
+    """Texts that all repeat a long one decode to many times the stored size."""
     leaf = column_of(ValueKind.TEXT, ["x"]).leaf
     prefixes, suffixes = np.full(20_000, 60_000), np.zeros(20_000, np.int64)
     prefixes[0], suffixes[0] = 0, 60_000

@@ -1,4 +1,4 @@
-"""Where documents bring more paths than columns, those that most of them have get the columns; nothing is lost."""
+"""If documents bring more paths than columns, the most frequent ones get the columns; nothing is lost."""
 
 import msgspec
 import pytest
@@ -15,11 +15,11 @@ from libraries.document_store.tests.random_documents import documents
 from libraries.document_store.values import ValueKind, same
 
 ONCE = 40
-"""Documents with a field of their own each, before those that have the usual ones."""
+"""Documents with one unique field each, before those with the usual fields."""
 
 
 def stream():
-    """As data used as field names: a new name in each document, and at the end what all the others have."""
+    """Make data used as field names: a new name in each document, and at the end the fields that most have."""
     found = {key: {"id": key, f"n{key}": {"x": key}} for key in range(ONCE)}
     usual = {"in": {"a": 1, "b": ["x"]}, "t": "text"}
     return found | {key: {"id": key, **usual} for key in range(ONCE, 3 * ONCE)}
@@ -49,7 +49,7 @@ def test_columns_that_are_there_keep_their_numbers_and_later_paths_share_the_res
 
 
 def test_a_leaf_that_is_written_decides_for_those_behind_it():
-    """Many leaves of one component: what the first has written stays, the second fills what is left by count."""
+    """Several leaves of one component: columns of the first remain, and the second fills the rest by frequency."""
     found = {key: {"id": key, "first": key} for key in range(10)} | {key + 10: doc for key, doc in stream().items()}
     found = {key: {**document, "id": key} for key, document in found.items()}
     file, schema = write("amax", found, new_schema(limit=6), leaf_records=10)

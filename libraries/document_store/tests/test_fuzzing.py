@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(not kernels.NATIVE, reason="the kernels are not 
 def test_what_is_broken_is_refused_or_read_as_python_reads_it(kind):
     dice = random.Random(11)
     outcomes = {kind(dice) for _ in range(150)}
-    # Mutations that are all refused, or all taken, would test nothing.
+    # Mutations that are all refused, or all accepted, would test nothing.
     assert {"refused", "taken"} <= outcomes
 
 
 def test_a_kernel_that_believes_too_much_would_be_found(monkeypatch):
-    """A planted fault: C that takes every row."""
+    """A planted fault: C accepts every row."""
     monkeypatch.setattr(kernels, "first_faulty_row", lambda rows: None)
     with pytest.raises((AssertionError, msgspec.DecodeError)):
         list(fuzzing.counted(150, seed=1))

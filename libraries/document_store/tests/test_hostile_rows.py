@@ -1,4 +1,4 @@
-"""Rows that claim more than they have: they end in an error, in little memory and without the end of the process."""
+"""Rows that declare more than they have raise an error, use little memory and do not end the process."""
 
 import subprocess
 import sys
@@ -38,6 +38,6 @@ assert native.shred([b"\\x82\\xa2id\\x01\\xa1x" + deep], Schema.new("id", ValueK
 
 @pytest.mark.parametrize("program", [CLAIMING, NESTED_NAMES])
 def test_a_row_that_claims_too_much_is_refused(program):
-    """In a process of its own: memory is limited there, and its end is seen."""
+    """In a separate process, where memory is limited and a crash is noticed."""
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr

@@ -1,6 +1,6 @@
-"""What C takes it gives back, of whole batches and of those that it refuses.
+"""C frees what it allocates, for valid batches and for those that it refuses.
 
-The sanitiser looks for no leaks: beside an interpreter, which keeps memory of its own, it would find those alone.
+The sanitiser does not search for leaks: it would report only memory that the interpreter keeps.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not kernels.NATIVE, reason="the kernels are not 
 
 ROOT = Path(__file__).parents[3]
 MOST_BYTES = 120_000
-"""A third of the calls grows no more: the interpreter's pools still do by some pages."""
+"""Growth that is allowed in a third of the calls, because the interpreter's pools still grow by some pages."""
 
 
 def grown(times: int, *lost: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Records taken, merged and stood in for are the columns that shredding those records gives."""
+"""Selected, merged and derived columns equal those of shredding the records."""
 
 import itertools
 
@@ -29,19 +29,18 @@ EMPTY = Schema.new("id", ValueKind.INTEGER)
 
 BUILT = kernels.NATIVE
 both = pytest.mark.parametrize("way", ["both"], indirect=True)
-"""For random documents, which take longer to make than to test: a test asks for `ways()` by itself."""
+"""For random documents, which take longer to make than to test: a test calls `ways()` itself."""
 
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
-    """Everything by C and without it."""
     if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
 
 
 def ways():
-    """Sets one way after the other; the fixture sets it back."""
+    """Set one way after the other; the fixture resets it."""
     for native in (False, True) if BUILT else (False,):
         kernels.NATIVE = native
         yield
@@ -69,7 +68,7 @@ def test_some_records(found, data):
 
 
 def test_neighbours_that_lie_in_two_components():
-    """Records that follow each other, from within the first one to within the second one."""
+    """Consecutive records, from inside the first component to inside the second."""
     values = [7, None, [1, 2], "x", {"y": 1.5}]
     parts = [[{"id": 10 * part + number, "a": value} for number, value in enumerate(values)] for part in (0, 1)]
     schema = columns_of([*parts[0], *parts[1]]).schema
@@ -80,7 +79,7 @@ def test_neighbours_that_lie_in_two_components():
 
 
 def assert_taken(column, expected, ordinals, count):
-    """Records of one column, and of two that are joined."""
+    """Check records of one column, and of two that are concatenated."""
     assert len(record_starts(column)) == count + 1
     assert tokens(take(column, np.array(ordinals, np.int64))) == tokens(expected)
     twice = take_of([column, column], np.array([*ordinals, *(one + count for one in ordinals)], np.int64))
@@ -124,7 +123,7 @@ def test_columns_that_came_later(first, second):
 
 
 def assert_stood_in(first, second):
-    """Columns that only the second documents have are what the first ones' would be."""
+    """Check that columns which only the second documents have get the right tokens for the first ones."""
     early = columns_of(first)
     late = columns_of(second, early.schema).schema
     expected = columns_of(first, late).columns

@@ -1,4 +1,4 @@
-"""Rows and JSON Lines: what may be stored comes through as it was, all else is refused by document and path."""
+"""Rows and JSON Lines: allowed values are preserved, all others are refused with document and path."""
 
 import codecs
 import json
@@ -23,19 +23,18 @@ from libraries.document_store.values import ValueKind, same
 
 BUILT = kernels.NATIVE
 both = pytest.mark.parametrize("way", ["both"], indirect=True)
-"""For random documents, which take longer to make than to test: a test asks for `ways()` by itself."""
+"""For random documents, which take longer to make than to test: a test calls `ways()` itself."""
 
 
 @pytest.fixture(params=[False, True], ids=["python", "native"], autouse=True)
 def way(request, monkeypatch):
-    """Everything by C and without it."""
     if request.param is True and not BUILT:
         pytest.skip("the kernels are not built: python -m libraries.build")
     monkeypatch.setattr(kernels, "NATIVE", BUILT if request.param == "both" else request.param)
 
 
 def ways():
-    """Sets one way after the other; the fixture sets it back."""
+    """Set one way after the other; the fixture resets it."""
     for native in (False, True) if BUILT else (False,):
         kernels.NATIVE = native
         yield
@@ -43,8 +42,6 @@ def ways():
 
 @dataclass
 class Point:
-    """It becomes an object of its fields."""
-
     x: int
 
 
@@ -68,12 +65,12 @@ def test_rows_are_documents(found):
 @pytest.mark.parametrize(
     ("document", "path", "words"),
     [
-        ({"a": {"b": [1, 2**63]}}, r"a.b[*]", "beyond 64 bits"),
-        ({"a": 2**70}, "a", "beyond 64 bits"),
-        ({"a": -(2**63) - 1}, "a", "beyond 64 bits"),
+        ({"a": {"b": [1, 2**63]}}, r"a.b[*]", "more than 64 bits"),
+        ({"a": 2**70}, "a", "more than 64 bits"),
+        ({"a": -(2**63) - 1}, "a", "more than 64 bits"),
         ({"x.y": {1: 2}}, r"x\.y", "names must be texts"),
         ({"a": ["\ud800"]}, "a[*]", "UTF-8"),
-        ({"a": nested(MAX_DEPTH)}, "a" + "[*]" * MAX_DEPTH, "deeper"),
+        ({"a": nested(MAX_DEPTH)}, "a" + "[*]" * MAX_DEPTH, "64 steps"),
         ({"a": [object()]}, "a[*]", "cannot hold a object"),
         ({"a": [{"t": datetime(2020, 1, 1, tzinfo=UTC)}]}, "a[*].t", "with a time zone; store it as text"),
         ({"a": [{"t": datetime(9020, 1, 1, 0, 0, 0, 5, tzinfo=UTC)}]}, "a[*].t", "with a time zone; store it as text"),
@@ -96,16 +93,16 @@ def test_documents_that_are_refused(document, path, words):
         (b"\xde\x00\x14" + b"".join(b"\xa2%02d\x01" % n for n in [*range(19), 3]), "twice"),
         (b"\x81\xa1\xff\x01", "UTF-8"),
         (b"\x81\xa1a\xa2\xc0\x80", "UTF-8"),
-        (b"\x81\xa1a\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "beyond 64 bits"),
+        (b"\x81\xa1a\xcf\xff\xff\xff\xff\xff\xff\xff\xff", "more than 64 bits"),
         (b"\x81\xa1a\xd6\xff\x00\x00\x00\x00", "with a time zone"),
         (b"\x81\xa1a\xd6\x07\x00\x00\x00\x00", "0xd6"),
         (b"\x81\xa1a\xc1", "0xc1"),
         (b"\x81\x01\x01", "names must be texts"),
-        (b"\x81\xa1a\x01\x01", "1 bytes behind"),
-        (b"\x81\xa1a\xdd\xff\xff\xff\xff", "cut short"),
-        (b"\x81\xa1a\xdb\xff\xff\xff\xff", "cut short"),
+        (b"\x81\xa1a\x01\x01", "1 bytes after"),
+        (b"\x81\xa1a\xdd\xff\xff\xff\xff", "truncated"),
+        (b"\x81\xa1a\xdb\xff\xff\xff\xff", "truncated"),
         (b"\x91\x01", "object"),
-        (b"", "cut short"),
+        (b"", "truncated"),
     ],
 )
 def test_rows_that_are_refused(row, words):
@@ -137,7 +134,7 @@ def test_other_types_are_stored_as_what_the_docstring_says(given, stored):
 
 
 def test_rows_that_others_wrote():
-    """Longer heads than need be, and narrow doubles."""
+    """Longer headers than necessary, and narrow doubles."""
     row = b"\xdf\x00\x00\x00\x02\xd9\x01a\xca\x3f\x80\x00\x00\xdb\x00\x00\x00\x01b\xd3\x00\x00\x00\x00\x00\x00\x00\x05"
     messagepack.check(row)
     assert same(messagepack.decode(row), {"a": 1.0, "b": 5})
@@ -154,7 +151,7 @@ def test_keys_are_there_and_of_one_kind():
     assert messagepack.keys_of(texts, odd) == ["", "é", "x" * 300]
     assert messagepack.keys_of([], "k") == []
     messagepack.check_rows(rows[:1], "k", ValueKind.INTEGER)
-    with pytest.raises(DocumentError, match="integer, this store's is text"):
+    with pytest.raises(DocumentError, match="kind integer, the store's keys are text"):
         messagepack.check_rows(rows[:1], "k", ValueKind.TEXT)
 
 
@@ -211,25 +208,25 @@ def test_spellings_of_values(text, value):
         ('{"a": {"b": 1, "b": 2}}', "a.b", "twice"),
         ('{"a": [NaN]}', "a[*]", "NaN"),
         ('{"a": -Infinity}', "a", "Infinity"),
-        ('{"a": 1e999}', "a", "beyond a double"),
-        ('{"a": 9223372036854775808}', "a", "beyond 64 bits"),
-        ('{"a": ' + "9" * 5000 + "}", "a", "beyond 64 bits"),
+        ('{"a": 1e999}', "a", "range of a double"),
+        ('{"a": 9223372036854775808}', "a", "more than 64 bits"),
+        ('{"a": ' + "9" * 5000 + "}", "a", "more than 64 bits"),
         (r'{"a": "\ud800"}', "a", "UTF-8"),
         (r'{"a": "\udc00\ud800"}', "a", "UTF-8"),
         ('{"a": ' + "[" * 64 + "]" * 64 + "}", "", ""),
-        ('{"a": ' + "[" * 65 + "]" * 65 + "}", "a" + "[*]" * 64, "deeper"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "", "deeper"),
-        ('{"a": 01}', "", "is no JSON"),
-        ('{"a": 1.}', "", "is no JSON"),
-        ('{"a": .5}', "", "is no JSON"),
-        ('{"a": 1,}', "", "is no JSON"),
-        ('{"a": "\t"}', "", "is no JSON"),
-        (r'{"a": "\x"}', "", "is no JSON"),
-        (r'{"a": "\u12"}', "", "is no JSON"),
-        ('{"a": 1} 2', "", "is no JSON"),
-        ('{"a": tru}', "", "is no JSON"),
-        ('{"a": "', "", "is no JSON"),
-        ('{"a"', "", "is no JSON"),
+        ('{"a": ' + "[" * 65 + "]" * 65 + "}", "a" + "[*]" * 64, "64 steps"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "", "64 steps"),
+        ('{"a": 01}', "", "not valid JSON"),
+        ('{"a": 1.}', "", "not valid JSON"),
+        ('{"a": .5}', "", "not valid JSON"),
+        ('{"a": 1,}', "", "not valid JSON"),
+        ('{"a": "\t"}', "", "not valid JSON"),
+        (r'{"a": "\x"}', "", "not valid JSON"),
+        (r'{"a": "\u12"}', "", "not valid JSON"),
+        ('{"a": 1} 2', "", "not valid JSON"),
+        ('{"a": tru}', "", "not valid JSON"),
+        ('{"a": "', "", "not valid JSON"),
+        ('{"a"', "", "not valid JSON"),
         ("[1]", "", "not an object"),
     ],
 )
@@ -249,7 +246,7 @@ def test_json_that_is_refused(line, path, words):
         (b'{"a": "\xff"}', "a"),
         (b'{"a": {"b": ["x", {"c": "\xe6\x97"}]}, "d": 1}', "a.b[*].c"),
         (b'{"a": {"\xff": 1}}', "a"),
-        # Nobody can say in which field these lie.
+        # The field of these bytes cannot be determined.
         (b'{"a": 1, \xff"b": 2}', ""),
         (b'["\xff"]', ""),
     ],
@@ -264,7 +261,7 @@ def test_a_byte_order_mark_may_stand_before_the_first_line_alone():
     mark = codecs.BOM_UTF8
     assert json_text.rows_of(mark + b'{"a": 1}\n{"a": 2}') == json_text.rows_of(b'{"a": 1}\n{"a": 2}')
     assert json_text.rows_of(mark) == []
-    with pytest.raises(DocumentError, match="is no JSON") as raised:
+    with pytest.raises(DocumentError, match="not valid JSON") as raised:
         json_text.rows_of(b'{"a": 1}\n' + mark + b'{"a": 2}')
     assert raised.value.document == 1
 

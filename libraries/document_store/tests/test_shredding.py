@@ -36,7 +36,7 @@ def by_number(result):
 
 
 def levels(result):
-    """Path and kind of each leaf -> its tokens and values."""
+    """Return path and kind of each leaf -> its tokens and values."""
     return {
         (str(column.leaf.path), column.leaf.kind.name): (column.levels.tolist(), column.values.tolist())
         for column in result.columns
@@ -46,7 +46,7 @@ def levels(result):
 @settings(max_examples=80, deadline=None)
 @given(documents(), st.integers(1, 6))
 def test_documents_come_back(found, limit):
-    """Also those of more columns than there may be."""
+    """Including documents with more columns than allowed."""
     whole = shredded(found, use_native=False)
     limited = shredded(found, Schema.new("id", ValueKind.INTEGER, limit), use_native=False)
     assert len(limited.schema.leaves) <= limit + 1
@@ -133,7 +133,7 @@ def test_null_goes_to_all_leaves_below_and_missing_is_not_null():
         [{"id": 0, "a": {"b": 1, "c": [2]}}, {"id": 1, "a": None}, {"id": 2}, {"id": 3, "a": {"b": None, "c": []}}],
         use_native=False,
     )
-    # 4 is the flag of null beside levels up to 3 ...
+    # 4 is the null flag above levels up to 3 ...
     assert levels(result)["a.b", "INTEGER"] == ([2, 4, 0, 1 | 4], [1])
     # ... and an empty array is its own level, then its delimiter.
     assert levels(result)["a.c[*]", "INTEGER"] == ([3, 1, 4, 0, 2, 1], [2])
@@ -152,7 +152,7 @@ def test_only_the_parts_under_some_paths(use_native):
 
 @pytest.mark.parametrize("use_native", WAYS)
 def test_as_deep_as_documents_go(use_native):
-    """Levels up to 64, with the flag of null above them, fill a byte."""
+    """Levels up to 64, with the null flag above them, fill a byte."""
     arrays, objects = None, None
     for _ in range(MAX_DEPTH - 1):
         arrays, objects = [arrays], {"o": objects}

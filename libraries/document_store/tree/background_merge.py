@@ -1,7 +1,7 @@
-"""Merges in the background: one thread of the store makes one of several components as long as any are due.
+"""Background merges: a thread of the store merges components while merges are due.
 
-An error ends no thread: it waits for the next call of the user, who gets it, and after that the merge is tried again.
-It knows when and what to merge; how components become one is the layouts' matter.
+An error does not end the thread: the user's next call raises it, and then the merge is retried. This module decides
+when and what to merge; the layouts merge.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from libraries.document_store.tree.versions import Held, Version
 
 
 class Cancelled(Exception):
-    """The store is closed while a merge is under way: what it had written is removed."""
+    """The store was closed during a merge; its output so far is removed."""
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Neighbours that are to become one, newest first, and whether the oldest of all is among them.
+    """Consecutive components to merge into one, newest first, and whether the oldest of all is included.
 
     `path` is that of a secondary index, None for the documents themselves.
     """
@@ -39,12 +39,12 @@ class Merge:
     with_oldest: bool
 
     def files(self) -> Sequence[Held[StoredComponent] | Held[IndexFile]]:
-        """What is merged."""
+        """Return the files to merge."""
         return self.components or self.index_files
 
 
 def due_merge(version: Version, late: bool = False) -> Merge | None:
-    """What is to be merged next: documents first. `late` as in `due`."""
+    """Return the next merge, documents first. `late` as in `due`."""
     count = due([file.size_bytes for file in version.components], late)
     if count is not None:
         return Merge(None, version.components[:count], (), count == len(version.components))
@@ -56,24 +56,24 @@ def due_merge(version: Version, late: bool = False) -> Merge | None:
 
 
 class Tree(Protocol):
-    """What a merge needs of the tree."""
+    """The members of the tree that a merge needs."""
 
     state: Condition
     workshop: Workshop
 
     @property
     def version(self) -> Version:
-        """The newest one."""
+        """The newest version."""
 
     def next_number(self) -> int:
-        """Of a file."""
+        """Return a new file number."""
 
     def install_merge(self, merge: Merge, made: Held[StoredComponent] | Held[IndexFile] | None) -> None:
-        """Put what was made in place of what was merged. Raises `OSError`."""
+        """Replace the merged files by the result. Raises `OSError`."""
 
 
 class Merger:
-    """The thread, and what others wait for under the tree's `state`."""
+    """The merge thread, and the waits for it under the tree's `state`."""
 
     def __init__(self, tree: Tree, late: bool) -> None:
         self._tree, self._late = tree, late
@@ -83,19 +83,19 @@ class Merger:
         self.done = 0
 
     def wake(self) -> None:
-        """Something may be due. The caller holds the tree's state."""
+        """Check for due merges. The caller holds the tree's state."""
         if self._thread is None and not self._stopped and self._due() is not None:
             thread = Thread(target=self._work, name="document store: merges", daemon=True)
             try:
                 thread.start()
                 self._thread = thread
             except RuntimeError as error:
-                # The system gives no thread now. What called this is done, and the next call is told.
+                # The system cannot start a thread now. The current call is complete; the next call raises the error.
                 self._error = error
         self._tree.state.notify_all()
 
     def raise_error(self) -> None:
-        """Raises what a merge ended with since the last call, once. The caller holds the tree's state."""
+        """Raise the error of a merge since the last call, once. The caller holds the tree's state."""
         error, self._error = self._error, None
         if error is None:
             return
@@ -105,7 +105,7 @@ class Merger:
         raise kind(words) from error
 
     def wait(self) -> None:
-        """Return when nothing is due and nothing under way. Raises what a merge ended with."""
+        """Return when no merge is due or running. Raises the error of a failed merge."""
         with self._tree.state:
             self.raise_error()
             while self._error is None and not self._stopped and self._busy():
@@ -113,19 +113,19 @@ class Merger:
             self.raise_error()
 
     def wait_for_room(self, most: int) -> None:
-        """Return when documents and each index have fewer than `most` files. Raises what a merge ended with."""
+        """Return when documents and each index have fewer than `most` files. Raises the error of a failed merge."""
         with self._tree.state:
             while self._error is None and self._tree.version.most_files >= most:
                 self._tree.state.wait()
             self.raise_error()
 
     def check(self) -> None:
-        """Raises Cancelled once the merger is stopped."""
+        """Raise Cancelled if the merger was stopped."""
         if self._stopped:
             raise Cancelled
 
     def stop(self) -> None:
-        """Give up what is under way; return when the thread has ended."""
+        """Abort the running merge; return when the thread has ended."""
         with self._tree.state:
             self._stopped = True
             self._tree.state.notify_all()
@@ -143,7 +143,7 @@ class Merger:
             error: BaseException | None = None
             try:
                 self._merge(merge)
-            except BaseException as raised:  # whatever it is, the next call gets it
+            except BaseException as raised:  # any error is raised by the next call
                 error = raised
             with self._tree.state:
                 self._running, self._error = False, error
@@ -159,7 +159,7 @@ class Merger:
                 file.release()
 
     def _next(self) -> Merge | None:
-        """The next merge, whose files are held; None when stopped."""
+        """Return the next merge and hold its files; None if stopped."""
         with self._tree.state:
             while not self._stopped:
                 merge = self._due() if self._error is None else None
@@ -172,7 +172,7 @@ class Merger:
             return None
 
     def _made(self, merge: Merge) -> Held[StoredComponent] | Held[IndexFile] | None:
-        """The one file, None if nothing is left of those merged."""
+        """Return the merged file, None if nothing remains of the inputs."""
         number, workshop = self._tree.next_number(), self._tree.workshop
         made: Held[StoredComponent] | Held[IndexFile]
         if merge.path is None:

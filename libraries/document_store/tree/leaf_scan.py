@@ -1,7 +1,7 @@
-"""Reconciliation on keys alone: which records of which leaf count, newest first, before anything else is read.
+"""Reconcile by keys alone: which records of which leaf are visible, newest first, before anything else is read.
 
-A scan goes through the leaves of all components by their first key, so that a leaf's keys are kept only as long as an
-older leaf may need them. The leaves of the row layouts are taken together until they hold as much as a mega leaf.
+A scan visits the leaves of all components by their first key, so that a leaf's keys are kept only as long as an older
+leaf may need them. Leaves of the row layouts are combined until they hold as much as a mega leaf.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from libraries.document_store.tree.memtable import key_array
 
 
 class ScanPart(Protocol):
-    """Documents of a snapshot that lie together. Parts of one scan hold disjoint keys."""
+    """Adjacent documents of a snapshot. Parts of one scan have disjoint keys."""
 
     @property
     def count(self) -> int:
-        """How many documents."""
+        """Number of documents."""
 
     @property
     def keys(self) -> Keys:
-        """Of the documents, rising."""
+        """Keys of the documents, ascending."""
 
     @property
     def visible(self) -> np.ndarray:
-        """Where they lie among the keys of their leaf, int64."""
+        """Their positions among the keys of their leaf, int64."""
 
     @property
     def schema(self) -> Schema:
-        """The part's own, the same object at each call. Where columns are stored, a leaf's number means the same in all
+        """The part's schema, the same object at each call. If columns are stored, a leaf's number means the same in all
         parts of a snapshot."""
 
     @property
     def columnar(self) -> bool:
-        """Whether columns are what is stored; otherwise rows are, and `columns` shreds them."""
+        """Whether columns are stored; otherwise rows are, and `columns` shreds them."""
 
     def rows(self) -> list[bytes]:
-        """The documents as MessagePack, as `keys`. Raises CorruptError."""
+        """Return the documents as MessagePack, in the order of `keys`. Raises CorruptError."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Columns of the documents; a number that the part's schema lacks is left out. Raises CorruptError."""
+        """Return columns of the documents; a number that the part's schema lacks is omitted. Raises CorruptError."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """The same; texts of which few differ may come as codes."""
+        """Like `columns`, but texts with few distinct values may be returned as codes."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """False only if no document of the part has a value of that leaf from `low` to `high` (None: open)."""
+        """Return False only if no document of the part has a value of that leaf from `low` to `high` (None: open)."""
 
 
 class MemoryPart:
@@ -63,7 +63,7 @@ class MemoryPart:
     columnar = False
 
     def __init__(self, rows: dict[Key, bytes], base: Callable[[], Schema]) -> None:
-        """`base` gives the schema that the documents' own extends; asked for when columns are."""
+        """`base` returns the schema that the documents extend; called when columns are requested."""
         self.keys = key_array(sorted(rows))
         self._rows = [rows[key] for key in self.keys.tolist()]
         self._base = base
@@ -76,28 +76,28 @@ class MemoryPart:
 
     @property
     def schema(self) -> Schema:
-        """As `Part` has it: made by shredding, once."""
+        """See `ScanPart`; made by shredding, once."""
         return self._shredded.schema
 
     def rows(self) -> list[bytes]:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         return self._rows
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         return _some(self._shredded, leaf_numbers)
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         return self.columns(leaf_numbers)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """A memtable has no prefixes."""
+        """Return True: a memtable has no prefixes."""
         return True
 
 
 class Span:
-    """Neighbouring leaves of a component that are read together: one mega leaf, or as many pages of rows."""
+    """Adjacent leaves of a component that are read together: one mega leaf, or a similar number of pages of rows."""
 
     def __init__(self, component: Component, age: int, leaves: Sequence[ComponentLeaf]) -> None:
         """`age` counts from the newest component. Leaves keep what they read."""
@@ -107,7 +107,7 @@ class Span:
         self._keys: tuple[Keys, np.ndarray] | None = None
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """All keys and which are anti-matter, kept until `forget`."""
+        """Return all keys and which are anti-matter; kept until `forget`."""
         if self._keys is None:
             pairs = [leaf.keys() for leaf in self.leaves]
             keys, gone = zip(*pairs, strict=True)
@@ -115,7 +115,7 @@ class Span:
         return self._keys
 
     def forget(self) -> None:
-        """Nobody asks for the keys any more; the leaves live on in the part that has them."""
+        """Drop the keys, which are no longer needed; the leaves remain in the part that has them."""
         self._keys, self.leaves = None, ()
 
 
@@ -129,12 +129,12 @@ class StoredPart:
 
     @property
     def schema(self) -> Schema:
-        """As `Part` has it; `open` keeps none, so that rows are shredded to know it."""
+        """See `ScanPart`; `open` stores no schema, so its rows are shredded for it."""
         return self._stored_schema if self.columnar else self._shredded.schema
 
     @property
     def _stored_schema(self) -> Schema:
-        # Of the leaves of one component, each one's schema begins as all shorter ones.
+        # Within a component, the schema of each leaf begins with all shorter ones.
         return max((leaf.schema for leaf in self._leaves), key=lambda schema: len(schema.leaves))
 
     @cached_property
@@ -153,11 +153,11 @@ class StoredPart:
         return shred(self._all_rows, self._stored_schema)
 
     def rows(self) -> list[bytes]:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         return self._all_rows
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         if not self.columnar:
             return _some(self._shredded, leaf_numbers)
         (leaf,) = self._leaves
@@ -165,18 +165,18 @@ class StoredPart:
         return leaf.columns(leaf_numbers, None if everything else self.visible)
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """As `Part` has it: where all documents of a leaf are visible."""
+        """See `ScanPart`; codes only if all documents of a leaf are visible."""
         if self.columnar and self.count == self._leaves[0].count:
             return self._leaves[0].coded_columns(leaf_numbers)
         return self.columns(leaf_numbers)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """As `Part` has it."""
+        """See `ScanPart`."""
         return any(leaf.may_match(leaf_number, low, high) for leaf in self._leaves)
 
 
 def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPart]:
-    """The components' documents, newest first, whose keys are not among `newer_keys` (rising). Reads keys alone."""
+    """Yield the components' documents, newest first, except keys in `newer_keys` (ascending). Reads only keys."""
     spans = [_spans(component, age) for age, component in enumerate(components)]
     first_keys = [[span.min_key for span in some] for some in spans]
     last_keys = [[span.max_key for span in some] for some in spans]
@@ -199,7 +199,7 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
 
 
 def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:
-    """The components' documents of these keys (rising, none twice). Reads the leaves that may hold one, no others."""
+    """Yield the components' documents of these keys (ascending, unique). Reads only leaves that may hold one."""
     rest = keys
     for age, component in enumerate(components):
         if len(rest) == 0:
@@ -217,7 +217,7 @@ def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]
 
 
 def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:
-    """For each key whether any component may have it (bool), by their filters alone; False is certain."""
+    """Return for each key whether any component may have it (bool), by their filters alone; False is certain."""
     found = np.zeros(len(keys), bool)
     hashes = hash_keys(keys)
     for component in components:
@@ -241,7 +241,7 @@ def _spans(component: Component, age: int) -> list[Span]:
 
 
 def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
-    """The spans that reach as far as `key`: no later span begins before it."""
+    """Keep the spans that reach `key`: no later span begins before it."""
     kept = {}
     for identity, span in spans.items():
         if span.max_key < key:  # type: ignore[operator]
@@ -252,7 +252,7 @@ def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
 
 
 def among(keys: Keys, sorted_keys: Keys) -> np.ndarray:
-    """For each key whether it is one of the others (bool); both rise."""
+    """Return for each key whether it is in `sorted_keys` (bool); both ascend."""
     if len(keys) == 0 or len(sorted_keys) == 0:
         return np.zeros(len(keys), bool)
     if keys.dtype == object:

@@ -1,9 +1,9 @@
-"""The write-ahead log: every upsert is one frame with its checksum, which is there whole or not at all after a cut.
+"""The write-ahead log: each upsert is one frame with a checksum, which is present completely or not at all after a cut.
 
-A log is never written again after a call on it failed: a new one follows, whose header says how much of the one before
-is valid. So a bad frame within that length is damage and refused; behind it, and at the end of the last log, it is what
-a power cut leaves and ignored. Headers and frames are bound to their log by a random number, so that neither what lay
-on the disk before nor a user's own bytes pass for a frame.
+A log is never written again after a call on it failed. A new log follows, whose header states how much of the previous
+one is valid. A bad frame within that length is damage and is refused; after it, and at the end of the last log, it is
+the result of a power cut and is ignored. A random number ties headers and frames to their log, so that neither old disk
+contents nor a user's bytes can be mistaken for a frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from libraries.durable.calls import FileCalls
 
 PREFIX = "log-"
 DIGITS = 12
-"""Of a file's number at least, so that names sort, and that few names of a user's are taken for ours."""
+"""Minimum digits of a file number, so that names sort and rarely collide with a user's names."""
 _HEADER = struct.Struct("<4sIQQQBBQ")
 HEADER_BYTES = _HEADER.size
 _HEADER_MAGIC, FORMAT = b"DSLG", 1
@@ -29,16 +29,16 @@ _FRAME_MAGIC = b"DSFR"
 
 
 def log_path(folder: Path, number: int) -> Path:
-    """Where the log of that number lies."""
+    """Return the path of the log with that number."""
     return folder / f"{PREFIX}{number:0{DIGITS}}"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a log says of itself and of the one before it.
+    """The description of a log and of the previous one.
 
-    `previous` is that one's number, 0 for none, of which the first `previous_bytes` are valid. They are durable if
-    `previous_synced`. `synced`: each frame is durable before the next one is written.
+    `previous` is the number of the previous log (0: none); its first `previous_bytes` are valid, and durable if
+    `previous_synced`. `synced`: each frame is made durable before the next one is written.
     """
 
     salt: int
@@ -48,14 +48,14 @@ class Header:
     synced: bool = True
 
     def to_bytes(self) -> bytes:
-        """With a checksum."""
+        """Serialize with a checksum."""
         fields = (self.salt, self.previous, self.previous_bytes, self.previous_synced, self.synced)
         head = _HEADER.pack(_HEADER_MAGIC, FORMAT, *fields, 0)[:-8]
         return head + xxhash.xxh3_64_intdigest(head).to_bytes(8, "little")
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> Header | None:
-        """None for a header that was never finished. Raises CorruptError if frames follow a broken one."""
+        """Deserialize; None for an unfinished header. Raises CorruptError if frames follow a broken one."""
         if len(data) >= HEADER_BYTES:
             magic, version, *fields, checksum = _HEADER.unpack_from(data)
             if magic == _HEADER_MAGIC and checksum == xxhash.xxh3_64_intdigest(data[: HEADER_BYTES - 8]):
@@ -64,16 +64,16 @@ class Header:
                 salt, previous, previous_bytes, previous_synced, synced = fields
                 return cls(salt, previous, previous_bytes, bool(previous_synced), bool(synced))
         if len(data) > HEADER_BYTES:
-            # It was synced before the first frame was written.
-            raise CorruptError(f"{name}: its header was changed, and frames lie behind it. Restore it from a copy.")
+            # The header is synced before the first frame is written.
+            raise CorruptError(f"{name}: its header was changed, and frames follow it. Restore it from a copy.")
         return None
 
 
 class LogWriter:
-    """A log that grows. After an error of any call its successor must be made before anything else is appended."""
+    """A log being written. After an error of any call, begin a new log before appending anything."""
 
     def __init__(self, calls: FileCalls, folder: Path, number: int, header: Header) -> None:
-        """Make the file, durably with its header. Raises `OSError`."""
+        """Create the file durably with its header. Raises `OSError`."""
         self._calls, self._header = calls, header
         self.number, self.valid_bytes = number, HEADER_BYTES
         self.failed = False
@@ -88,7 +88,7 @@ class LogWriter:
             raise
 
     def append(self, payload: bytes) -> None:
-        """One frame; durable on return if the log is synced. Raises `OSError`: then nothing of it counts."""
+        """Append one frame; durable on return if the log is synced. Raises `OSError`: then the frame does not count."""
         assert self._descriptor is not None
         assert not self.failed
         head = _frame_header(self._header.salt, self._frames, payload)
@@ -103,7 +103,7 @@ class LogWriter:
         self.valid_bytes += len(head) + len(payload)
 
     def sync(self) -> None:
-        """Every frame is durable on return. Raises `OSError`."""
+        """Make every frame durable. Raises `OSError`."""
         assert self._descriptor is not None
         try:
             self._calls.fsync(self._descriptor)
@@ -112,7 +112,7 @@ class LogWriter:
             raise
 
     def close(self) -> None:
-        """Give the descriptor back; harmless when repeated."""
+        """Close the descriptor; repeated calls do nothing."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             self._calls.close(descriptor)
@@ -120,7 +120,7 @@ class LogWriter:
 
 @dataclass(frozen=True)
 class ReadLog:
-    """One log as it was found: its number, the valid part's bytes, and the payloads of its frames."""
+    """One log as found: its number, the bytes of its valid part, and the payloads of its frames."""
 
     number: int
     valid_bytes: int
@@ -128,9 +128,9 @@ class ReadLog:
 
 
 def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
-    """The logs from number `first` on that follow each other, oldest first; what a cut left unfinished is not in them.
+    """Return the chain of logs from number `first` on, oldest first, without what a cut left unfinished.
 
-    Raises CorruptError for damage to what was durable, `OSError` if the disk fails.
+    Raises CorruptError for damage to durable data, `OSError` if the disk fails.
     """
     found: dict[int, tuple[Header, bytes]] = {}
     for number in log_numbers(calls.listdir(folder)):
@@ -155,7 +155,7 @@ def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
 
 
 def log_numbers(names: Sequence[str]) -> list[int]:
-    """The numbers of the logs among a folder's names, rising."""
+    """Return the ascending numbers of the logs among a folder's names."""
     ends = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
     return sorted(int(end) for end in ends if len(end) >= DIGITS and end.isascii() and end.isdecimal())
 
@@ -165,20 +165,20 @@ def _chain(headers: dict[int, Header], first: int) -> list[int]:
     number = max(headers, default=0)
     while number >= first:
         if number not in headers or (chain and number >= chain[-1]):
-            what = f"log {number} is missing, or damaged where it begins"
+            what = f"log {number} is missing, or damaged at its start"
             raise CorruptError(f"{what}: log {chain[-1]} follows it. Restore it from a copy.")
         chain.append(number)
         number = headers[number].previous
     if not chain or chain[-1] != first:
-        what = f"log {first} is missing, or damaged where it begins"
-        raise CorruptError(f"{what}: what was stored since the last flush lies in it. Restore it from a copy.")
+        what = f"log {first} is missing, or damaged at its start"
+        raise CorruptError(f"{what}: it holds what was stored since the last flush. Restore it from a copy.")
     return chain[::-1]
 
 
 def _refuse_damage(
     header: Header, number: int, data: bytes, end: int, frames: int, *, durable: bool, last: bool
 ) -> None:
-    """Nothing, if a power cut explains what lies behind `end`."""
+    """Raise CorruptError unless a power cut explains the bytes after `end`."""
     damaged = durable or (last and header.synced and _frame_follows(header.salt, data, end, frames))
     if damaged:
         raise CorruptError(
@@ -201,7 +201,7 @@ def _frame_header(salt: int, sequence: int, payload: bytes | memoryview) -> byte
 
 
 def _frames(header: Header, data: memoryview) -> tuple[list[bytes], int]:
-    """The payloads up to the first frame that is not whole, and where that one begins."""
+    """Return the payloads before the first incomplete frame, and where that frame begins."""
     payloads: list[bytes] = []
     offset = HEADER_BYTES
     while offset + _FRAME.size <= len(data):
@@ -217,7 +217,7 @@ def _frames(header: Header, data: memoryview) -> tuple[list[bytes], int]:
 
 
 def _frame_follows(salt: int, data: bytes, end: int, sequence: int) -> bool:
-    """Whether a later frame begins anywhere behind `end`."""
+    """Return whether a later frame begins anywhere after `end`."""
     return any(found > sequence for found in _sequences(salt, data, end + 1))
 
 

@@ -1,6 +1,6 @@
-"""The logs of one store while it is open: which one grows, and when the next one begins.
+"""The logs of an open store: which one is written, and when the next one begins.
 
-A new one begins with each flush, after a call on the last one failed, and with the first batch after the store opened.
+A new log begins with each flush, after a call on the last one failed, and with the first batch after opening.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libraries.durable.calls import FileCalls
 
 @dataclass(frozen=True)
 class _Before:
-    """The log that the next one follows: how much of it counts, and whether that is durable."""
+    """The predecessor of the next log: how much of it counts, and whether that is durable."""
 
     number: int
     valid_bytes: int
@@ -25,7 +25,7 @@ class _Before:
 
 
 class Logs:
-    """Not safe for threads: whoever writes to the store owns it."""
+    """Not thread-safe: used by the current writer of the store."""
 
     def __init__(
         self,
@@ -37,15 +37,16 @@ class Logs:
         synced: bool,
         numbers: Sequence[int] = (),
     ) -> None:
-        """`found` are those that the store was opened with, and `numbers` those that lie there: what a cut left of
-        others stays until a flush, since of several that follow each other none may go before the next. Nothing is
-        made before something is to be written."""
+        """`found` are the logs that the store was opened with, `numbers` those in the folder.
+
+        Other logs that a cut left stay until a flush, because a log of a chain must not be removed before its
+        predecessors. Nothing is created before the first write."""
         self._calls, self._folder, self._next_number, self._synced = calls, folder, next_number, synced
         self.holds_found = any(log.payloads for log in found)
-        """Whether frames that were found are nowhere else. They may lie in memory that no sync reaches any more, where
-        one had failed before the process died: so they are flushed before anything is appended."""
+        """Whether found frames are in no component. If a sync failed before the process died, they may be only in
+        memory, out of reach of later syncs; so they are flushed before anything is appended."""
         self._numbers = list(numbers)
-        # One without frames need not have its name for certain, unless it is the first, which the manifest names.
+        # A log without frames may lack a durable name, unless it is the first, which the manifest names.
         last = next((log for log in reversed(found) if log.payloads), found[0]) if found else None
         self._before = _Before(last.number, last.valid_bytes, synced=False) if last else None
         self._writer: LogWriter | None = None
@@ -53,35 +54,38 @@ class Logs:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The logs that hold what no component has, and what a cut left of others."""
+        """The logs that hold what no component has, and remains of others after a cut."""
         return tuple(self._numbers)
 
     @property
     def size_bytes(self) -> int:
-        """What would be read if the store were opened again."""
+        """Bytes to read if the store were opened again."""
         return self._bytes_before + (self._writer.valid_bytes if self._writer is not None else 0)
 
     def append(self, payload: bytes) -> None:
-        """One frame, in a new log where the last one failed. Raises `OSError`: then nothing of it is kept, unless the
-        disk fails for the next log too and the power goes out before one could be made."""
+        """Append one frame, in a new log if the last one failed.
+
+        Raises `OSError`: then nothing of the frame is kept, unless the disk also fails for the next log and the power
+        is cut before one could be made."""
         if self._writer is None or self._writer.failed:
             self._begin()
         assert self._writer is not None
         try:
             self._writer.append(payload)
         except OSError:
-            # Made at once, the next log says what of this one counts. If that fails it is tried before the next frame.
+            # The next log records how much of this one counts, so make it at once. If that fails, retry before the next
+            # frame.
             with suppress(OSError):
                 self._begin()
             raise
 
     def begin(self) -> int:
-        """A new log, whose number it gives: what comes next lies in that one. Raises `OSError`."""
+        """Begin a new log for the following frames and return its number. Raises `OSError`."""
         self._begin()
         return self._numbers[-1]
 
     def flushed(self, log: int) -> None:
-        """Components have what lies in the logs before that one: they are removed. Raises `OSError`."""
+        """Remove the logs before this one, which components now cover. Raises `OSError`."""
         self.holds_found = False
         gone = [number for number in self._numbers if number < log]
         self._numbers = [number for number in self._numbers if number >= log]
@@ -90,19 +94,19 @@ class Logs:
             self._calls.unlink(log_path(self._folder, number))
 
     def sync(self) -> None:
-        """Everything appended is durable on return, and nothing else counts. Raises `OSError`."""
+        """Make everything appended durable, and nothing else count. Raises `OSError`."""
         if self._writer is not None and self._writer.failed:
             self._begin()
         if self._writer is not None:
             self._writer.sync()
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._writer is not None:
             self._writer.close()
 
     def _begin(self) -> None:
-        """The old one stays until the new one is there."""
+        """Begin a new log; the old one remains until the new one exists."""
         before = self._place()
         header = Header(
             secrets.randbits(64),
@@ -114,7 +118,7 @@ class Logs:
         try:
             made = LogWriter(self._calls, self._folder, self._next_number(), header)
         except BaseException:
-            # Its header may be found later, and says that nothing follows in this one: so nothing may.
+            # Its header may be found later and states that this log ends here, so nothing may be appended.
             if self._writer is not None:
                 self._writer.failed = True
             raise

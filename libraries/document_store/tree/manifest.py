@@ -1,6 +1,6 @@
-"""The mark that makes components valid: one small file that names them, replaced as a whole after they are durable.
+"""The manifest makes components valid: a small file that names them, replaced atomically after they are durable.
 
-What it does not name was never finished, or is replaced, and goes when the store opens.
+Files that it does not name are unfinished or replaced, and are removed when the store is opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMAT = 2
 _MAGIC = b"DSMF"
 _MOST_BYTES = 64 << 20
 _MOST_DIGITS = 18
-"""Of a number that we gave: what has more is a file of somebody else."""
+"""Maximum digits of our numbers; a file with more belongs to somebody else."""
 _OURS = re.compile(rf"(?:{NAME}|(?:{COMPONENT}|{INDEX}|{LOG})\d{{{DIGITS},}})(?:{re.escape(UNFINISHED)})?", re.ASCII)
 
 
@@ -32,8 +32,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """What the store is, and which of its files are valid.
 
     Components are file numbers, newest first; `indexes` has those of each secondary index by its path. `next_number` is
-    above all numbers of files, `log` the first log whose batches are in no component. `key_kind` is None as long as
-    nothing was flushed.
+    above all file numbers; `log` is the first log with batches that no component has. `key_kind` is None until the
+    first flush.
     """
 
     format: int = FORMAT
@@ -48,17 +48,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def component_path(folder: Path, number: int) -> Path:
-    """Where a component of the primary index lies."""
+    """Return the path of a component of the primary index."""
     return folder / f"{COMPONENT}{number:0{DIGITS}}"
 
 
 def index_path(folder: Path, number: int) -> Path:
-    """Where a component of a secondary index lies."""
+    """Return the path of a component of a secondary index."""
     return folder / f"{INDEX}{number:0{DIGITS}}"
 
 
 def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
-    """Durable on return. Raises `OSError`: then either the old or the new one may be found later."""
+    """Write the manifest durably. Raises `OSError`: then either the old or the new one may be found later."""
     data = msgspec.json.encode(manifest)
     unfinished = folder / f"{NAME}{UNFINISHED}"
     if unfinished.name in calls.listdir(folder):
@@ -68,7 +68,7 @@ def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
-    """The manifest, None where there is none. Raises CorruptError if it was changed, or misses where files lie."""
+    """Return the manifest, None in a new folder. Raises CorruptError if it was changed, or is missing next to files."""
     names = calls.listdir(folder)
     if NAME not in names:
         ours = sorted(name for name in names if _OURS.fullmatch(name) and not name.endswith(UNFINISHED))
@@ -86,7 +86,7 @@ def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
 
 
 def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
-    """Whether this one is certainly what would be found: False too if that cannot be told."""
+    """Return whether this manifest would certainly be found; False also if that is unknown."""
     try:
         return read_manifest(calls, folder) == manifest
     except (OSError, DocumentStoreError):
@@ -94,7 +94,7 @@ def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Raises CorruptError unless `write_manifest` can have made these bytes."""
+    """Decode. Raises CorruptError unless `write_manifest` can have written these bytes."""
     content = data[12:]
     if data[:4] != _MAGIC or int.from_bytes(data[4:12], "little") != xxhash.xxh3_64_intdigest(content):
         raise CorruptError("the store's manifest was changed after it was stored. Restore it from a copy.")
@@ -104,12 +104,12 @@ def decode_manifest(data: bytes) -> Manifest:
         raise CorruptError(f"the store's manifest: {error}") from None
     if manifest.format != FORMAT:
         raise CorruptError(f"the store has format {manifest.format}, this release reads {FORMAT}; store its documents "
-                           "anew, or open it with the release that wrote it")  # fmt: skip
+                           "again, or open it with the release that wrote it")  # fmt: skip
     return manifest
 
 
 def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> list[str]:
-    """The names that we gave and that neither the manifest nor the logs in use account for; a user's own stay."""
+    """Return our file names that neither the manifest nor the logs in use account for; a user's files stay."""
     kept = {NAME, *(f"{LOG}{number:0{DIGITS}}" for number in logs)}
     if manifest is not None:
         kept |= {f"{COMPONENT}{number:0{DIGITS}}" for number in manifest.components}
@@ -118,6 +118,6 @@ def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> li
 
 
 def highest_number(names: list[str]) -> int:
-    """The highest number that a file's name has, 0 for none: no later file may have it again."""
+    """Return the highest number in a file name (0: none), which no later file may reuse."""
     ours = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names if _OURS.fullmatch(name))
     return max((int(number) for number in ours if number.isdecimal() and len(number) <= _MOST_DIGITS), default=0)

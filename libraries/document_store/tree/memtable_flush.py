@@ -1,4 +1,4 @@
-"""From a memtable to durable files that nothing names yet: one component, and one of each secondary index."""
+"""Write a memtable to durable, not yet named files: one component, and one file per secondary index."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from libraries.durable.calls import FileCalls
 
 
 class Workshop:
-    """Where files of a store are made and opened; for any thread."""
+    """Creates and opens the files of a store. Thread-safe."""
 
     def __init__(
         self,
@@ -31,12 +31,14 @@ class Workshop:
     ) -> None:
         self.calls, self.folder, self.layout, self.options, self.counter = calls, folder, layout, options, counter
         self.cache = cache
-        # The collector may let an iterator go within a call of this very object.
+        # The garbage collector may release an iterator during a call of this object.
         self._naming, self._given_up = RLock(), False
 
     def give_up(self) -> None:
-        """No name is taken away from now on: the folder is about to be anybody's, and the next owner's files may have
-        the names of those that are still read here. What is left behind goes when the store opens again."""
+        """Stop removing names of files.
+
+        The folder may soon belong to another process, whose files may reuse the names of files that are read here.
+        Remaining files are removed when the store is opened again."""
         with self._naming:
             self._given_up = True
 
@@ -46,7 +48,7 @@ class Workshop:
                 self.calls.unlink(path)
 
     def flush(self, number: int, memtable: Memtable, schema: Schema) -> Held[StoredComponent]:
-        """A component of a memtable's rows. Raises `OSError`."""
+        """Write a memtable's rows as a component. Raises `OSError`."""
 
         def write(writer: FileWriter) -> ComponentInfo:
             return layouts.write_component(writer, self.layout, [sorted_rows(memtable.rows)], schema, self.options)
@@ -56,7 +58,7 @@ class Workshop:
     def component(
         self, number: int, write: Callable[[FileWriter], ComponentInfo], check: Callable[[], None] = nothing_to_check
     ) -> Held[StoredComponent]:
-        """A component that `write` makes; `check` is called before each piece. Raises `OSError`."""
+        """Write a component with `write`; `check` is called before each piece. Raises `OSError`."""
         with written(self.calls, component_path(self.folder, number), check) as writer:
             write(writer)
         return self.open_component(number)
@@ -64,18 +66,18 @@ class Workshop:
     def index(
         self, number: int, write: Callable[[FileWriter], int], check: Callable[[], None] = nothing_to_check
     ) -> Held[IndexFile]:
-        """A component of a secondary index that `write` makes. Raises `OSError`."""
+        """Write a component of a secondary index with `write`. Raises `OSError`."""
         with written(self.calls, index_path(self.folder, number), check) as writer:
             write(writer)
         return self.open_index(number)
 
     def flush_index(self, number: int, entries: dict[bytes, bool]) -> Held[IndexFile]:
-        """A component of a memtable's entries. Raises `OSError`."""
+        """Write a memtable's entries as a component. Raises `OSError`."""
         rising: list[Entry] = sorted(entries.items())
         return self.index(number, lambda writer: write_index(writer, rising))
 
     def open_component(self, number: int) -> Held[StoredComponent]:
-        """Raises CorruptError."""
+        """Open a component. Raises CorruptError."""
         path = component_path(self.folder, number)
         reader = FileReader(self.calls, path, self.counter)
         try:
@@ -86,7 +88,7 @@ class Workshop:
         return Held(number, reader, content, lambda: self._unlink(path))
 
     def open_index(self, number: int) -> Held[IndexFile]:
-        """Raises CorruptError."""
+        """Open a component of a secondary index. Raises CorruptError."""
         path = index_path(self.folder, number)
         reader = FileReader(self.calls, path, self.counter)
         try:

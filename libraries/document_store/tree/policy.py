@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 SIZE_RATIO = 1.2
-"""Components are merged if the oldest of them is at most that many times as large as the younger ones together, as
-AsterixDB's ConcurrentMergePolicy has it."""
+"""Components are merged if the oldest of them is at most this many times as large as the younger ones together, as in
+AsterixDB's ConcurrentMergePolicy."""
 
 MOST_COMPONENTS = 5
-"""At so many a merge is due whatever the sizes, and the next flush waits for it."""
+"""At this number a merge is due regardless of sizes, and the next flush waits for it."""
 
 
 def due(sizes_bytes: Sequence[int], late: bool = False) -> int | None:
-    """How many of the youngest components (sizes newest first) are to become one; None if none are. `late`: none as
-    long as there may be more of them."""
+    """Return how many of the youngest components (sizes newest first) to merge; None for no merge.
+
+    `late`: no merge while more components are allowed."""
     if late and len(sizes_bytes) < MOST_COMPONENTS:
         return None
-    # From the oldest on, so that one merge does what several smaller ones would do one after the other.
+    # Start with the oldest, so that one merge does the work of several smaller ones.
     for end in range(len(sizes_bytes) - 1, 0, -1):
         if sizes_bytes[end] <= SIZE_RATIO * sum(sizes_bytes[:end]):
             return end + 1

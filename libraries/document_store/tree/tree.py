@@ -1,7 +1,7 @@
-"""The tree itself: batches go in, versions come out; what is acknowledged survives, and what is half done is not seen.
+"""The tree: batches go in, versions come out. Acknowledged data survive, and unfinished work is never visible.
 
-Batches and flushes happen one at a time under `writing`; installs of files one at a time; a reader takes the newest
-version under `state`, which is held for moments only.
+Batches and flushes run one at a time under `writing`, installs of files one at a time. A reader takes the newest
+version under `state`, which is held only briefly.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ from libraries.document_store.values import ValueKind
 from libraries.durable.calls import FileCalls, InUseError, own_folder
 
 LOGS_FOR_MEMTABLE = 2
-"""A memtable is flushed when its logs are that many times its limit, however often the same keys were written."""
+"""A memtable is flushed when its logs have this many times its size limit, even if the same keys were rewritten."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a store is opened. A layout or compression of None is the store's own: `amax` and `zstd` when it is new.
-    `late_merges`: none is due before there are as many components as there may be. `cache_bytes`: so much of what
-    was read stays in memory."""
+    """How to open a store. A layout or compression of None means the store's own; a new one gets `amax` and `zstd`.
+
+    `late_merges`: no merge is due until the maximum number of components exists. `cache_bytes`: size of the read
+    cache."""
 
     key: str
     layout: LayoutName | None
@@ -69,14 +70,14 @@ class Settings:
 
 
 _NO_FOLDER = (errno.ENOTDIR, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
-"""Errors of whoever named the folder, not of the disk."""
+"""Errors about the chosen folder, not about the disk."""
 
 
 class Tree:
-    """One folder, owned until `close`. For any thread."""
+    """One folder, owned until `close`. Thread-safe."""
 
     def __init__(self, folder: Path, settings: Settings, calls: FileCalls) -> None:
-        """Open the store or make one. Raises LockedError, CorruptError, FullError, DocumentStoreError."""
+        """Open or create the store. Raises LockedError, CorruptError, FullError, DocumentStoreError."""
         self.calls, self.folder, self._settings = calls, folder, settings
         self.writing, self._installing, self.state = RLock(), Lock(), Condition(Lock())
         self.counter = ReadCounter()
@@ -90,8 +91,8 @@ class Tree:
                 if error.errno not in _NO_FOLDER:
                     raise
                 raise DocumentStoreError(
-                    f"{folder}: no store can lie there ({os.strerror(error.errno or 0)}). Name a folder that you may "
-                    "write to, or one that can be made."
+                    f"{folder}: cannot hold a store ({os.strerror(error.errno or 0)}). Use a writable folder, or one "
+                    "that can be created."
                 ) from None
         try:
             with told_as("the store"):
@@ -124,15 +125,15 @@ class Tree:
         self.version = self._opened(manifest)
         left = leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers))
         if left:
-            # The manifest may have its name in memory alone: what an older one names goes after that is durable.
+            # The manifest may have its name only in memory: remove what older ones name after the folder is durable.
             self.calls.fsync_folder(self.folder)
         for name in left:
             self.calls.unlink(self.folder / name)
 
     def _created(self, names: list[str]) -> tuple[Manifest, Logs]:
-        """A new store: its log first, so that a manifest never names a log that is not there."""
+        """Create a store: its log first, so that a manifest never names a missing log."""
         for number in log_numbers(names):
-            # A creation that never ended leaves no more of a log than its header.
+            # An unfinished creation leaves at most the header of a log.
             if self.calls.status(log_path(self.folder, number)).size_bytes > HEADER_BYTES:
                 raise CorruptError("the store's manifest is missing, but a log is there. Restore it from a copy.")
         for name in leftovers(names, None, set()):
@@ -161,8 +162,8 @@ class Tree:
         for name, wanted in asked.items():
             stored = getattr(manifest, name)
             if wanted not in (None, stored):
-                # Left out, the key is 'id', and the others are the store's own.
-                with_it = f"{name}={stored!r}" if name == "key" else f"that, or leave {name}= out"
+                # By default, the key is 'id', and the others are those of the store.
+                with_it = f"{name}={stored!r}" if name == "key" else f"that, or omit {name}="
                 raise DocumentStoreError(
                     f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with {with_it}; "
                     f"another {name} needs another folder."
@@ -202,48 +203,48 @@ class Tree:
         return Version(log=manifest.log, components=tuple(components), indexes=indexes)
 
     def next_number(self) -> int:
-        """Of a file: no two ever have the same."""
+        """Return a new file number, which is never reused."""
         return next(self._numbers)
 
     # --- what it is --------------------------------------------------------------------------------------
 
     @property
     def manifest(self) -> Manifest:
-        """What was last made durable."""
+        """The last durable manifest."""
         return self._manifest
 
     @property
     def memtable_bytes(self) -> int:
-        """About what the memtable takes."""
+        """Approximate memory of the memtable."""
         return self._memtable.size_bytes
 
     @property
     def log_bytes(self) -> int:
-        """What would be read of logs if the store were opened again."""
+        """Bytes of logs to read if the store were opened again."""
         return self._logs.size_bytes
 
     @property
     def merges_done(self) -> int:
-        """Since the store was opened."""
+        """Number of merges since the store was opened."""
         return self._merger.done
 
     def key_kind(self) -> KeyKind | None:
-        """Which kind of keys it holds, None as long as it holds none."""
+        """The kind of keys, None while there are none."""
         with self.state:
             for key in self._memtable.rows:
                 return "integer" if isinstance(key, int) else "text"
             return self._manifest.key_kind
 
     def schema_of(self, version: Version) -> Schema:
-        """The newest component's, to which the next flush adds."""
+        """Return the newest component's schema, which the next flush extends."""
         if version.components:
             return version.components[0].content.schema
         kind = ValueKind.TEXT if self.key_kind() == "text" else ValueKind.INTEGER
         return Schema.new(self._manifest.key, kind)
 
     def hold(self, keys: Iterable[Key] | None = None) -> tuple[Memtable, Version]:
-        """The tree as it is now: a copy of the memtable, or of what it has of these keys, and a version whose files
-        stay until it is released. Raises ClosedError."""
+        """Return the tree at this moment: a copy of the memtable, or of its entries for these keys, and a version whose
+        files stay until it is released. Raises ClosedError."""
         with self.state:
             self._check_open()
             if keys is None:
@@ -257,16 +258,16 @@ class Tree:
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, batch: Batch) -> None:
-        """All of the batch, durably if the log is synced, or nothing of it. The caller holds `writing`.
+        """Write the whole batch, durably if the log is synced, or nothing of it. The caller holds `writing`.
 
-        Raises FullError or DocumentStoreError if the disk fails, or for a merge that failed before.
+        Raises FullError or DocumentStoreError if the disk fails, or if an earlier merge failed.
         """
         self._check_usable()
         size = self._memtable.size_bytes + batch.size_bytes()
         limit = self._settings.memtable_bytes
         full = size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit
         if self._memtable.rows and (full or self._logs.holds_found):
-            # Before the batch, so that a flush that fails leaves nothing of it.
+            # Before the batch, so that a failed flush leaves nothing of it.
             self.flush()
         if self._in_doubt:
             self._write_manifest_again()
@@ -276,9 +277,9 @@ class Tree:
             self._memtable.apply(batch)
 
     def flush(self) -> None:
-        """What the memtable holds becomes one component. Waits for merges while there are too many files.
+        """Write the memtable as one component. Waits for merges while there are too many files.
 
-        Raises as `write`; then the memtable and its log stay as they are.
+        Raises the errors of `write`; the memtable and its log then stay as they are.
         """
         with self.writing:
             self._check_usable()
@@ -298,13 +299,14 @@ class Tree:
                             indexes[path] = self.workshop.flush_index(self.next_number(), entries)
                             made.append(indexes[path])
                     self._install(lambda version: version.flushed(log, component, indexes), Memtable())
-            # A log that cannot be removed now is removed when the store opens again: the manifest begins behind it.
+            # A log that cannot be removed now is removed when the store is opened again: the manifest begins after it.
             with suppress(OSError):
                 self._logs.flushed(log)
 
     def add_index(self, path: str, entries: Iterable[dict[bytes, bool]]) -> None:
-        """A new index of entries, given in pieces that share none, each of which becomes a file. The caller holds
-        `writing`, and the memtable is empty. Raises as `write`."""
+        """Add an index with entries given in disjoint pieces, each of which becomes a file.
+
+        The caller holds `writing`, and the memtable is empty. Raises the errors of `write`."""
         self._check_usable()
         made: list[Held[StoredComponent] | Held[IndexFile]] = []
         with told_as("the index"), self._given_up_unless_installed(made):
@@ -314,7 +316,7 @@ class Tree:
             self._install(lambda version: version.with_index(path, files), None)
 
     def install_merge(self, merge: Merge, made: Held[StoredComponent] | Held[IndexFile] | None) -> None:
-        """Put what was made in place of what was merged. Raises `OSError`."""
+        """Replace the merged files by the result. Raises `OSError`."""
 
         def change(version: Version) -> Version:
             if merge.path is None:
@@ -325,7 +327,7 @@ class Tree:
             self._install(change, None)
 
     def _install(self, change: Callable[[Version], Version], memtable: Memtable | None) -> None:
-        """Make a new version durable, then seen, with a new memtable if one is given. Raises `OSError`."""
+        """Make a new version durable, then visible, with a new memtable if one is given. Raises `OSError`."""
         with self._installing:
             before = self.version
             after = change(before)
@@ -350,7 +352,7 @@ class Tree:
 
     @contextmanager
     def _given_up_unless_installed(self, made: Sequence[Held[StoredComponent] | Held[IndexFile]]) -> Iterator[None]:
-        """After an error the new files go, unless the disk may have kept a manifest that names them."""
+        """Remove the new files after an error, unless the disk may have kept a manifest that names them."""
         try:
             yield
         except BaseException:
@@ -363,8 +365,10 @@ class Tree:
             raise
 
     def _write_manifest_again(self) -> None:
-        """After an error an older or a newer one may be found later, with an index that batches would know nothing of.
-        Raises as `write`."""
+        """Write the manifest again after an error.
+
+        Otherwise another one could be found later, with an index that batches do not update. Raises the errors of
+        `write`."""
         with told_as("the manifest"), self._installing:
             write_manifest(self.calls, self.folder, self._manifest)
             self._in_doubt = False
@@ -372,14 +376,14 @@ class Tree:
     # --- the end -----------------------------------------------------------------------------------------
 
     def wait_for_merges(self) -> None:
-        """Return when no merge is due. Raises what one ended with."""
+        """Return when no merge is due. Raises the error of a failed merge."""
         with self.state:
             self._check_open()
         self._merger.wait()
 
     def close(self, wait: bool) -> None:
-        """Flush, wait for merges or give them up, and let go of the folder, in any case. Raises as `flush`; then the
-        memtable lies in the log."""
+        """Flush, wait for merges or abort them, and release the folder in any case. Raises the errors of `flush`; the
+        memtable is then in the log."""
         with self.writing:
             if self._closed:
                 return
@@ -407,4 +411,4 @@ class Tree:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ClosedError("the store was closed before this call: open it again")
+            raise ClosedError("the store is closed: open it again")

@@ -1,7 +1,7 @@
-"""What the tree consists of at one moment, and who still reads which file.
+"""The files of the tree at one moment, and which readers use which file.
 
-A file goes after its last reader: the tree itself holds the files of its newest version, each snapshot those of the one
-that it began with.
+A file is removed after its last reader: the tree holds the files of its newest version, each snapshot those of the
+version that it began with.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ Content = TypeVar("Content")
 
 
 class Held(Generic[Content]):
-    """An open file and the number of those who hold it. Whoever makes it is the first."""
+    """An open file and the number of its holders. Its creator is the first."""
 
     def __init__(self, number: int, reader: FileReader, content: Content, unlink: Callable[[], None]) -> None:
-        """`unlink` takes the file's name away, when it is no longer wanted and nobody holds it."""
+        """`unlink` removes the file's name when it is no longer needed and has no holders."""
         self.number, self.content = number, content
         self._reader, self._unlink = reader, unlink
         self._holders = 1
-        # Whoever lets an iterator go may be within a call of this very object: the collector chooses its moments.
+        # Reentrant, because the garbage collector may release an iterator during a call of this object.
         self._counting = RLock()
         self._unwanted = False
 
     @property
     def size_bytes(self) -> int:
-        """The file's length."""
+        """The size of the file."""
         return self._reader.size_bytes
 
     def hold(self) -> None:
-        """One holder more."""
+        """Add a holder."""
         with self._counting:
-            assert self._holders, "a file that was given up is held again"
+            assert self._holders, "a released file is held again"
             self._holders += 1
 
     def release(self, unwanted: bool = False) -> None:
-        """One holder less; the last one closes the file, and removes it if any of them found it unwanted."""
+        """Remove a holder; the last one closes the file, and removes it if any holder marked it as unwanted."""
         with self._counting:
             self._holders -= 1
             self._unwanted = self._unwanted or unwanted
@@ -52,7 +52,8 @@ class Held(Generic[Content]):
             return
         self._reader.close()
         if self._unwanted:
-            # A name that cannot be taken away now is taken away when the store opens again: the manifest lacks it.
+            # A name that cannot be removed now is removed when the store is opened again, because the manifest lacks
+            # it.
             with suppress(OSError):
                 self._unlink()
 
@@ -61,7 +62,7 @@ class Held(Generic[Content]):
 class Version:
     """Files that are valid together: components and, by path, those of the secondary indexes, newest first.
 
-    `log` is the first log whose batches are in none of them.
+    `log` is the first log with batches that are in none of them.
     """
 
     log: int
@@ -70,40 +71,40 @@ class Version:
 
     @property
     def most_files(self) -> int:
-        """Of the documents or of an index, whichever has more."""
+        """The number of files of the documents or of an index, whichever has more."""
         return max(len(files) for files in (self.components, *self.indexes.values()))
 
     def files(self) -> Iterator[Held[StoredComponent] | Held[IndexFile]]:
-        """All of its files."""
+        """Yield all files."""
         yield from self.components
         for files in self.indexes.values():
             yield from files
 
     def hold(self) -> None:
-        """All of its files."""
+        """Hold all files."""
         for file in self.files():
             file.hold()
 
     def release(self) -> None:
-        """All of its files."""
+        """Release all files."""
         for file in self.files():
             file.release()
 
     def flushed(self, log: int, component: Held[StoredComponent], indexes: dict[str, Held[IndexFile]]) -> Version:
-        """With what one flush made."""
+        """Return the version with the files of one flush."""
         changed = {path: (made, *self.indexes[path]) for path, made in indexes.items()}
         return Version(log=log, components=(component, *self.components), indexes={**self.indexes, **changed})
 
     def with_index(self, path: str, files: tuple[Held[IndexFile], ...]) -> Version:
-        """With one index more."""
+        """Return the version with one more index."""
         return replace(self, indexes={**self.indexes, path: files})
 
     def merged(self, merged: tuple[Held[StoredComponent], ...], into: Held[StoredComponent] | None) -> Version:
-        """With one component, or none, in place of neighbours."""
+        """Return the version with one component, or none, instead of consecutive ones."""
         return replace(self, components=_in_place_of(self.components, merged, into))
 
     def index_merged(self, path: str, merged: tuple[Held[IndexFile], ...], into: Held[IndexFile] | None) -> Version:
-        """The same for an index."""
+        """Return the version with one index file, or none, instead of consecutive ones."""
         return replace(self, indexes={**self.indexes, path: _in_place_of(self.indexes[path], merged, into)})
 
 
@@ -111,5 +112,5 @@ def _in_place_of(
     files: tuple[Held[Content], ...], merged: tuple[Held[Content], ...], into: Held[Content] | None
 ) -> tuple[Held[Content], ...]:
     start = files.index(merged[0])
-    assert files[start : start + len(merged)] == merged, "what is merged lies side by side"
+    assert files[start : start + len(merged)] == merged, "merged files must be consecutive"
     return (*files[:start], *([] if into is None else [into]), *files[start + len(merged) :])

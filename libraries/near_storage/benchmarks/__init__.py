@@ -1,1 +1,1 @@
-"""Benchmarks of near storage, which print figures. They are run by hand: machines are noisy."""
+"""Benchmarks of near storage that print figures. Run them by hand, because results vary with the machine."""

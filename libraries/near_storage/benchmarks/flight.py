@@ -1,6 +1,6 @@
-"""The cost of near storage on Flight, as ratios to bare streams: `python -m libraries.near_storage.benchmarks.flight`.
+"""Cost of near storage on Flight as ratios to bare streams: `python -m libraries.near_storage.benchmarks.flight`.
 
-Servers are processes of their own on loopback; everything is warm. The bounds are those of the issue's Speed section.
+Servers run as separate processes on loopback, with warm data. The bounds are those of the issue's Speed section.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from libraries.near_storage.tests.serving.processes import ROOT, Processes, proc
 
 GROUP_ROWS = 125_000
 MEMORY_BYTES = 500_000_000
-"""What a node may hold, here: so little that going beyond would show."""
+"""Memory limit of the node. It is low enough that exceeding it would show."""
 
 BARE = """
 import sys
@@ -70,7 +70,7 @@ server.serve()
 
 
 def median_s(work: Callable[[], object], rounds: int) -> float:
-    """Median seconds of some calls, after one that is not counted."""
+    """Return the median seconds of `rounds` calls, after one warm-up call."""
     work()
     times = []
     for _ in range(rounds):
@@ -81,7 +81,7 @@ def median_s(work: Callable[[], object], rounds: int) -> float:
 
 
 def in_turns(rounds: int, calls: dict[str, Callable[[], object]]) -> dict[str, np.ndarray]:
-    """Seconds of each call in each round, made in turns, so that what else the machine does hits all of them."""
+    """Return the seconds of each call in each round. Calls alternate, so that other load affects all of them."""
     taken_s: dict[str, list[float]] = {name: [] for name in calls}
     for round_ in range(rounds + 1):
         for name, call in calls.items():
@@ -93,7 +93,7 @@ def in_turns(rounds: int, calls: dict[str, Callable[[], object]]) -> dict[str, n
 
 
 def written(folder: Path, files: int, rows: int, group_rows: int) -> list[Path]:
-    """Files of ten columns of numbers, not compressed, clustered by their first."""
+    """Write uncompressed files of ten numeric columns, clustered by the first."""
     rng = np.random.default_rng(1)
     folder.mkdir()
     paths = []
@@ -106,13 +106,13 @@ def written(folder: Path, files: int, rows: int, group_rows: int) -> list[Path]:
 
 
 def drained(client: Client, sql: str, way: str) -> int:
-    """All checked batches of a query, nothing kept."""
+    """Read all checked batches of a query and keep none of them."""
     asked = client.executor.ask(parse(sql), Options(way=way))
     return sum(batch.num_rows for batch in client.executor.rows(asked))
 
 
 def received(client: Client, sql: str) -> int:
-    """All bytes of V2, with digests checked and nothing decoded. Its chunks are shorter than a batch."""
+    """Receive all bytes of V2 and check their digests without decoding. Its chunks are shorter than a batch."""
     asked = client.executor.ask(parse(sql), Options(way="v2"))
     caller, count, pumps = Caller(), Received(), []
     for source in asked.sources:
@@ -157,13 +157,13 @@ def streams(client: Client, paths: list[Path], rounds: int) -> None:
         bare.kill()
     speeds = ", ".join(f"{name} {size / np.median(each) / 1e9:.2f}" for name, each in taken_s.items())
     click.echo(f"{size / 1e6:.0f} MB; GB/s, medians: {speeds}")
-    beside("V2 beside a bare stream of the same batches", taken_s["bare V2"], taken_s["V2"])
+    beside("V2 compared with a bare stream of the same batches", taken_s["bare V2"], taken_s["V2"])
     slower = np.maximum(taken_s["bare V1"], taken_s["local decoding"])
-    beside("V1 beside the slower of bare stream and local decoding", slower, taken_s["V1"])
+    beside("V1 compared with the slower of bare stream and local decoding", slower, taken_s["V1"])
 
 
 def beside(what: str, bare_s: np.ndarray, ours_s: np.ndarray) -> None:
-    """The median of the ratios of each round: neighbours in time meet the same machine."""
+    """Print the median of the ratios of each round, because calls of one round meet the same load."""
     ratio = float(np.median(bare_s / ours_s))
     shown(what, ratio, ">= 0.8", ratio >= 0.8)
 
@@ -179,9 +179,9 @@ def used(secret: str, node: str) -> Statistics:
 
 
 def crowd(uri: str, token: str, clients: int, rows: int) -> dict[str, int]:
-    """So many clients at once, each with a connection of its own: how many got which reply.
+    """Run this many clients at once, each with its own connection, and count their outcomes.
 
-    Each reads a row group of the large table as rows; who is told to come again does so for a minute.
+    Each client reads a row group of the large table as rows. A client that is refused retries for a minute.
     """
 
     def ask(number: int) -> str:
@@ -192,7 +192,7 @@ def crowd(uri: str, token: str, clients: int, rows: int) -> dict[str, int]:
             right = found["key"].to_pylist() == list(range(first, first + GROUP_ROWS))
             return "answered" if right else "wrong"
         except BusyError:
-            return "told to come again"
+            return "refused as busy"
 
     with ThreadPoolExecutor(clients) as asking:
         told = list(asking.map(ask, range(clients)))
@@ -204,15 +204,15 @@ def crowded(served: Processes, clients: int, rows: int, at_start: Statistics) ->
     counts = crowd(served.uri, served.token, clients, rows)
     taken_s = time.perf_counter() - began
     after = used(served.secret, served.addresses["node0"])
-    good = set(counts) <= {"answered", "told to come again"} and after.most_at_once <= Limits().requests
+    good = set(counts) <= {"answered", "refused as busy"} and after.most_at_once <= Limits().requests
     click.echo(f"{'ok  ' if good else 'MISS'} {clients} clients at once: {counts} in {taken_s:.0f} s, at most ")
     click.echo(f"     {after.most_at_once} at once (limit {Limits().requests})")
     grown, most = after.peak_bytes - at_start.peak_bytes, MEMORY_BYTES
-    shown("... memory of a node, MB beyond its start", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
+    shown("... memory growth of a node, MB", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
 
 
 def hostile(folder: Path, clients: int, queries: int) -> None:
-    """Queries that ask for as much as they can, beside a good client's, at the limits that nodes have by themselves."""
+    """Run very demanding queries next to a well-behaved client, with the default limits of nodes."""
     limits = Limits()
     folder.mkdir()
     with processes(folder, batch_bytes=limits.batch_bytes) as served, connect(served.uri, served.token) as client:
@@ -222,19 +222,19 @@ def hostile(folder: Path, clients: int, queries: int) -> None:
         outcome = beside_a_good_one(served, client, clients, queries)
     good = not outcome.dead and not outcome.wrong and sum(outcome.hostile.values()) == queries
     click.echo(f"{'ok  ' if good else 'MISS'} {queries} hostile queries of {clients} clients: {outcome.hostile} in")
-    told = f"{len(outcome.good_s)} good ones meanwhile, {outcome.wrong} wrong, dead: {outcome.dead}"
+    told = f"{len(outcome.good_s)} good queries at the same time, {outcome.wrong} wrong, dead nodes: {outcome.dead}"
     click.echo(f"     {outcome.taken_s:.0f} s; {told}")
     slowest_s, median_s = max(outcome.good_s), statistics.median(outcome.good_s)
-    shown(f"... slowest good one, s (median {median_s:.3f})", slowest_s, "<= 2", slowest_s <= 2)
+    shown(f"... slowest good query, s (median {median_s:.3f})", slowest_s, "<= 2", slowest_s <= 2)
     grown, most = max(outcome.grown_bytes.values()), limits.memory_bytes
-    shown("... memory of a node, MB beyond its start", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
+    shown("... memory growth of a node, MB", grown / 1e6, f"<= {most / 1e6:.0f}", grown <= most)
 
 
 def lineitem(client: Client, folder: Path) -> None:
-    """A filter over views of text, as tpchgen-cli writes them: the first query after the table was put."""
+    """Time a filter on string views, as tpchgen-cli writes them: the first query after the upload."""
     program = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
     if not program.exists():
-        click.echo("     no TPC-H: tpchgen-cli is not installed")
+        click.echo("     TPC-H skipped: tpchgen-cli is not installed")
         return
     made = ["parquet", "-s", "0.1", "--tables=lineitem", "--parts=4", f"--output-dir={folder}"]
     subprocess.run([str(program), *made], check=True, capture_output=True)
@@ -252,7 +252,7 @@ def lineitem(client: Client, folder: Path) -> None:
 @click.option("--rounds", default=15, show_default=True)
 @click.option("--hostile-queries", default=200, show_default=True)
 def main(megabytes: int, clients: int, rounds: int, hostile_queries: int) -> None:
-    """Print what was measured beside what is wanted."""
+    """Print the measured figures and their targets."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         hostile(folder / "hostile", 8, hostile_queries)

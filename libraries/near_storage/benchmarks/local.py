@@ -1,7 +1,7 @@
 """Reading near the storage in one process, as ratios: `python -m libraries.near_storage.benchmarks.local`.
 
-All are ratios within one run, of the least of several times taken in turns, so that a busy machine hits both alike.
-Files are made in a temporary folder and removed at the end; all reading is of warm pages.
+Each ratio compares the minimum of several alternating calls of one run, so that load on the machine affects both sides.
+Files are made in a temporary folder and removed at the end. All reads are from warm pages.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ from libraries.near_storage.query import Query
 from tests.selfbench.costs import Check, least_ns, print_checks
 
 ROW_BYTES = 155
-"""About what a row of the data takes in a file."""
+"""Approximate size of a row in a file."""
 GROUP_ROWS = 19_406
-"""Rows of a row group in the thesis, 8.1."""
+"""Rows of a row group in the thesis, section 8.1."""
 GROUPS_OF_A_FILE = 223
 ANSWERED_MEGABYTES = 400
-"""Of stored rows that are answered whole, by two ways in turns: 2.3 GB of them did not fit into 23 GB of memory."""
+"""Stored size of the rows that are returned in full, by two ways. Answers for 2.3 GB did not fit in 23 GB of memory."""
 SMALL_GROUP_ROWS = 550
-"""Where footers alone are measured, which do not grow with the rows of a group."""
+"""Rows of a group where only footers are measured; footers do not grow with the rows of a group."""
 PRUNED_GROUPS = 100_000
 TIMESTAMP = pa.timestamp("us")
 
 Least = Callable[[int, dict[str, Callable[[], object]]], dict[str, int]]
-"""The least nanoseconds of each call, of so many times as many as are measured at least."""
+"""Return the minimum nanoseconds of each call, over at least the given number of rounds."""
 
 
 def below(condition: snowset.Condition) -> Predicate:
-    """The filter of a condition on the clustered column."""
+    """Return the filter for a condition on the clustered column."""
     return Comparison("<", condition.column, Literal(condition.below, TIMESTAMP))
 
 
 def written(folder: Path, rows: int, group_rows: int, file_rows: int) -> list[Path]:
-    """The stand-in for Snowset as files, clustered by time."""
+    """Write the stand-in for Snowset as files, clustered by time."""
     dataset = snowset.build("snowset", rows, {"block_rows": str(group_rows)})
     layout = parquet_files.Layout(file_rows, group_rows)
     return list(parquet_files.prepare(dataset, layout, folder).paths)
 
 
 def selectivity(folder: Path, megabytes: int, least: Least) -> Iterator[Check]:
-    """V2 at 1 % of the row groups against all of them, and at all of them against the bare call of the kernel."""
+    """Compare V2 at 1 % of the row groups with all of them, and V2 at all of them with bare system calls."""
     groups = max(100, megabytes * 1_000_000 // (GROUP_ROWS * ROW_BYTES))
     rows = groups * GROUP_ROWS
     files = LocalFiles.prepare(written(folder, rows, GROUP_ROWS, GROUP_ROWS * min(groups, GROUPS_OF_A_FILE)))
@@ -88,15 +88,17 @@ def selectivity(folder: Path, megabytes: int, least: Least) -> Iterator[Check]:
     yield Check("V2, all row groups, of bytes read", f"{speed:.2f} GB/s", "-", None)
     ratio = spent["alike"] / spent["all"]
     yield Check("V2, all row groups, of preadv into the same buffers", f"{ratio:.2f}", "at least 0.9", ratio >= 0.9)
-    yield Check("... into one buffer again and again", f"{spent['one'] / spent['all']:.2f}", "-", None)
+    yield Check("... into one reused buffer", f"{spent['one'] / spent['all']:.2f}", "-", None)
     few = least(10, {"some": lambda: _drained(files.parts(some))})["some"]
     ratio = spent["all"] / few
-    yield Check(f"V2 at 1 %, what nodes do (ideal {share:.0f})", f"{ratio:.1f} times", "at least 35", ratio >= 35)
+    yield Check(f"V2 at 1 %, work of nodes (ideal {share:.0f})", f"{ratio:.1f} times", "at least 35", ratio >= 35)
 
 
 def answers(folder: Path, megabytes: int, least: Least) -> Iterator[Check]:
-    """Rows, filtered, of 1 % of the row groups against all of them. Answers lie in memory whole, several times as large
-    as what is stored: so of fewer rows."""
+    """Compare filtered rows from 1 % of the row groups with those from all of them.
+
+    Uses fewer rows than other checks: answers are held in memory, where they are several times their stored size.
+    """
     groups = max(100, min(megabytes, ANSWERED_MEGABYTES) * 1_000_000 // (GROUP_ROWS * ROW_BYTES))
     rows = groups * GROUP_ROWS
     place = folder / "answers"
@@ -124,7 +126,7 @@ def _drained(batches: Iterator[pa.RecordBatch]) -> None:
 
 
 def _bare_calls(files: LocalFiles) -> dict[Path, list[tuple[int, int]]]:
-    """Offset and bytes of each batch of parts, by file; the chunks of a batch touch each other."""
+    """Return offset and length of each batch of parts, by file; the chunks of a batch are adjacent."""
     paths = iter(file.path for file in files._files)
     found: dict[Path, list[tuple[int, int]]] = {}
     calls: list[tuple[int, int]] = []
@@ -137,13 +139,13 @@ def _bare_calls(files: LocalFiles) -> dict[Path, list[tuple[int, int]]]:
 
 
 def _read_bare(calls: dict[Path, list[tuple[int, int]]], memory: Callable[[int], memoryview]) -> None:
-    """The calls of the kernel alone. Like whoever asks for parts, it holds memory until it has the next."""
+    """Make only the system calls. Like a consumer of parts, hold each buffer until the next one is filled."""
     for path, places in calls.items():
         fd = os.open(path, os.O_RDONLY)
         for offset, length in places:
             held = memory(length)
             if os.preadv(fd, [held], offset) != length:
-                raise OSError("a short read: measure files that lie on a local disk")
+                raise OSError("short read: use --folder to put the files on a local disk")
         os.close(fd)
 
 
@@ -152,7 +154,7 @@ def _allocated(length: int) -> memoryview:
 
 
 def nothing(folder: Path, count: int, least: Least) -> Iterator[Check]:
-    """Many files of which no row group matches: what a query costs before anything is read."""
+    """Measure the fixed cost of a query: many files with no matching row group."""
     (path,) = written(
         folder, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE, SMALL_GROUP_ROWS, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE
     )
@@ -176,7 +178,7 @@ def nothing(folder: Path, count: int, least: Least) -> Iterator[Check]:
 
 
 def pruning(folder: Path, least: Least) -> Iterator[Check]:
-    """A filter on three of 93 columns over many row groups."""
+    """Prune many row groups by a filter on three of 93 columns."""
     (path,) = written(
         folder, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE, SMALL_GROUP_ROWS, SMALL_GROUP_ROWS * GROUPS_OF_A_FILE
     )
@@ -192,16 +194,16 @@ def pruning(folder: Path, least: Least) -> Iterator[Check]:
     bound = bind(where, file.schema)
     spent = least(20, {"prune": lambda: prune(metadata, bound)})["prune"] / 1e6
     kept = int(prune(metadata, bound).may_be_true.sum())
-    what = f"prune {metadata.groups:,} row groups x {len(metadata.columns)} columns by three ({kept:,} kept)"
+    what = f"prune {metadata.groups:,} row groups x {len(metadata.columns)} columns by three columns ({kept:,} kept)"
     yield Check(what, f"{spent:.2f} ms", "at most 3 ms", spent <= 3)
     with path.open("rb") as footer:
         read_s = least_ns(3, {"read": lambda: read_footer(footer)}, cpu_ns)["read"] / 1e9
-    yield Check("read a footer, bounds checked, of the processor", f"{read_s:.2f} s", "at most 2 s", read_s <= 2)
+    yield Check("read a footer with bounds checks, CPU time", f"{read_s:.2f} s", "at most 2 s", read_s <= 2)
     yield from _shares(path, file.metadata, metadata)
 
 
 def _shares(path: Path, one: compact.CompactMetadata, many: compact.CompactMetadata) -> Iterator[Check]:
-    """Compact metadata beside the footer and what pyarrow makes of it."""
+    """Compare the size of compact metadata with the footer and with pyarrow's parsed footer."""
     raw = pq.read_metadata(path).serialized_size
     gc.collect()
     before = psutil.Process().memory_info().rss
@@ -217,14 +219,14 @@ def _shares(path: Path, one: compact.CompactMetadata, many: compact.CompactMetad
 
 
 @click.command()
-@click.option("--megabytes", default=2_300, show_default=True, help="Size of the data set that is read.")
-@click.option("--files", default=640, show_default=True, help="Links to a file of which nothing matches.")
-@click.option("--times", default=3, show_default=True, help="How often each is measured, at least.")
-@click.option("--cpu", is_flag=True, help="Processor time in place of time, for a machine that does other things.")
-@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Where the files lie meanwhile.")
+@click.option("--megabytes", default=2_300, show_default=True, help="Size of the data set.")
+@click.option("--files", default=640, show_default=True, help="Number of links to a file without matches.")
+@click.option("--times", default=3, show_default=True, help="Minimum number of measurements of each call.")
+@click.option("--cpu", is_flag=True, help="Measure CPU time instead of elapsed time, for a machine with other load.")
+@click.option("--folder", type=click.Path(file_okay=False, path_type=Path), help="Folder for the temporary files.")
 @click.option("--only", type=click.Choice(["selectivity", "nothing", "pruning"]), help="One part alone.")
 def main(megabytes: int, files: int, times: int, cpu: bool, folder: Path | None, only: str | None) -> None:
-    """Print the ratios beside their targets."""
+    """Print the ratios and their targets."""
 
     def least(more: int, calls: dict[str, Callable[[], object]]) -> dict[str, int]:
         return least_ns(times * more, calls, cpu_ns if cpu else now_ns)

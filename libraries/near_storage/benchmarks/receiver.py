@@ -1,7 +1,7 @@
-"""A service that takes bytes and drops or writes them.
+"""A service that receives bytes and drops them or writes them to a file.
 
 `python -m libraries.near_storage.benchmarks.receiver tcp|disk|http FOLDER` listens, prints its port as a line of JSON,
-and runs until it is terminated. It answers with the number of bytes once all are taken, and synced if they are written.
+and runs until it is terminated. It replies with the number of bytes once all have arrived and written bytes are synced.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 HOST = "127.0.0.1"
 TCP, DISK, HTTP = "tcp", "disk", "http"
 PIECE_BYTES = 512 * 1024
-"""Of one call: the block size of the thesis's disks (section 3.2.2)."""
+"""Bytes per call: the block size of the disk measurements in the thesis (section 3.2.2)."""
 
 
 def listen(folder: Path | None) -> None:
-    """Take each connection in a thread of its own, until the process ends; into a file each where a folder is named."""
+    """Serve each connection in a separate thread until the process ends; with a folder, write each one to a file."""
     with socket.create_server((HOST, 0), backlog=64) as listener:
         _say(listener.getsockname()[1])
         number = 0
@@ -49,12 +49,10 @@ def _take(caller: socket.socket, path: Path | None) -> None:
 
 
 class _Taking(BaseHTTPRequestHandler):
-    """Reads the bodies of requests."""
-
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Take a body, and tell its length."""
+        """Read a body and reply with its length."""
         left = int(self.headers["Content-Length"])
         piece = memoryview(bytearray(PIECE_BYTES))
         taken = 0
@@ -67,7 +65,7 @@ class _Taking(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, *_: object) -> None:
-        """Nothing is logged."""
+        """Log nothing."""
 
 
 def _say(port: int) -> None:
@@ -76,7 +74,6 @@ def _say(port: int) -> None:
 
 
 def main() -> None:
-    """Entry of the process."""
     if sys.argv[1] == HTTP:
         server = ThreadingHTTPServer((HOST, 0), _Taking)
         _say(server.server_address[1])

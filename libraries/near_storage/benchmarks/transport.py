@@ -1,9 +1,9 @@
 """Throughput below near storage: TCP on loopback, the disk, both at once, and HTTP, with the CPU time of each.
 
-These are the micro-benchmarks of Weigand, TU Munich 2025, section 3.2, on one machine: `python -m
-libraries.near_storage.benchmarks.transport FOLDER [MEGABYTES]`. Loopback is not a network: it has no card and no
-distance, and both ends share the cores. The results are upper limits on this machine. Python's threads send and
-receive: a program without an interpreter would need less CPU time.
+These are the micro-benchmarks of section 3.2 of Weigand (TU Munich 2025), on one machine: `python -m
+libraries.near_storage.benchmarks.transport FOLDER [MEGABYTES]`. Loopback is not a network: it has no network card and
+no distance, and both ends share the cores. The results are upper limits for this machine. Sender and receiver are
+Python threads; a program without an interpreter would need less CPU time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from libraries.near_storage.benchmarks import receiver
 from libraries.near_storage.benchmarks.receiver import DISK, HTTP, PIECE_BYTES, TCP
 
 CONNECTIONS = 8
-"""Beside each other, as in the thesis."""
+"""Parallel connections, as in the thesis."""
 MEGABYTES = 512
-"""What each part moves, where nobody says otherwise: enough that its start does not count."""
+"""Default size of each part, large enough that its start does not matter."""
 MOST_MEGABYTES = 100_000
-"""More is a slip of the pen: it would take minutes, and tell no more."""
+"""A larger value is probably a typing error: it would take minutes and add no information."""
 ROUNDS = 3
-"""Each part so often, in turn."""
+"""Repetitions of each part. The parts alternate."""
 _LABELS = {
     TCP: "TCP, thrown away",
     HTTP: "HTTP, thrown away",
@@ -48,7 +48,7 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Moved:
-    """One part once: `device_bytes` is what the kernel fetched of it, for what is read."""
+    """One run of one part. `device_bytes` is what the kernel read from the device, for parts that read."""
 
     size_bytes: int
     wall_ns: int
@@ -58,14 +58,14 @@ class Moved:
 
     @property
     def gb_per_s(self) -> float:
-        """10^9 bytes a second."""
+        """Throughput in 10^9 bytes per second."""
         return self.size_bytes / max(self.wall_ns, 1)
 
 
 def over_loopback(kind: str, size_bytes: int, folder: Path) -> Moved:
-    """Send `size_bytes` over CONNECTIONS connections to a process that takes them as `kind` says.
+    """Send `size_bytes` over CONNECTIONS connections to a receiver of this kind.
 
-    Raises ConnectionError if it took fewer.
+    Raises ConnectionError if fewer bytes arrived.
     """
     place = folder / "taken"
     place.mkdir()
@@ -86,7 +86,7 @@ def over_loopback(kind: str, size_bytes: int, folder: Path) -> Moved:
         shutil.rmtree(place)
     if taken != moved.size_bytes:
         raise ConnectionError(
-            f"{kind}: {taken:,} of {moved.size_bytes:,} bytes arrived\n  is there room on the disk of {folder}?"
+            f"{kind}: {taken:,} of {moved.size_bytes:,} bytes arrived\n  check the free space on the disk of {folder}"
         )
     return moved
 
@@ -120,7 +120,6 @@ def _give(give: Callable[[memoryview], object], block: bytes, size_bytes: int) -
 
 
 def written(size_bytes: int, path: Path) -> Moved:
-    """Write so many bytes one behind the other, and sync them."""
     block = os.urandom(PIECE_BYTES)
     own_ns, began_ns = cpu_ns(), now_ns()
     with open(path, "wb") as file:
@@ -131,7 +130,7 @@ def written(size_bytes: int, path: Path) -> Moved:
 
 
 def read(path: Path) -> Moved:
-    """Read a synced file that was dropped from the page cache; `device_bytes` says whether it was."""
+    """Read a synced file that was dropped from the page cache; `device_bytes` shows whether it was."""
     linux.evict_file(path)
     piece = bytearray(PIECE_BYTES)
     device_bytes, own_ns, began_ns = linux.io_bytes().device_read, cpu_ns(), now_ns()
@@ -144,7 +143,7 @@ def read(path: Path) -> Moved:
 
 
 def measured(folder: Path, size_bytes: int) -> dict[str, list[Moved]]:
-    """Every part ROUNDS times in turn, below a folder of its own that goes afterwards."""
+    """Run every part ROUNDS times, alternating, in a temporary folder inside `folder`."""
     found: dict[str, list[Moved]] = {kind: [] for kind in (TCP, "write", "read", DISK, HTTP)}
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(dir=folder, prefix="limits-") as place:
@@ -159,7 +158,7 @@ def measured(folder: Path, size_bytes: int) -> dict[str, list[Moved]]:
 
 
 def lines(found: dict[str, list[Moved]]) -> list[str]:
-    """A table for people, with what it is not."""
+    """Return a readable table and notes on its limits."""
     told = [f"{'':26}{'GB/s':>7}{'from':>8}{'to':>8}{'sender':>9}{'receiver':>10}"]
     for kind, several in found.items():
         rates = sorted(each.gb_per_s for each in several)
@@ -178,19 +177,19 @@ def lines(found: dict[str, list[Moved]]) -> list[str]:
     fetched = min(each.device_bytes / each.size_bytes for each in found["read"])
     told += [
         f"medians of {ROUNDS} rounds of {size_mb:,.0f} MB, with the slowest and the fastest; sender and receiver: "
-        "cores that are busy",
-        f"TCP and HTTP: {CONNECTIONS} connections on loopback, which is no network: no card, no distance, and both "
-        "ends share the cores",
-        f"read from the device: at least {100 * fetched:.0f} % of it came from there, the rest from the page cache"
-        + ("; below 90 % it is no figure of the device" if fetched < 0.9 else ""),
+        "busy cores",
+        f"TCP and HTTP: {CONNECTIONS} connections on loopback, which is not a network: no network card, no distance, "
+        "and both ends share the cores",
+        f"read from the device: at least {100 * fetched:.0f} % of the bytes came from it, the rest from the page cache"
+        + ("; below 90 %, do not use this as a figure of the device" if fetched < 0.9 else ""),
     ]
     return told
 
 
 def main(words: Sequence[str]) -> int:
-    """Entry of the program; 2 for a request that cannot be met."""
+    """Run the program. Return exit code 2 for wrong arguments."""
     try:
-        # Services start in a folder of their own.
+        # Services run in another current folder.
         folder = Path(words[0]).resolve()
         size_bytes = int(words[1] if len(words) > 1 else MEGABYTES) * 10**6
         if not 0 < size_bytes <= MOST_MEGABYTES * 10**6:

@@ -1,1 +1,1 @@
-"""Who asks: connections, streams that go on at a replica, a Dataset for other engines."""
+"""The client: connections, streams that resume at a replica, and a Dataset for other engines."""

@@ -1,6 +1,6 @@
-"""From checked batches of a stream to rows of the answer, for each way: V1's rows and parts, V2's chunks, whole files.
+"""Turn the checked batches of a stream into rows: V1's rows and parts, V2's chunks, or whole files.
 
-Beside each batch of rows it says where a stream that breaks is to go on.
+With each batch of rows comes the position at which a broken stream resumes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from libraries.near_storage.serving.protocol import Note, Piece, Position, Share
 
 Checked: TypeAlias = Iterator[tuple[Note, pa.RecordBatch]]
 Assembled: TypeAlias = Iterator[tuple[Position, int, pa.RecordBatch | None]]
-"""Where to go on after this batch, its partition, the batch."""
+"""The position to resume at after this batch, its partition, the batch."""
 
 
 @dataclass(frozen=True)
 class Assembling:
-    """What one query's streams are made into. `query` is bound; `shown` is the schema of the batches that come out.
+    """How to turn the streams of one query into rows. `query` is bound; `shown` is the schema of the resulting batches.
 
-    Of a query with aggregates that is the schema of their parts (V1), or of the rows that they are made of.
-    Without `refilter`, for measurements, V2 and `all` give all rows of the row groups that came.
+    For aggregates, `shown` is the schema of their parts (V1) or of the rows that they are computed from. Without
+    `refilter` (for measurements), V2 and `all` return all rows of the row groups that arrive.
     """
 
     way: Way
@@ -53,17 +53,17 @@ class Assembling:
 
     @property
     def limit(self) -> int | None:
-        """After how many rows a node stops by itself."""
+        """The number of rows after which a node stops."""
         return self.query.limit if self.way == "v1" and not self.query.aggregated else None
 
     def known_footers(self, share: Share) -> tuple[int, ...]:
-        """Positions of partitions of which the client has the footer."""
+        """Return the positions of partitions whose footer the client has cached."""
         if self.way != "v2":
             return ()
         return tuple(piece.position for piece in share.pieces if self._holds(piece.digest))
 
     def assembled(self, share: Share, after: Position | None, batches: Checked) -> Assembled:
-        """The rows of a stream that goes on after `after`. DamagedError if it is not the one that was planned."""
+        """Yield the rows of a stream that resumes after `after`. Raises DamagedError if it does not follow the plan."""
         if self.way == "v2":
             return self._of_chunks(share, after, _Parts(batches))
         if self.way == "all":
@@ -80,19 +80,19 @@ class Assembling:
         for note, batch in batches:
             same = (note.partition, note.group) == (last.partition, last.group)
             if note.group not in groups.get(note.partition, ()) or note.rows != (last.rows if same else 0):
-                raise DamagedError(f"rows of partition {note.partition}, row group {note.group} came out of place")
+                raise DamagedError(f"partition {note.partition}, row group {note.group}: rows arrived out of order")
             if (note.partition, note.group) < (last.partition, last.group):
-                raise DamagedError(f"partition {note.partition}, row group {note.group} came after a later one")
+                raise DamagedError(f"partition {note.partition}, row group {note.group} arrived after a later one")
             last = Position(note.partition, note.group, note.rows + batch.num_rows)
             yield last, note.partition, from_plain(batch, self.shown)
 
     def _of_aggregates(self, batches: Checked) -> Assembled:
-        """Parts, given when all of a partition's came."""
+        """Yield the part of a partition once all its batches have arrived."""
         held: list[pa.RecordBatch] = []
         current = -1
         for note, batch in batches:
             if note.partition < current:
-                raise DamagedError(f"the part of partition {note.partition} came after a later one")
+                raise DamagedError(f"the aggregate of partition {note.partition} arrived after a later one")
             if note.partition > current:
                 for part in held:
                     yield Position(current + 1, WHOLE, 0), current, part
@@ -129,7 +129,7 @@ class Assembling:
         current = -1
         for note, batch in batches:
             if note.partition not in places:
-                raise DamagedError(f"partition {note.partition} came, which was not asked for")
+                raise DamagedError(f"partition {note.partition} arrived, which was not requested")
             if note.partition != current:
                 if held:
                     yield from self._of_file(share, places[current], after, held)
@@ -139,7 +139,7 @@ class Assembling:
             yield from self._of_file(share, places[current], after, held)
 
     def _of_file(self, share: Share, index: int, after: Position | None, held: list[memoryview]) -> Assembled:
-        """Rows of a whole file by the same reader as a node's, so that fetching differs in where it reads alone."""
+        """Yield the rows of a whole file with the reader that nodes use, so that only the place of reading differs."""
         piece = share.pieces[index]
         fetched = FetchedChunks(held)
         footer = self.footers.get(piece.digest, lambda: footers.checked(fetched.footer_bytes(), share.footers[index]))
@@ -173,11 +173,11 @@ class Assembling:
 
 
 def _missing() -> ParsedFooter:
-    raise UnavailableError("a footer was dropped that the node was told not to send: it is asked for again")
+    raise UnavailableError("a cached footer was evicted after the request had left it out: requesting it again")
 
 
 def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches without the first rows, which were given before; with each, the number of rows up to its end."""
+    """Skip rows that were already returned; yield with each batch the number of rows up to its end."""
     done = 0
     for batch in batches:
         done += batch.num_rows
@@ -190,24 +190,24 @@ def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[in
 def _digests(
     footer: ParsedFooter, piece: Piece, groups: Sequence[int], leaves: Sequence[int], chunks: bytes
 ) -> npt.NDArray[np.uint64]:
-    """The catalog's digests of the chunks that are read, [row groups, leaf columns] of the file, 0 elsewhere."""
+    """Return the catalog's digests of the chunks that are read, [row groups, leaf columns] of the file, 0 elsewhere."""
     shape = footer.metadata.num_row_groups, footer.metadata.num_columns
     if len(chunks) != 8 * len(groups) * len(leaves) or (groups and groups[-1] >= shape[0]):
-        raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit its footer")
+        raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit the footer of the file")
     found = np.zeros(shape, np.uint64)
     found[np.ix_(groups, leaves)] = np.frombuffer(chunks, "<u8").reshape(len(groups), len(leaves))
     return found
 
 
 class _Parts:
-    """The chunks of a V2 stream, given out by partition and row groups as the rebuilding asks for them."""
+    """The chunks of a V2 stream, handed out by partition and row group on demand."""
 
     def __init__(self, batches: Checked) -> None:
         self._batches = batches
         self._next: tuple[int, pa.RecordBatch] | None = None
 
     def footer(self, partition: int) -> bytes | None:
-        """The end of a partition's file, if that is what comes next."""
+        """Return the end of a partition's file if it is next in the stream."""
         coming = self._peek()
         if coming is None or coming[0] != partition or coming[1].column(0)[0].as_py() != WHOLE:
             return None
@@ -215,7 +215,7 @@ class _Parts:
         return b"".join(part.data for part in by_ranges.each(coming[1]))
 
     def of(self, partition: int, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Batches of these row groups, as long as they are what comes next."""
+        """Yield batches of these row groups as long as they are next in the stream."""
         while (coming := self._peek()) is not None and coming[0] == partition:
             numbers = coming[1].column(0).to_numpy(zero_copy_only=False)
             count = int(np.searchsorted(numbers, groups[-1], side="right"))
@@ -225,9 +225,9 @@ class _Parts:
             self._next = (partition, coming[1].slice(count)) if count < len(numbers) else None
 
     def finish(self) -> None:
-        """DamagedError if anything is left, or if the stream does not end as it should."""
+        """Raise DamagedError if chunks are left or the stream does not end correctly."""
         if (coming := self._peek()) is not None:
-            raise DamagedError(f"chunks of partition {coming[0]} came after all that was asked for")
+            raise DamagedError(f"chunks of partition {coming[0]} arrived after the end of the requested data")
 
     def _peek(self) -> tuple[int, pa.RecordBatch] | None:
         if self._next is None and (arrived := next(self._batches, None)) is not None:
@@ -235,8 +235,8 @@ class _Parts:
             try:
                 batch.validate()
             except pa.ArrowInvalid:
-                raise DamagedError("a batch of chunks is broken") from None
+                raise DamagedError("a batch of chunks is malformed") from None
             if batch.column(0).null_count:
-                raise DamagedError("a batch of chunks has nulls, which a node never sends")
+                raise DamagedError("a batch of chunks contains nulls, which nodes never send")
             self._next = note.partition, batch
         return self._next

@@ -1,4 +1,4 @@
-"""How long a client waits, and how it comes again where it was refused for being one too many."""
+"""How long a client waits for a node, and how it retries when the server is busy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds: for the next batch of a node, after which it counts as hung; for a place at a server that is busy."""
+    """Seconds to wait: for the next batch before a node counts as hung, and for a place at a busy server."""
 
     idle_s: float = 20.0
     busy_s: float = 60.0
 
 
 class ComingAgain:
-    """Pauses between tries, longer and longer, until patience is over."""
+    """Growing pauses between retries, until the time limit is reached."""
 
     def __init__(self, patience: Patience, closed: threading.Event) -> None:
         self._patience = patience
@@ -34,19 +34,19 @@ class ComingAgain:
         self._pause_s = FIRST_PAUSE_S
 
     def wait(self, error: BusyError) -> None:
-        """Pause, or raise the error if that has gone on for too long."""
+        """Pause, or raise the error if the time limit is reached."""
         now_s = clock.elapsed_s()
         if self._since_s is None:
             self._since_s = now_s
         if now_s - self._since_s > self._patience.busy_s:
             raise error
-        # Clients that were refused together come again apart.
+        # Random pauses spread the retries of clients that were refused together.
         self._closed.wait(self._pause_s * random.uniform(0.5, 1.5))
         self._pause_s = min(LONGEST_PAUSE_S, 2 * self._pause_s)
 
 
 def coming_again(work: Callable[[], ResultT], patience: Patience, closed: threading.Event) -> ResultT:
-    """What `work` returns, after as many tries as patience allows."""
+    """Return the result of `work`, retried while the server is busy and the time limit is not reached."""
     again = ComingAgain(patience, closed)
     while True:
         try:

@@ -1,6 +1,6 @@
-"""What a user of near storage holds: a connection to a catalog, by which tables are put, asked for and looked after.
+"""The user's connection to a catalog, to upload, query and maintain tables.
 
-Rows come from the nodes, whose addresses and tickets the catalog gives.
+The catalog returns addresses and tickets of nodes; rows come from the nodes.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from libraries.near_storage.serving.protocol import (
 from libraries.near_storage.serving.rpc import Caller, check_location
 
 UPKEEP_S = 3600.0
-"""How long a check or repair may take."""
+"""Time limit of a check or repair."""
 
 ReplyT = TypeVar("ReplyT")
 
 
 def connect(uri: str, token: str, tls_roots: bytes | None = None, idle_s: float = 20.0, busy_s: float = 60.0) -> Client:
-    """Connect to the catalog at `grpc+tls://HOST:PORT`, or `grpc://HOST:PORT` on this machine itself.
+    """Connect to the catalog at `grpc+tls://HOST:PORT`, or at `grpc://HOST:PORT` on this machine.
 
-    `tls_roots` are PEM certificates to trust in place of the system's. A node that sends nothing for `idle_s` seconds
-    counts as hung; `busy_s` is for how long a client comes again where all places are taken. RequestError for an
-    address that cannot be meant, UnavailableError or UnauthenticatedError if the catalog does not let this client in.
+    `tls_roots` are PEM certificates to trust instead of the system's. A node that sends nothing for `idle_s` seconds
+    counts as hung; while all places are taken, the client retries for `busy_s` seconds. Raises RequestError for an
+    invalid address, UnavailableError or UnauthenticatedError if the catalog does not accept the connection.
     """
     check_location(uri)
     client = Client(uri, Caller(token, tls_roots), Patience(idle_s, busy_s))
@@ -62,14 +62,14 @@ def connect(uri: str, token: str, tls_roots: bytes | None = None, idle_s: float 
 
 
 class Client:
-    """A connection, made by `connect`. Safe for threads. To be closed, or used in a `with` block."""
+    """A connection made by `connect`. Thread-safe. Close it, or use it in a `with` block."""
 
     def __init__(self, uri: str, caller: Caller, patience: Patience) -> None:
         self._caller = caller
         self._closed = threading.Event()
         self._catalog = CatalogTarget(caller, uri, patience, self._closed)
         self.executor = Executor(caller, uri, patience, self._closed)
-        """How queries are run, for what is built on this client."""
+        """Runs queries, for code built on this client."""
 
     def __enter__(self) -> Client:
         return self
@@ -80,7 +80,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; streams that are under way end in an error."""
+        """Close all connections. Running streams end with an error."""
         self._closed.set()
         self._caller.close()
 
@@ -93,13 +93,13 @@ class Client:
         rows_per_partition: int | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store a new version of a table, and return its number when it is what queries see.
+        """Store a new version of a table and return its number once queries see it.
 
-        `source` is an Arrow table, or Parquet files or folders of them, which are stored byte for byte, a partition
-        each; with `rows_per_partition` their rows are written anew. As many nodes hold each partition as the catalog
-        was started with replicas. RequestError for what is no table, FooterError for files that are refused, FullError
-        if too few nodes have room, UnavailableError if too many are lost meanwhile; then nothing of it is seen, and it
-        can be put again.
+        `source` is an Arrow table, or Parquet files or folders of them. Each file is stored byte for byte as a
+        partition; with `rows_per_partition`, rows are rewritten into new files. The catalog's setting decides how many
+        nodes hold each partition. Raises RequestError for an unusable source, FooterError for refused files, FullError
+        if too few nodes have space and UnavailableError if too many are lost during the upload. After an error queries
+        see nothing of the new version, and the upload can be repeated.
         """
         return table_upload.put(self._catalog, table, source, rows_per_partition, progress)
 
@@ -108,12 +108,12 @@ class Client:
         return self._catalog.ask("tables", b"", Tables).tables
 
     def schema(self, table: str) -> pa.Schema:
-        """The columns of a table. NotFoundError if there is none."""
-        # By no name: two columns may have one, and neither can be asked for.
+        """Return the columns of a table. Raises NotFoundError for an unknown table."""
+        # Requests no column by name, because two columns may share a name that no query can request.
         return self.executor.ask(Query(table, columns=(), limit=0), Options()).schema
 
     def delete(self, table: str) -> None:
-        """Delete a table; its bytes go after the catalog's grace. NotFoundError if there is none."""
+        """Delete a table; its bytes are removed after the grace period. Raises NotFoundError for an unknown table."""
         self._catalog.act("delete", OfTable(table))
 
     # --- queries -----------------------------------------------------------------------------------------
@@ -121,43 +121,43 @@ class Client:
     def query(
         self, query: str | Query, way: Way | None = None, footers: Footers = "cached", refilter: bool = True
     ) -> pa.Table:
-        """The answer to SQL text or a `Query`, complete and checked, rows in stored order; see `answer`."""
+        """Return the answer to SQL text or a `Query`, complete and checked, rows in stored order; see `answer`."""
         return self.answer(query, way, footers, refilter).table
 
     def answer(
         self, query: str | Query, way: Way | None = None, footers: Footers = "cached", refilter: bool = True
     ) -> Answer:
-        """The answer, and what it took.
+        """Return the answer and statistics about reading it.
 
-        Without a `way` the catalog chooses. `footers` and `refilter` are for measurements: V1 that parses all footers
-        anew; all rows of the row groups that the filter leaves. Raises PredicateError and RequestError for what cannot
-        be asked, NotFoundError for a table that is not there, UnavailableError and DamagedError if no node gives a part
-        of the answer, BusyError if the service stays busy.
+        Without a `way` the catalog chooses. `footers` and `refilter` are for measurements: `footers="parsed"` makes V1
+        parse all footers for each query, `refilter=False` returns all rows of the row groups that remain. Raises
+        PredicateError and RequestError for invalid queries, NotFoundError for an unknown table, UnavailableError and
+        DamagedError if no node returns a part of the answer, BusyError if the service stays busy.
         """
         parsed, options = _parsed(query), Options(way=way, footers=footers, refilter=refilter)
         try:
             return self.executor.answer(parsed, options)
         except StaleError:
-            # The version was replaced and removed while it was read. Nobody saw any of it: the new one is read.
+            # The version was replaced and removed during reading. No row was returned yet, so read the new version.
             return self.executor.answer(parsed, options)
 
     def batches(self, query: str | Query, way: Way | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of a query without aggregates as they come, in stored order. Closing the iterator stops the nodes.
+        """Yield the rows of a query without aggregates as they arrive, in stored order. Close the iterator to stop.
 
-        The query is planned at once, with the errors of `answer`. StaleError while iterating if the version was
-        replaced and its grace ended before it was read.
+        The query is planned at once, with the errors of `answer`. Raises StaleError during iteration if the version was
+        replaced and its grace period ended before it was read.
         """
         parsed = _parsed(query)
         if parsed.aggregated:
-            raise RequestError("aggregates come as a whole: use query")
+            raise RequestError("batches() does not support aggregates: use query()")
         return self.executor.rows(self.executor.ask(parsed, Options(way=way)))
 
     def explain(self, query: str | Query, way: Way | None = None) -> Explanation:
-        """How the query would be answered, without reading: the way and why, row groups, bytes."""
+        """Plan the query without reading: the way and its reason, row groups, bytes."""
         return explanation(self.executor.ask(_parsed(query), Options(way=way)))
 
     def dataset(self, table: str, way: Way | None = None) -> NearStorageDataset:
-        """The table as a `pyarrow.dataset.Dataset`, for DuckDB, Polars and others: one version, as it is now."""
+        """Return the current version of the table as a `pyarrow.dataset.Dataset`, for DuckDB, Polars and others."""
         return dataset(self.executor, table, way)
 
     # --- upkeep ------------------------------------------------------------------------------------------
@@ -167,22 +167,22 @@ class Client:
         return {node.node: node.location for node in self._catalog.ask("nodes", b"", Placements).nodes}
 
     def forget(self, node: str) -> None:
-        """A node is gone for good; `repair` then copies what it had from elsewhere.
+        """Remove a node that is gone for good; `repair` then copies its partitions from other replicas.
 
-        Raises RequestError while it answers: a slip of the pen would take its replicas away from under it.
+        Raises RequestError while the node answers, because a mistake would drop its replicas.
         """
         silent = {each.node for each in self.check().findings if each.kind == "silent"}
         if node in self.nodes() and node not in silent:
-            told = f"Node {node} answers: forget only what is gone for good. To take it away, stop it first."
+            told = f"Node {node} answers: forget only what is gone for good. To remove this node, stop it first."
             raise RequestError(told)
         self._catalog.act("forget", OfNode(node))
 
     def check(self, verify: bool = False) -> Checked:
-        """What the nodes hold against what the catalog knows; `verify` reads every byte."""
+        """Compare what the nodes hold with the catalog; `verify` reads every byte."""
         return self._upkeep("check", Check(verify), Checked)
 
     def repair(self, verify: bool = False) -> Repaired:
-        """Mend what `check` finds: lost replicas are copied, orphans removed."""
+        """Repair what `check` finds: copy lost replicas, remove orphans."""
         return self._upkeep("repair", Check(verify), Repaired)
 
     def _upkeep(self, name: str, message: msgspec.Struct, kind: type[ReplyT]) -> ReplyT:
@@ -193,7 +193,7 @@ class Client:
 def _parsed(query: str | Query) -> Query:
     if isinstance(query, Query):
         return query
-    # sqlglot takes a quarter of a second to import, and a client of datasets needs none.
+    # sqlglot takes a quarter of a second to import, and clients that use only datasets do not need it.
     from libraries.near_storage.predicates.sql import parse
 
     return parse(query)

@@ -1,7 +1,7 @@
-"""A table as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push columns and filters into it by themselves.
+"""A table as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push columns and filters into it.
 
-A filter is translated and sent to the nodes as far as it can be. What cannot be is applied here to what comes, exactly
-as pyarrow means it: engines that read a Dataset rely on exact filters.
+As much of a filter as possible is translated and sent to the nodes. The rest is applied here with pyarrow's semantics,
+because engines that read a Dataset rely on exact filters.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ Columns = list[str] | dict[str, pc.Expression] | None
 
 
 class NearStorageDataset(ds.UnionDataset):
-    """One version of a table, read where it is stored. Made by `Client.dataset`, which must stay open.
+    """One version of a table, read where it is stored. Made by `Client.dataset`; the client must stay open.
 
-    All methods are those of `pyarrow.dataset.Dataset`; rows come in stored order. Errors are those of `Client.answer`;
-    StaleError when the version was replaced and its grace is over: make a new Dataset then. To pyarrow's own C++ it is
-    a Dataset that cannot be read, so that what bypasses these methods is an error, and neither a crash nor an answer.
+    All methods are those of `pyarrow.dataset.Dataset`; rows come in stored order. Errors are those of `Client.answer`.
+    StaleError means that the version was replaced and its grace period is over: make a new Dataset. pyarrow's C++ code
+    sees an unreadable Dataset, so functions that bypass these methods raise an error instead of crashing or returning
+    wrong rows.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class NearStorageDataset(ds.UnionDataset):
         schema: pa.Schema | None = None,
         filter: pc.Expression | None = None,
     ) -> None:
-        """Not to be called by users, see `Client.dataset`. `options` name the version."""
+        """Users call `Client.dataset` instead. `options` name the version."""
         shown = table_schema if schema is None else schema
         super().__init__(shown, [_unreadable(shown)])
         self._executor = executor
@@ -61,49 +62,49 @@ class NearStorageDataset(ds.UnionDataset):
 
     @property
     def physical_schema(self) -> pa.Schema:
-        """The columns as they are stored; pyarrow asks fragments for it."""
+        """The stored columns; pyarrow requests them from fragments."""
         return self._table_schema
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """What holds for all rows: nothing is promised."""
+        """A condition that holds for all rows: none is guaranteed."""
         return pc.scalar(True)
 
     @property
     def children(self) -> list[ds.Dataset]:
-        """Partitions, each as a Dataset."""
+        """The partitions, each as a Dataset."""
         return list(self.get_fragments())
 
     def __repr__(self) -> str:
         return f"<NearStorageDataset {self._table}, version {self._options.version}>"
 
     def __reduce__(self) -> NoReturn:
-        """A connection cannot be pickled."""
-        raise TypeError("a Dataset of near storage cannot be pickled: give workers the endpoints (client.cluster)")
+        """Refuse to pickle a connection."""
+        raise TypeError("a near storage Dataset cannot be pickled: send workers endpoints (client.cluster) instead")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        """As `__reduce__`."""
+        """Refuse to pickle, as `__reduce__`."""
         self.__reduce__()
 
     # --- other views of it -------------------------------------------------------------------------------
 
     def filter(self, expression: pc.Expression) -> NearStorageDataset:
-        """The rows for which the expression, and what was filtered by before, is true."""
+        """Return the rows for which the expression and all earlier filters are true."""
         return self._view(filter=_both(self._filter, expression))
 
     def replace_schema(self, schema: pa.Schema) -> NearStorageDataset:
-        """The same rows with these columns, which must be among those that there are. TypeError if they are not."""
+        """Return the same rows with these columns, a subset of the current ones. Raises TypeError for other columns."""
         for field in schema:
             if self._table_schema.get_field_index(field.name) < 0:
                 raise TypeError(f"no column {field.name!r} in table {self._table}")
             if not self._table_schema.field(field.name).type.equals(field.type):
                 raise TypeError(
-                    f"column {field.name!r} is {self._table_schema.field(field.name).type}, not {field.type}"
+                    f"column {field.name!r} has type {self._table_schema.field(field.name).type}, not {field.type}"
                 )
         return self._view(schema=schema)
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[NearStorageDataset]:
-        """The partitions that may have rows for which the filter is true, each as a Dataset of its own."""
+        """Yield the partitions that may have rows for which the filter is true, each as a Dataset."""
         wanted = _both(self._filter, filter)
         query = Query(self._table, where=translate(wanted, self._table_schema).predicate)
         asked = self._executor.ask(query, self._options)
@@ -120,9 +121,9 @@ class NearStorageDataset(ds.UnionDataset):
     def scanner(
         self, columns: Columns = None, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any
     ) -> ds.Scanner:
-        """A Scanner that reads once: as many columns and row groups as are needed for `columns` and `filter`.
+        """Return a single-use Scanner that reads only the columns and row groups that `columns` and `filter` need.
 
-        Other options are pyarrow's; those that are about reading files say nothing here.
+        Other options are pyarrow's; options about reading files have no effect.
         """
         shown = self._shown.names if columns is None else columns
         wanted = _both(self._filter, filter)
@@ -133,7 +134,8 @@ class NearStorageDataset(ds.UnionDataset):
             self._batches(query),
             schema=loaded,
             columns=shown,
-            # The nodes have done it all: pyarrow would refuse some of it, as views of text, or int64 beside a fraction.
+            # The nodes applied it fully. pyarrow would refuse some filters, such as string views or int64 with a
+            # fraction.
             filter=None if translated.complete else wanted,
             batch_size=batch_size,
             use_threads=options.get("use_threads", True),
@@ -143,13 +145,13 @@ class NearStorageDataset(ds.UnionDataset):
     def to_table(
         self, columns: Columns = None, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any
     ) -> pa.Table:
-        """The rows as a table."""
+        """Return the rows as a table."""
         return self.scanner(columns, filter, batch_size, **options).to_table()
 
     def to_batches(
         self, columns: Columns = None, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any
     ) -> Iterator[pa.RecordBatch]:
-        """The rows as they come."""
+        """Yield the rows as they arrive."""
         return self.scanner(columns, filter, batch_size, **options).to_batches()
 
     def head(
@@ -160,7 +162,7 @@ class NearStorageDataset(ds.UnionDataset):
         batch_size: int = 131_072,
         **options: Any,
     ) -> pa.Table:
-        """The first rows. The nodes stop early if they understand the whole filter."""
+        """Return the first rows. The nodes stop early if they support the whole filter."""
         wanted = _both(self._filter, filter)
         translated = translate(wanted, self._table_schema)
         if not translated.complete or num_rows < 0:
@@ -179,11 +181,11 @@ class NearStorageDataset(ds.UnionDataset):
         batch_size: int = 131_072,
         **options: Any,
     ) -> pa.Table:
-        """Rows by their numbers. All row groups that the filter leaves are read for it."""
+        """Return rows by number. Reads all row groups that remain after pruning."""
         return self.to_table(columns, filter, batch_size, **options).take(indices)
 
     def count_rows(self, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any) -> int:
-        """How many rows there are; the nodes count if they understand the whole filter."""
+        """Count the rows; the nodes count if they support the whole filter."""
         wanted = _both(self._filter, filter)
         translated = translate(wanted, self._table_schema)
         if not translated.complete:
@@ -192,15 +194,15 @@ class NearStorageDataset(ds.UnionDataset):
         return self._executor.answer(query, self._options).table["rows"][0].as_py()
 
     def sort_by(self, sorting: str | list[tuple[str, str]], **options: Any) -> ds.InMemoryDataset:
-        """All rows, in memory, sorted."""
+        """Return all rows, sorted in memory."""
         return ds.InMemoryDataset(self.to_table().sort_by(sorting, **options))
 
     def join(self, right_dataset: ds.Dataset, keys: str | list[str], *arguments: Any, **options: Any) -> ds.Dataset:
-        """All rows of both, in memory, joined as `pyarrow.Table.join` does it."""
+        """Join all rows of both in memory, as `pyarrow.Table.join`."""
         return ds.InMemoryDataset(self.to_table().join(right_dataset.to_table(), keys, *arguments, **options))
 
     def join_asof(self, right_dataset: ds.Dataset, *arguments: Any, **options: Any) -> ds.Dataset:
-        """All rows of both, in memory, joined as `pyarrow.Table.join_asof` does it."""
+        """Join all rows of both in memory, as `pyarrow.Table.join_asof`."""
         return ds.InMemoryDataset(self.to_table().join_asof(right_dataset.to_table(), *arguments, **options))
 
     # --- inside ------------------------------------------------------------------------------------------
@@ -221,11 +223,11 @@ class NearStorageDataset(ds.UnionDataset):
         )
 
     def _batches(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """The catalog is asked when the first batch is."""
+        """Yield batches; ask the catalog only when the first batch is requested."""
         yield from self._executor.rows(self._executor.ask(query, self._options))
 
     def _loaded(self, shown: Sequence[str] | dict[str, pc.Expression], wanted: pc.Expression | None) -> pa.Schema:
-        """The columns that are needed: those that are shown and those of the filter; all if they cannot be told."""
+        """Return the columns of the answer and of the filter; all columns if an expression does not reveal its own."""
         expressions = [*(shown.values() if isinstance(shown, dict) else ()), *([] if wanted is None else [wanted])]
         names = frozenset() if isinstance(shown, dict) else frozenset(shown)
         for expression in expressions:
@@ -234,12 +236,12 @@ class NearStorageDataset(ds.UnionDataset):
                 return self._table_schema
             names |= found
         needed = [field for field in self._table_schema if field.name in names]
-        # Rows without columns are counted by one of few bytes.
+        # A scan without columns still needs one to count rows: read the narrowest.
         return pa.schema(needed or sorted(self._table_schema, key=_width)[:1])
 
 
 def dataset(executor: Executor, table: str, way: Way | None) -> NearStorageDataset:
-    """The current version of a table."""
+    """Return the current version of a table."""
     asked = executor.ask(Query(table, columns=(), limit=0), Options())
     return NearStorageDataset(executor, table, Options(way=way, version=asked.plan.version), asked.schema)
 
@@ -251,7 +253,7 @@ def _both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expressi
 
 
 def _names(expression: pc.Expression) -> frozenset[str] | None:
-    """The top-level columns that an expression looks at; None if that cannot be told."""
+    """Return the top-level columns that an expression uses; None if it does not reveal them."""
     root = expression_calls.read(expression)
     if root is None:
         return None
@@ -275,18 +277,18 @@ def _width(field: pa.Field) -> int:
 
 
 class _NoFiles(fs.FileSystemHandler):
-    """A file system that has nothing to read: what pyarrow's C++ finds behind the Dataset."""
+    """An empty file system, the only one that pyarrow's C++ sees behind the Dataset."""
 
     def get_type_name(self) -> str:
-        """Its name."""
+        """Return the name of this file system type."""
         return "near-storage"
 
     def normalize_path(self, path: str) -> str:
-        """Any path is fine."""
+        """Accept any path."""
         return path
 
     def get_file_info(self, paths: Sequence[str]) -> list[fs.FileInfo]:
-        """Everything is a file, until one opens it."""
+        """Report every path as a file; opening one fails."""
         return [fs.FileInfo(path, fs.FileType.File) for path in paths]
 
     def _refused(self, *arguments: object, **options: object) -> NoReturn:

@@ -1,5 +1,4 @@
-"""From a query to its answer: the plan of the catalog, the streams of the nodes, and what is left to do at the client.
-"""
+"""Run a query: get the catalog's plan, read the nodes' streams, and do the rest on the client."""
 
 from __future__ import annotations
 
@@ -41,9 +40,9 @@ PARTS_MERGED = 16
 
 @dataclass(frozen=True)
 class Options:
-    """How a query is to be read. Without a way the catalog chooses.
+    """How to read a query. Without a way the catalog chooses.
 
-    `version` and `positions` keep to some partitions of one version, `split` makes a stream of each partition.
+    `version` and `positions` limit the query to partitions of one version; `split` makes one stream per partition.
     `footers` and `refilter` are for measurements, see `Client.answer`.
     """
 
@@ -57,7 +56,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the catalog said of one query: the query as bound, its plan, the table's schema, the endpoints."""
+    """The catalog's reply to a query: the bound query, its plan, the table's schema, the endpoints."""
 
     query: Query
     options: Options
@@ -68,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a query, and what it took."""
+    """The answer to a query and statistics about reading it."""
 
     table: pa.Table
     plan: QueryPlan
@@ -76,7 +75,7 @@ class Answer:
 
 
 class Executor:
-    """Queries of one client. Safe for threads."""
+    """Runs the queries of one client. Thread-safe."""
 
     def __init__(self, caller: Caller, uri: str, patience: Patience, closed: threading.Event) -> None:
         self._caller = caller
@@ -86,7 +85,7 @@ class Executor:
         self._footers = FooterCache(FOOTER_CACHE_BYTES)
 
     def ask(self, query: Query, options: Options, avoid: Sequence[str] = ()) -> Asked:
-        """What the catalog plans for a query, going last to nodes of the names in `avoid`."""
+        """Return the catalog's plan for a query; nodes named in `avoid` are used last."""
         ask = Ask(
             query=msgspec.Raw(wire.encode_query(query)),
             way=options.way,
@@ -108,7 +107,7 @@ class Executor:
         return Asked(query, options, plan, schema, tuple(sources))
 
     def answer(self, query: Query, options: Options) -> Answer:
-        """The whole answer. Where nobody chose the way, what is too large to decode at a node is decoded here."""
+        """Return the whole answer. Without a chosen way, decode here what is too large to decode on a node."""
         try:
             return self._answer(query, options)
         except TooLargeError:
@@ -130,7 +129,7 @@ class Executor:
         return Answer(table, asked.plan, streams.received)
 
     def rows(self, asked: Asked) -> Iterator[pa.RecordBatch]:
-        """The rows of a query without aggregates, as they come. Closing the iterator stops the nodes."""
+        """Yield the rows of a query without aggregates as they arrive. Closing the iterator stops the nodes."""
         begun = False
         try:
             with closing(self.streams(asked).rows(asked.sources)) as rows:
@@ -145,13 +144,13 @@ class Executor:
         yield from self.rows(self.ask(asked.query, options))
 
     def streams(self, asked: Asked) -> Streams:
-        """The streams of a plan, not yet begun."""
+        """Return the streams of a plan, not yet started."""
         assembling = Assembling(
             asked.plan.way, asked.query, asked.schema, _shown(asked), self._footers, asked.options.refilter
         )
 
         def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Endpoint]:
-            """The rest of the same version, in the same way; one stream, or one for each partition."""
+            """Get endpoints for the rest of the version, read the same way: one stream, or one per partition."""
             options = replace(
                 asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
             )
@@ -171,7 +170,7 @@ class Executor:
 
 
 def first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first `limit` rows; no batch is asked for after them."""
+    """Yield the first `limit` rows; request no batch after them."""
     if limit is None:
         yield from batches
         return
@@ -188,7 +187,7 @@ def _source(endpoint: flight.FlightEndpoint) -> Endpoint:
 
 
 def _shown(asked: Asked) -> pa.Schema:
-    """The schema of the batches that come out of the streams."""
+    """Return the schema of the batches that come out of the streams."""
     query, schema = asked.query, asked.schema
     if not query.aggregated:
         return pa.schema([schema.field(name) for name in (schema.names if query.columns is None else query.columns)])
@@ -199,7 +198,7 @@ def _shown(asked: Asked) -> pa.Schema:
 
 
 def _aggregated(aggregation: aggregates.AggregatePlan, batches: Iterable[pa.RecordBatch], plan: QueryPlan) -> pa.Table:
-    """The answer from the nodes' parts, or from rows, and from what the catalog counted."""
+    """Return the answer from the nodes' parts or rows and from rows that the catalog counted."""
     parts = [aggregates.counted(aggregation, plan.rows_counted)] if plan.groups_counted else []
     for batch in batches:
         table = pa.Table.from_batches([batch])

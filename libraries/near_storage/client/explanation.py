@@ -1,4 +1,4 @@
-"""How a query would be answered, for people: the way and why, row groups, bytes."""
+"""Explain how a query would be answered: the way and its reason, row groups, bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from libraries.near_storage.serving.protocol import Way, from_runs
 
 @dataclass(frozen=True)
 class PartitionRead:
-    """What is read of one partition: its row groups, those of them that match as a whole, the nodes that hold it."""
+    """What is read of one partition: its row groups, those that match entirely, and the nodes that hold it."""
 
     position: int
     digest: str
@@ -21,7 +21,7 @@ class PartitionRead:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The plan of a query. Bytes are estimates made before reading; `table_bytes` is what fetching all files takes."""
+    """The plan of a query. Bytes are estimates made before reading; `table_bytes` is the size of all files."""
 
     table: str
     version: int
@@ -37,17 +37,17 @@ class Explanation:
     v2_bytes: int
     table_bytes: int
     groups_counted: int
-    """Row groups that need not be read, because only their number of rows is asked."""
+    """Row groups that are not read because only their number of rows is needed."""
 
     def __str__(self) -> str:
-        names = {"v1": "rows made at the nodes (V1)", "v2": "chunks sent as they lie (V2)", "all": "whole files"}
+        names = {"v1": "rows made by the nodes (V1)", "v2": "chunks sent as stored (V2)", "all": "whole files"}
         pruned = self.groups_all - self.groups_read - self.groups_counted
         counted = f"{self.groups_counted:,} counted by the catalog, " if self.groups_counted else ""
         return "\n".join(
             [
                 f"table {self.table}, version {self.version}: {names[self.way]}, because {self.reason}",
                 f"row groups: {self.groups_read:,} of {self.groups_all:,} are read, {pruned:,} pruned, "
-                f"{counted}{self.groups_all_match:,} match as a whole; partitions: {len(self.partitions):,} of "
+                f"{counted}{self.groups_all_match:,} match entirely; partitions: {len(self.partitions):,} of "
                 f"{self.partitions_all:,}; rows in them: {self.rows_read:,}",
                 f"bytes, estimated: V1 {self.v1_bytes:,}, V2 {self.v2_bytes:,}, all files {self.table_bytes:,}",
             ]
@@ -55,7 +55,7 @@ class Explanation:
 
 
 def explanation(asked: Asked) -> Explanation:
-    """What the catalog's plan says."""
+    """Return the explanation of the catalog's plan."""
     plan = asked.plan
     read = [
         PartitionRead(

@@ -1,4 +1,4 @@
-"""What can be put as a table, as Parquet files of its partitions: files as they are, or rows written anew."""
+"""Sources of a table upload, as one Parquet file per partition: existing files, or rows rewritten into new files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import pyarrow.parquet as pq
 from libraries.near_storage.errors import FooterError, RequestError
 
 PARTITION_ROWS = 1_000_000
-"""Rows of a partition of an Arrow table, if nothing else is said."""
+"""Default rows per partition of an Arrow table."""
 GROUP_ROWS = 131_072
-"""Rows of a row group of partitions that are written here."""
+"""Rows per row group of files that are written here."""
 
 TableSource: TypeAlias = "pa.Table | str | Path | Sequence[str | Path]"
 
 
 def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[Path]:
-    """The files to put, in the table's order; those that are written here are gone when the next one is asked for.
+    """Yield the files to upload, in the table's order; files written here are removed when the next one is requested.
 
-    RequestError for no file, or for rows per partition below 1; FooterError for a file that has to be written anew and
-    is no Parquet.
+    Raises RequestError for no files or for fewer than 1 row per partition; FooterError for a file that must be
+    rewritten but is not Parquet.
     """
     if rows_per_partition is not None and rows_per_partition < 1:
-        raise RequestError(f"{rows_per_partition} rows per partition: at least 1 is needed")
+        raise RequestError(f"rows per partition must be at least 1 (got {rows_per_partition})")
     if not isinstance(source, pa.Table) and rows_per_partition is None:
         yield from _paths(source)
         return
@@ -38,7 +38,7 @@ def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[
                 pq.write_table(table, path, row_group_size=GROUP_ROWS)
             except (pa.ArrowException, OSError) as error:
                 if isinstance(error, OSError) and error.errno is not None:
-                    # The disk's, and not the table's.
+                    # The error is about the disk, not about the table.
                     raise
                 raise RequestError(f"the table cannot be written as Parquet: {str(error)[:200]}") from None
             yield path
@@ -46,34 +46,34 @@ def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[
 
 
 def all_bytes(source: TableSource, rows_per_partition: int | None) -> int | None:
-    """The bytes of the files, None if they are written as they are put."""
+    """Return the total size of the files; None if they are written during the upload."""
     if isinstance(source, pa.Table) or rows_per_partition is not None:
         return None
     return sum(path.stat().st_size for path in _paths(source))
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Files as named; of a folder, those that end in .parquet, by name."""
+    """Return files as named; for a folder, its files that end in .parquet, sorted by name."""
     found: list[Path] = []
     for named in [source] if isinstance(source, str | Path) else source:
         path = Path(named)
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not files:
             raise RequestError(
-                f"{path}: holds no file that ends in .parquet, and folders below it are not looked into\n"
-                "  name Parquet files, or the folder that has them"
+                f"{path}: has no file that ends in .parquet (subfolders are not searched)\n"
+                "  name Parquet files, or a folder that contains some"
             )
         found += files
     if not found:
-        raise RequestError("no file to put: name Parquet files, or a folder that has some")
+        raise RequestError("no file to upload: name Parquet files, or a folder that contains some")
     for path in found:
         if not path.is_file():
-            raise RequestError(f"{path}: no file; name Parquet files, or a folder that has some")
+            raise RequestError(f"{path}: not a file; name Parquet files, or a folder that contains some")
     return found
 
 
 def _tables(source: TableSource, rows: int) -> Iterator[pa.Table]:
-    """All rows in tables of `rows` rows and a rest; one without rows if there are none."""
+    """Yield all rows in tables of `rows` rows and a remainder; one empty table for a source without rows."""
     if isinstance(source, pa.Table):
         for start in range(0, max(1, source.num_rows), rows):
             yield source.slice(start, rows)
@@ -101,7 +101,7 @@ def _batches(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
         try:
             with pq.ParquetFile(path) as file:
                 if not file.schema_arrow.equals(first):
-                    raise RequestError(f"{path}: has other columns than {paths[0]}; put tables of other columns apart")
+                    raise RequestError(f"{path}: has other columns than {paths[0]}; upload it as a separate table")
                 yield from file.iter_batches()
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(path, error) from None

@@ -1,4 +1,4 @@
-"""One attempt to read one stream: what arrives, checked against its notes and its totals."""
+"""One attempt to read one stream: check what arrives against its notes and totals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from libraries.near_storage.serving.protocol import Note, Piece, Position, Total
 
 @dataclass
 class Received:
-    """What came of one query so far, over all streams."""
+    """What arrived for one query so far, over all streams."""
 
     batches: int = 0
     batch_bytes: int = 0
@@ -25,7 +25,7 @@ class Received:
 
 
 def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
-    """How many row groups a stream that goes on after `after` has to report as done."""
+    """Return how many row groups a stream that resumes after `after` must report as done."""
     if after is None:
         return sum(sum(piece.groups[1::2]) for piece in pieces)
     count = 0
@@ -40,11 +40,11 @@ def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
 def checked(
     pump: Pump, schema: pa.Schema, groups: int, limit: int | None, idle_s: float, received: Received
 ) -> Iterator[tuple[Note, pa.RecordBatch]]:
-    """The batches of a stream with rows, in their order, each as it was sent.
+    """Yield the batches of a stream that have rows, in order, as sent.
 
-    `groups` are the row groups that the totals must tell, `limit` the rows after which they may tell fewer.
-    DamagedError if a batch is missing, doubled or changed, or if the stream ends without its totals; what the node
-    failed with otherwise.
+    `groups` is the number of row groups that the totals must report; after `limit` rows they may report fewer. Raises
+    DamagedError if a batch is missing, repeated or changed, or if the stream ends without its totals; otherwise the
+    error of the node.
     """
     number = rows = 0
     while True:
@@ -54,12 +54,12 @@ def checked(
         try:
             note = decode_note(arrived.note)
         except RequestError as error:
-            raise DamagedError(f"what stands beside a batch changed on its way: {error}") from None
+            raise DamagedError(f"the metadata of a batch changed in transit: {error}") from None
         if isinstance(note, Totals):
             _check_totals(note, number, rows, groups, limit)
             return
         if note.number != number:
-            raise DamagedError(f"batch {note.number} came where {number} was next")
+            raise DamagedError(f"batch {note.number} arrived, expected batch {number}")
         if schema is not by_ranges.PARTS:
             place = (note.number, note.partition, note.group, note.rows)
             batches.check(arrived.batch, note.digest, place)
@@ -73,7 +73,7 @@ def checked(
 
 def _check_totals(totals: Totals, number: int, rows: int, groups: int, limit: int | None) -> None:
     if (totals.batches, totals.rows) != (number, rows):
-        raise DamagedError(f"{number} batches of {rows} rows came, {totals.batches} of {totals.rows} were sent")
+        raise DamagedError(f"received {number} batches of {rows} rows, but {totals.batches} of {totals.rows} were sent")
     enough = totals.limited and limit is not None and rows >= limit
     if totals.groups != groups and not enough:
-        raise DamagedError(f"{totals.groups} row groups were read for a stream of {groups}")
+        raise DamagedError(f"the node read {totals.groups} row groups, expected {groups}")

@@ -1,6 +1,6 @@
-"""One stream of a node, read by a thread of its own into a queue of bounded bytes.
+"""One stream of a node, read by its own thread into a queue of bounded size.
 
-Flight blocks without a limit on a node that hangs; here whoever waits does so for a limited time.
+Flight blocks without a time limit on a node that hangs. Consumers of this queue wait for a limited time.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from libraries.near_storage.errors import NearStorageError, UnavailableError
 from libraries.near_storage.serving.guard import from_call
 
 QUEUE_BYTES = 8 << 20
-"""Bytes that wait to be taken; one batch may go beyond. More of them leave the processor's caches before they are."""
+"""Maximum bytes in the queue; one batch may exceed it. With more, batches leave the CPU caches before they are used."""
 
 
 class StoppedError(NearStorageError):
-    """The stream was stopped on this side: nothing was wrong with it."""
+    """The stream was stopped on this side without an error."""
 
 
 class Arrived(NamedTuple):
-    """A batch and what stood beside it."""
+    """A batch and its metadata."""
 
     batch: pa.RecordBatch
     note: bytes
 
 
 class Pump:
-    """Reads one stream from construction on. `stop` ends it, whatever the node does."""
+    """Reads one stream, starting at construction. `stop` ends it, whatever the node does."""
 
     def __init__(self, open_stream: Callable[[], flight.FlightStreamReader], schema: pa.Schema, name: str) -> None:
         self._open_stream = open_stream
@@ -48,15 +48,15 @@ class Pump:
         threading.Thread(target=self._run, name=f"near-storage-{name}", daemon=True).start()
 
     def take(self, timeout_s: float) -> Arrived | None:
-        """The next batch, None at the end of the stream; what the stream ended in otherwise.
+        """Return the next batch, or None at the end of the stream; raise the error that ended it.
 
-        UnavailableError if nothing came for `timeout_s` seconds, StoppedError after `stop`.
+        Raises UnavailableError if nothing arrived for `timeout_s` seconds, StoppedError after `stop`.
         """
         with self._changed:
             if self._stopped:
                 raise StoppedError(f"{self._name}: the stream was stopped")
             if not self._changed.wait_for(lambda: self._waiting or self._ended, timeout_s):
-                raise UnavailableError(f"{self._name}: nothing came for {timeout_s:g} s")
+                raise UnavailableError(f"{self._name}: nothing arrived for {timeout_s:g} s")
             if self._waiting:
                 arrived = self._waiting.popleft()
                 self._waiting_bytes -= arrived.batch.nbytes
@@ -67,7 +67,7 @@ class Pump:
         return None
 
     def stop(self) -> None:
-        """End the stream here and at the node. Does not wait for either."""
+        """End the stream here and at the node, without waiting for either."""
         with self._changed:
             self._stopped = True
             self._waiting.clear()
@@ -80,7 +80,7 @@ class Pump:
         try:
             self._read()
         except BaseException as error:
-            # Whoever takes from the queue is told, in his own thread.
+            # Raised in the thread of the consumer.
             self._error = error
         with self._changed:
             self._ended = True
@@ -95,14 +95,14 @@ class Pump:
             reader.cancel()
             return
         if not reader.schema.equals(self._schema):
-            raise UnavailableError(f"{self._name}: sends other columns than were planned; compare versions")
+            raise UnavailableError(f"{self._name}: sends other columns than planned; use the same release on both ends")
         for chunk in reader:
             note = b"" if chunk.app_metadata is None else chunk.app_metadata.to_pybytes()
             if not self._put(Arrived(chunk.data, note)):
                 return
 
     def _put(self, arrived: Arrived) -> bool:
-        """Queue a batch when there is room; False if nobody wants it any more."""
+        """Queue a batch when there is room. Return False if the stream was stopped."""
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._waiting_bytes < QUEUE_BYTES)
             if self._stopped:

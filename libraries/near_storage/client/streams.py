@@ -1,7 +1,7 @@
-"""All streams of a query: read at once, given in stored order, each going on at a replica where it broke.
+"""All streams of a query: read in parallel, returned in stored order, resumed at a replica when one breaks.
 
-A row is given once and only after it was checked. An answer ends when every stream has told its totals, else in an
-error.
+Each row is checked and then returned exactly once. The answer ends when every stream has reported its totals; otherwise
+it ends with an error.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.tickets import Wish, with_wish
 
 STREAM_S = 600.0
-"""After so many seconds a stream is cut and taken up again: who sleeps does not keep a node's place for ever."""
+"""Seconds after which a stream is cut and resumed, so that an idle client does not block a place forever."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint: its ticket, where it can be shown, and what its stream is checked against."""
+    """One endpoint: its ticket, the locations that accept it, and what its stream is checked against."""
 
     ticket: bytes
     locations: tuple[str, ...]
@@ -44,14 +44,14 @@ class Endpoint:
 
 
 Renew = Callable[[Sequence[int], Sequence[str]], list[Endpoint]]
-"""Partitions and names of nodes to go to last -> endpoints for the rest of the same version."""
+"""Partitions and names of nodes to use last -> endpoints for the rest of the same version."""
 
 
 class Streams:
     """The streams of one query; closing the iterator of `rows` ends all of them.
 
-    All are read at once, until a node has no place for one of them. From then on one is read at a time: clients that
-    hold a place at one node while they wait for another's could wait for each other for ever.
+    All are read in parallel until a node has no place for one of them. From then on they are read one at a time:
+    otherwise clients that hold a place at one node while waiting for another could deadlock.
     """
 
     def __init__(self, caller: Caller, assembling: Assembling, renew: Renew, patience: Patience) -> None:
@@ -65,7 +65,7 @@ class Streams:
         self._one_at_a_time = False
 
     def rows(self, sources: Sequence[Endpoint]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-        """(partition, batch) of all sources, partitions ascending, each partition's rows in stored order."""
+        """Yield (partition, batch) of all sources: partitions ascending, the rows of each in stored order."""
         self._all = [_Stream(self, source) for source in sources]
         pairs = zip(sources, self._all, strict=True)
         try:
@@ -78,12 +78,12 @@ class Streams:
                 stream.stop()
 
     def take_turns(self) -> None:
-        """A node has no place for a stream: from now on only one is read at a time."""
+        """Read only one stream at a time from now on, because a node has no place for another."""
         self._one_at_a_time = True
         self.give_way(None)
 
     def give_way(self, to: _Stream | None) -> None:
-        """Give up the places of the others if it is only one at a time."""
+        """Give up the places of the other streams if only one is read at a time."""
         if self._one_at_a_time:
             for stream in self._all:
                 if stream is not to:
@@ -93,9 +93,9 @@ class Streams:
 def _in_order(
     streams: Sequence[tuple[int, Iterator[tuple[int, pa.RecordBatch]]]],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Items of all streams by partition: each partition is in one stream, and ascends in it.
+    """Yield the items of all streams by partition. Each partition is in one stream, and partitions ascend in a stream.
 
-    With a stream comes its first partition, so that nobody waits for a stream whose turn it is not.
+    Each stream comes with its first partition, so that no stream is awaited before its turn.
     """
     earliest = {index: first for index, (first, _) in enumerate(streams)}
     heads: dict[int, tuple[int, pa.RecordBatch]] = {}
@@ -113,7 +113,7 @@ def _in_order(
 
 
 class _Stream:
-    """One endpoint's rows, whatever happens to its nodes."""
+    """The rows of one endpoint, resumed when a node fails."""
 
     def __init__(self, streams: Streams, source: Endpoint) -> None:
         self._streams = streams
@@ -126,17 +126,17 @@ class _Stream:
         self._pump: Pump | None = None
 
     def start(self) -> None:
-        """Begin to read, before anybody asks for rows."""
+        """Start reading, before any rows are requested."""
         self._pump = self._pumped(self._sources[0])
 
     def stop(self) -> None:
-        """End the stream; who asks for rows again has it go on behind those that were given."""
+        """End the stream; a later request for rows resumes after those already returned."""
         pump, self._pump = self._pump, None
         if pump is not None:
             pump.stop()
 
     def rows(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """(partition, batch), each once."""
+        """Yield (partition, batch), each once."""
         while self._sources:
             before = self._after
             try:
@@ -160,7 +160,7 @@ class _Stream:
                 pump, assembling.schema, groups, assembling.limit, streams.patience.idle_s, streams.received
             )
             for after, partition, batch in assembling.assembled(source.share, self._after, batches):
-                # From here on this batch is given: an error that comes later goes on behind it.
+                # The batch counts as returned from here on: a later error resumes after it.
                 self._after = after
                 if batch is not None and batch.num_rows:
                     yield partition, batch
@@ -186,13 +186,13 @@ class _Stream:
     # --- after an error ----------------------------------------------------------------------------------
 
     def _moved(self) -> None:
-        """Something came: what failed before counts no longer."""
+        """Forget earlier failures, because data arrived."""
         self._tried.clear()
         self._renewed = False
         self._again = ComingAgain(self._streams.patience, self._streams.closed)
 
     def _recover(self, error: NearStorageError) -> None:
-        """Make the next attempt one that may succeed, or raise."""
+        """Choose the next attempt, or raise the error if none can succeed."""
         source, received = self._sources[0], self._streams.received
         received.resumed += 1
         received.failures.append(str(error))
@@ -210,7 +210,7 @@ class _Stream:
             raise error
 
     def _renew(self, error: NearStorageError) -> None:
-        """Ask the catalog where the rest is now: once, until something comes again."""
+        """Ask the catalog for the current locations of the rest: once, until data arrives again."""
         if self._renewed:
             raise self._told(error)
         done = -1 if self._after is None else self._after.partition
@@ -231,6 +231,6 @@ class _Stream:
         tried = "; ".join(f"{self._names.get(location, location)}: {text}" for location, text in self._tried.items())
         kind = UnavailableError if isinstance(error, SilentError) else type(error)
         return kind(
-            f"no node gave the rest of the answer ({tried})\n"
-            "  start the nodes that do not answer; 'store check --verify' finds what is damaged"
+            f"no node returned the rest of the answer ({tried})\n"
+            "  start the nodes that do not answer; 'store check --verify' finds damaged data"
         )

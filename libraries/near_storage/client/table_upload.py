@@ -1,6 +1,6 @@
-"""Putting a table: each partition's file to its nodes, then one switch of the version.
+"""Upload a table: send each partition's file to its nodes, then switch the version once.
 
-The catalog says where a partition goes, nodes sign that they hold it, and the catalog counts their signatures.
+The catalog assigns nodes to a partition, nodes sign receipts, and the catalog counts them.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.storing.partition_metadata import blake2b
 
 PUT_S = 3600.0
-"""How long a node may take to store one partition."""
+"""Time limit for a node to store one partition."""
 PIECE_BYTES = 1 << 20
 STORED_BYTES_PER_S = 5e6
-"""A node that has all bytes of a partition syncs and describes them at least at this rate, or it counts as hung."""
+"""Minimum rate at which a node syncs and describes a received partition; a slower node counts as hung."""
 WATCH_S = 0.5
-"""How often it is looked at whether nodes get on."""
+"""Interval of checks whether nodes make progress."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the bytes of the table that all their nodes took, and with those of the whole table if it is known."""
+"""Called with the bytes of the table that all their nodes have received, and with its total size if known."""
 
 ReplyT = TypeVar("ReplyT")
 
 
 @dataclass(frozen=True)
 class CatalogTarget:
-    """The catalog that is put to."""
+    """The catalog that receives the upload."""
 
     caller: Caller
     uri: str
@@ -70,16 +70,16 @@ class CatalogTarget:
     closed: threading.Event
 
     def act(self, name: str, message: msgspec.Struct | bytes) -> bytes:
-        """An action of the catalog, tried again while it is busy."""
+        """Run an action of the catalog, retried while it is busy."""
         return coming_again(lambda: self.caller.act(self.uri, name, message), self.patience, self.closed)
 
     def ask(self, name: str, message: msgspec.Struct | bytes, kind: type[ReplyT]) -> ReplyT:
-        """The same, with a message for an answer."""
+        """Run an action and decode its reply."""
         return decode(kind, self.act(name, message), RECEIPT_BYTES)
 
 
 class _NodesLost(Exception):
-    """Nodes did not take a partition; others may."""
+    """Nodes did not accept a partition; others may."""
 
     def __init__(self, errors: dict[str, NearStorageError]) -> None:
         super().__init__(*errors)
@@ -93,12 +93,12 @@ def put(
     rows_per_partition: int | None = None,
     progress: Progress | None = None,
 ) -> int:
-    """Store a new version of a table; its number. See `Client.put`.
+    """Store a new version of a table and return its number. See `Client.put`.
 
-    If a node is lost or full meanwhile, all begins anew without it, as long as the catalog finds enough others.
+    If a node is lost or full, start again without it, as long as the catalog finds enough others.
     """
     if not isinstance(source, pa.Table | str | Path):
-        # It is gone through once for the bytes of all, and again for each try.
+        # It is iterated once for the total size and once per try.
         source = list(source)
     lost: dict[str, NearStorageError] = {}
     while True:
@@ -120,7 +120,7 @@ def _put_without(
     rows_per_partition: int | None,
     progress: Progress | None,
 ) -> int:
-    """One try, on other nodes than these."""
+    """Try once, without these nodes."""
     upload = target.ask("begin", Begin(table, tuple(lost)), Begun).upload
     try:
         _send_all(target, upload, source, rows_per_partition, progress)
@@ -131,23 +131,23 @@ def _put_without(
 
 
 def _after_losses(lost: Mapping[str, NearStorageError], error: NearStorageError) -> NearStorageError:
-    """What to tell where no others were found in place of nodes that did not take the table, or these failed too."""
+    """Return the error to report when the catalog found no other nodes, or those failed too."""
     texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
     if any(isinstance(reason, FullError) for reason in lost.values()):
-        return FullError(f"not all nodes had room for the table ({texts})\n  {error}")
-    return UnavailableError(f"nodes were lost while the table was put ({texts})\n  {error}")
+        return FullError(f"not all nodes had space for the table ({texts})\n  {error}")
+    return UnavailableError(f"nodes were lost during the upload of the table ({texts})\n  {error}")
 
 
 def _abort(target: CatalogTarget, upload: str) -> None:
     try:
         target.act("abort", OfUpload(upload))
     except NearStorageError:
-        # The catalog gives up by itself what it hears nothing of; the error that led here is the one to tell.
+        # The catalog drops idle uploads by itself; report the error that led here.
         return
 
 
 def _commit(target: CatalogTarget, upload: str) -> int:
-    """Switch the version in; its number. Where only the answer was lost, the catalog tells it once more."""
+    """Switch to the new version and return its number. If only the reply was lost, the catalog repeats it."""
     try:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError:
@@ -156,7 +156,7 @@ def _commit(target: CatalogTarget, upload: str) -> int:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError as error:
         raise UnavailableError(
-            f"all is stored, and whether the new version is seen is not known: look when the catalog answers ({error})"
+            f"all data is stored, but the version may not be visible yet: check when the catalog answers ({error})"
         ) from None
 
 
@@ -173,14 +173,14 @@ def _send_all(
                 _send_one(target, upload, position, path, given_up, told)
             except (FooterError, RequestError) as error:
                 if total is None:
-                    # It was written here: its path says nothing to whoever puts a table.
+                    # Written here as a temporary file: its path means nothing to the user.
                     raise
                 raise type(error)(f"{path}: {error}") from None
             done += size
             if progress is not None:
                 progress(done, total)
     finally:
-        # After Ctrl-C some are still on their way, perhaps to a node that hangs.
+        # After Ctrl-C some uploads are still running, perhaps to a node that hangs.
         given_up.set()
 
 
@@ -192,7 +192,7 @@ def _send_one(
     given_up: threading.Event,
     told: Callable[[int], None] | None,
 ) -> None:
-    """A partition to all its nodes. _NodesLost if others should be tried, else what a node says of the file itself."""
+    """Send a partition to all its nodes. Raises _NodesLost to try others, or the node's error about the file itself."""
     digest, size = _digest(path)
     placed = target.ask("place", Place(upload, position, digest, size), Placements)
     sends = [_Sending(target, node, placed.permit, path, size, given_up) for node in placed.nodes]
@@ -208,7 +208,7 @@ def _send_one(
 
 
 class _Sending:
-    """A file on its way to one node, in a thread that nobody has to wait for: Flight cannot cancel what it sends."""
+    """A file being sent to one node, in a thread that can be abandoned because Flight cannot cancel an upload."""
 
     def __init__(
         self, target: CatalogTarget, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
@@ -222,15 +222,15 @@ class _Sending:
 
     @property
     def hangs(self) -> bool:
-        """Whether the node has taken nothing, or said nothing, for longer than patience is."""
+        """Whether the node has accepted nothing, or not replied, for longer than the time limit."""
         return clock.elapsed_s() > self._until_s
 
     @property
     def error(self) -> BaseException | None:
-        """What became of it, of a node that hangs too; None: it has the file."""
+        """The error of the upload, also for a node that hangs; None if the node has the file."""
         if self.receipt.done():
             return self.receipt.exception()
-        hung = f"node {self._node.node}: took nothing for {self._target.patience.idle_s:g} s and more"
+        hung = f"node {self._node.node}: accepted no data for at least {self._target.patience.idle_s:g} s"
         return _NodesLost({self._node.node: UnavailableError(hung)})
 
     def _run(self) -> None:
@@ -239,11 +239,11 @@ class _Sending:
         except (UnavailableError, DamagedError, FullError) as error:
             self.receipt.set_exception(_NodesLost({self._node.node: error}))
         except BaseException as error:
-            # Whoever asks for the receipt is told, in his own thread.
+            # Raised in the thread that reads the receipt.
             self.receipt.set_exception(error)
 
     def _sent(self) -> bytes:
-        """The node's receipt."""
+        """Send the file and return the node's receipt."""
         self.taken_bytes = 0
         client = self._target.caller.client(self._node.location)
         descriptor = flight.FlightDescriptor.for_command(self._permit)
@@ -253,7 +253,7 @@ class _Sending:
             try:
                 for piece in _pieces(self._path):
                     if self._given_up.is_set():
-                        raise UnavailableError("the upload was given up")
+                        raise UnavailableError("the upload was abandoned")
                     self._wait_for(0)
                     writer.write_batch(_batch(piece))
                     self.taken_bytes += len(piece)
@@ -271,12 +271,12 @@ class _Sending:
         return bytes(receipt)
 
     def _wait_for(self, stored_bytes: int) -> None:
-        """What comes next may take as long as patience is, and what storing so many bytes may take."""
+        """Extend the deadline of the next step by the time to store this many bytes."""
         self._until_s = clock.elapsed_s() + self._target.patience.idle_s + stored_bytes / STORED_BYTES_PER_S
 
 
 def _raise_first(found: Sequence[BaseException | None]) -> None:
-    """What a node said of a partition itself; else all nodes that are lost."""
+    """Raise a node's error about a partition itself, else _NodesLost with all nodes that are lost."""
     errors = [error for error in found if error is not None]
     for error in errors:
         if not isinstance(error, _NodesLost):

@@ -1,1 +1,1 @@
-"""Parquet's footer, read by ourselves with every bound checked, and what is kept of it for pruning."""
+"""Read Parquet footers with every bound checked, and keep what pruning needs."""

@@ -1,8 +1,8 @@
 """Values as 64-bit codes that keep their order: a <= b implies code(a) <= code(b) (thesis 7.1, made safe).
 
-A bound in a footer and a literal in a filter go through the same `code`. Where two values can share a code, nothing may
-be concluded from equal codes; `LiteralCodes` says so by codes that bound what lies below and above a literal, and is
-compared non-strictly only.
+A bound in a footer and a literal in a filter go through the same `code`. Where two values can share a code, equal codes
+prove nothing: `LiteralCodes` holds the codes that bound the values below and above a literal, and all comparisons with
+them are non-strict.
 
 | kind | the code | one code, one value? |
 | --- | --- | --- |
@@ -58,8 +58,8 @@ Value: TypeAlias = int | float | bytes
 
 
 class CodeKind(msgspec.Struct, frozen=True):
-    """What a column's values are. `bits` belongs to signed and unsigned, `bytes` to fixed, `unit` to time and
-    timestamp, `scale` to decimal."""
+    """What a column's values are. `bits` is for signed and unsigned, `bytes` for fixed, `unit` for time and timestamp,
+    `scale` for decimal."""
 
     name: KindName
     bits: int = 0
@@ -77,10 +77,10 @@ UNORDERED = CodeKind("unordered")
 
 
 class LiteralCodes(NamedTuple):
-    """Where a literal stands among codes; -1 and 2**64 stand for 'no value is there'.
+    """The position of a literal among codes; -1 and 2**64 mean that no value can be there.
 
-    A value equal to the literal has a code in [low, high]; one that is less has at most `below`, one that is greater
-    has at least `above`, or at least `above_if_exact` where the chunk's bounds are spelled out by their codes.
+    A value equal to the literal has a code in [low, high]; a smaller one has at most `below`, a greater one at least
+    `above`, or at least `above_if_exact` where the codes of the chunk's bounds are exact.
     """
 
     below: int
@@ -91,7 +91,7 @@ class LiteralCodes(NamedTuple):
 
 
 def kind_of(column: Column) -> CodeKind:
-    """The kind of a leaf column; UNORDERED where Parquet defines no order, or none that is known here."""
+    """Return the kind of a leaf column; UNORDERED where Parquet defines no order or one that is not supported."""
     logical = column.logical
     if logical is None:
         return _PHYSICAL.get(column.physical) or CodeKind("fixed", bytes=column.length)
@@ -128,7 +128,7 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 
 
 def bound_value(column: Column, kind: CodeKind, data: bytes) -> Value | None:
-    """A bound in Parquet's plain encoding as a value; None where it is none of its type (NaN included)."""
+    """Decode a bound in Parquet's plain encoding; return None if it is not a value of the type, or NaN."""
     width = column.length or _WIDTHS.get(column.physical)
     if width is not None and len(data) != width:
         return None
@@ -151,7 +151,7 @@ def bound_value(column: Column, kind: CodeKind, data: bytes) -> Value | None:
             number = int.from_bytes(data, "little")
             return number if number >> kind.bits == 0 else None
     number = int.from_bytes(data, "little", signed=True)
-    # Arrow cuts a number beyond its type's bits off, so that its order is lost.
+    # Arrow truncates a number to the bits of its type, which loses the order.
     fits = kind.name != "signed" or -(1 << kind.bits - 1) <= number < 1 << kind.bits - 1
     return number if fits else None
 
@@ -160,7 +160,7 @@ _FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
 
 
 def _nanoseconds(data: bytes) -> int | None:
-    """An INT96 since 1970; None where Arrow's 64 bits of nanoseconds do not hold it, and would run over."""
+    """Return an INT96 as nanoseconds since 1970; None where Arrow's 64 bits would overflow."""
     of_day, julian_day = struct.unpack("<qi", data)
     if not 0 <= of_day < _NANOSECONDS_A_DAY:
         return None
@@ -169,7 +169,7 @@ def _nanoseconds(data: bytes) -> int | None:
 
 
 def code(kind: CodeKind, value: Value) -> int:
-    """The code of a value that is no NaN; one outside the kind's range may get -1 or 2**64."""
+    """Return the code of a value that is not NaN; one outside the kind's range may get -1 or 2**64."""
     if isinstance(value, bytes):
         return int.from_bytes(value[:8].ljust(8, b"\0"), "big")
     if isinstance(value, float):
@@ -183,9 +183,9 @@ def code(kind: CodeKind, value: Value) -> int:
 
 
 def spelled_out(kind: CodeKind, value: Value) -> bool:
-    """Whether no smaller value has the same code: of an upper bound, that its code tells it among all values up to it.
+    """Return whether no smaller value has the same code, so that the code of an upper bound identifies it.
 
-    Of texts it holds for those of at most 8 bytes that do not end in NUL.
+    For texts this holds up to 8 bytes, unless they end in NUL.
     """
     if isinstance(value, bytes):
         return kind.bytes <= 8 if kind.name == "fixed" else len(value) <= 8 and not value.endswith(b"\0")
@@ -193,7 +193,7 @@ def spelled_out(kind: CodeKind, value: Value) -> bool:
 
 
 def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
-    """Where a literal that is neither null nor NaN stands; None where its type is not one that the column reads as."""
+    """Return the codes of a literal that is neither null nor NaN; None if its type differs from the column's."""
     value = literal_value(kind, literal)
     if value is None:
         return None
@@ -213,9 +213,9 @@ def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
 
 
 def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes | None:
-    """A literal as a value of the column, numbers and times as fractions of the column's own unit.
+    """Return a literal as a value of the column; numbers and times as fractions in the column's unit.
 
-    None where the literal's type is not one that pyarrow reads such a column as: nothing can be said then.
+    Returns None if pyarrow does not read such a column as the literal's type: nothing can be concluded then.
     """
     type_ = literal.type
     match kind.name:
@@ -226,7 +226,7 @@ def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes 
         case "unsigned" if pa.types.is_unsigned_integer(type_):
             return Fraction(_count(literal))
         case "float16" | "float32" | "float64" if str(type_) == _ARROW_FLOATS[kind.name]:
-            # Through Arrow, as the filter of rows does, so that 0.1 is the same float32 in both.
+            # Through Arrow, as the row filter does, so that 0.1 is the same float32 in both.
             return cast(float, pa.scalar(literal.value, type_).as_py())
         case "text" | "binary" if isinstance(literal.value, str | bytes) and not pa.types.is_fixed_size_binary(type_):
             # Arrow reads an enum as binary; text and binary compare alike, by their bytes.
@@ -249,6 +249,6 @@ _A_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 def _count(literal: Literal) -> int:
-    """The whole number that Arrow stores for a literal, whatever Python type it comes in."""
+    """Return the integer that Arrow stores for a literal of any Python type."""
     scalar = pa.scalar(literal.value, literal.type)
     return cast(int, scalar.as_py() if pa.types.is_integer(literal.type) else scalar.value)

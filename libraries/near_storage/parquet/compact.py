@@ -1,14 +1,14 @@
-"""What is kept of Parquet footers for pruning and for reading ranges: 24 bytes a column chunk (thesis 7.1).
+"""What is kept of Parquet footers for pruning and range reads: 24 bytes per column chunk (thesis 7.1).
 
     offset  u32  of the chunk's first byte, from the first byte of its row group
     length  u32
-    minimum u64  codes between which all values of the chunk lie that are neither null nor NaN (summaries.py, codes.py)
+    minimum u64  codes that bound all values of the chunk that are neither null nor NaN (summaries.py, codes.py)
     maximum u64
 
-Besides these: three bits a chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT); base, rows and file of each row group; path and kind
-of each column. One CompactMetadata may hold the row groups of many files with the same columns. Codes lie in memory
-column by column, minima apart from maxima, because a filter looks at few columns of all row groups: that is 2.5 times
-as fast as whole records of 24 bytes.
+In addition: three bits per chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT); base, rows and file of each row group; path and kind
+of each column. One CompactMetadata may hold the row groups of many files with the same columns. Codes are stored column
+by column, minima apart from maxima, because a filter reads few columns of all row groups: this is 2.5 times as fast as
+records of 24 bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _DIGEST_BYTES = 32
 
 
 class CompactColumn(msgspec.Struct, frozen=True):
-    """A leaf column: its path in the schema, what its values are, and whether each row has one (or null)."""
+    """A leaf column: its path in the schema, the kind of its values, and whether each row has one value or null."""
 
     path: tuple[str, ...]
     kind: CodeKind
@@ -44,7 +44,7 @@ class CompactColumn(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The path with dots; two columns may share it, paths tell them apart."""
+        """The path joined by dots. Two columns may share a name but not a path."""
         return ".".join(self.path)
 
 
@@ -56,14 +56,14 @@ class _Head(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CompactMetadata:
-    """Row groups of `files` files: C columns, G groups.
+    """The row groups of `files` files: C columns, G groups.
 
     places  PLACE[C, G]
     codes   uint64[2, C, G], minima and maxima
-    flags   uint8[3, C, ceil(G / 8)], a bit a chunk, highest bit first; HAS_NULLS, MAY_HOLD_NAN and EXACT in this order
+    flags   uint8[3, C, ceil(G / 8)], one bit per chunk, highest bit first; HAS_NULLS, MAY_HOLD_NAN, EXACT in this order
     rows    int64[G]
     base    uint64[G], the byte of the file that a group's offsets count from
-    file    int32[G], 0 to files - 1, rising
+    file    int32[G], 0 to files - 1, ascending
     """
 
     columns: tuple[CompactColumn, ...]
@@ -82,22 +82,22 @@ class CompactMetadata:
 
     @property
     def chunks(self) -> npt.NDArray[np.void]:
-        """Where the chunks lie, as PLACE[G, C]: a view, contiguous by column."""
+        """Positions of the chunks as PLACE[G, C]: a view, contiguous by column."""
         return self.places.T
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays and of the description of the columns, as `save` writes them."""
+        """Bytes of all arrays and of the column descriptions, as `save` writes them."""
         return sum(part.nbytes for part in self._arrays()) + len(self._head())
 
     def flag(self, which: int, column: int) -> npt.NDArray[np.bool_]:
-        """One of the three bits of a column's chunks: bool[G]."""
+        """Return one of the three bits of a column's chunks: bool[G]."""
         return np.unpackbits(self.flags[which, column], count=self.groups).view(np.bool_)
 
     def of_file(self, file: int) -> CompactMetadata:
-        """The row groups of one file, as its file 0. Raises RequestError where there is no such file."""
+        """Return the row groups of one file, as file 0. Raises RequestError if there is no such file."""
         if not 0 <= file < self.files:
-            raise RequestError(f"compact metadata: there is no file {file}, they are of {self.files} files")
+            raise RequestError(f"compact metadata: no file {file}, there are {self.files}")
         first, last = (int(place) for place in np.searchsorted(self.file, (file, file + 1)))
         bits = np.unpackbits(self.flags[..., first // 8 : -(-last // 8)], axis=-1)[..., first % 8 :][
             ..., : last - first
@@ -114,7 +114,7 @@ class CompactMetadata:
         )
 
     def save(self) -> bytes:
-        """All of it as bytes that end in their blake2b-256 digest."""
+        """Serialize everything, followed by its blake2b-256 digest."""
         head = self._head()
         parts = [_MARK, len(head).to_bytes(4, "little"), head, *(part.tobytes() for part in self._arrays())]
         body = b"".join(parts)
@@ -128,24 +128,24 @@ class CompactMetadata:
 
 
 def load(data: bytes) -> CompactMetadata:
-    """What `save` gave; its arrays are views of `data` and cannot be written to.
+    """Load the output of `save`; the arrays are read-only views of `data`.
 
-    Raises DamagedError where the digest is not that of the bytes, or the bytes are none of `save`.
+    Raises DamagedError if the digest does not match, or if the bytes were not written by `save`.
     """
     body, digest = memoryview(data)[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest() != digest:
-        raise DamagedError(f"compact metadata: {len(data)} bytes do not have the digest they end in; make them anew")
+        raise DamagedError(f"compact metadata: {len(data)} bytes do not match their digest; create them again")
     end = 8 + int.from_bytes(body[4:8], "little")
     try:
         head = msgspec.msgpack.decode(body[8:end], type=_Head)
     except msgspec.DecodeError as error:
-        raise DamagedError(f"compact metadata: begin with {bytes(body[:4])!r}; make them anew ({error})") from error
+        raise DamagedError(f"compact metadata: begin with {bytes(body[:4])!r}; create them again ({error})") from error
     columns, groups = len(head.columns), head.groups
     bit_bytes = -(-groups // 8)
     count = columns * groups
     sizes = (PLACE.itemsize * count, 16 * count, 3 * columns * bit_bytes, 8 * groups, 8 * groups, 4 * groups)
     if body[:4] != _MARK or groups < 0 or end + sum(sizes) != len(body):
-        raise DamagedError(f"compact metadata: {len(body)} bytes for {groups} row groups; make them anew")
+        raise DamagedError(f"compact metadata: {len(body)} bytes do not fit {groups} row groups; create them again")
     places = list(accumulate(sizes, initial=end))
     where, codes, flags, rows, base, file = (body[start:stop] for start, stop in pairwise(places))
     return CompactMetadata(
@@ -161,7 +161,7 @@ def load(data: bytes) -> CompactMetadata:
 
 
 def from_footer(footer: Footer) -> CompactMetadata:
-    """The row groups of one file, whose footer has been checked by `parse_footer`."""
+    """Return the row groups of one file from its footer, checked by `parse_footer`."""
     columns, groups = footer.columns, footer.row_groups
     base = np.array([min((chunk.start for chunk in group.chunks), default=0) for group in groups], np.uint64)
     places = np.empty((len(columns), len(groups)), PLACE)
@@ -190,17 +190,17 @@ def from_footer(footer: Footer) -> CompactMetadata:
 
 
 def together(parts: Sequence[CompactMetadata]) -> CompactMetadata:
-    """The row groups of several, one after the other, their files counted on.
+    """Concatenate row groups of several; files are numbered consecutively.
 
-    Raises RequestError where there is none, or where their columns differ in path, kind or flatness.
+    Raises RequestError if there are none, or if their columns differ in path, kind or flatness.
     """
     if not parts:
-        raise RequestError("compact metadata: nothing to put together")
+        raise RequestError("compact metadata: nothing to concatenate")
     columns = parts[0].columns
     for index, part in enumerate(parts):
         if part.columns != columns:
             raise RequestError(
-                f"compact metadata: part {index} has other columns than part 0; one table has one schema"
+                f"compact metadata: part {index} has other columns than part 0; a table must have one schema"
             )
     bits = [np.unpackbits(part.flags, axis=-1, count=part.groups) for part in parts]
     files_before = np.cumsum([0, *(part.files for part in parts)])

@@ -1,9 +1,9 @@
 """The footer of a Parquet file as frozen values, after every number in it has been checked.
 
-What is here is what near storage needs and pyarrow does not show in full: where each column chunk lies, and what is
-known of its values, exactness and NaN counts included. Ids are those of parquet.thrift (apache/parquet-format 24102ed).
-It does not know what a filter is, and imports neither numpy nor pyarrow: it runs in a child process that must start
-fast. Statistics are believed as far as they agree with themselves; that they are true, only the data could tell.
+It holds what near storage needs and pyarrow does not expose in full: the position of each column chunk and its
+statistics, including exactness and NaN counts. Ids are those of parquet.thrift (apache/parquet-format 24102ed). It
+imports neither numpy nor pyarrow, because it runs in a child process that must start fast. Statistics are trusted as
+far as they are consistent; only the data could prove them true.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _FILE_METADATA = Struct(
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """What is known of a chunk's values.
+    """The statistics of a chunk.
 
-    `minimum` and `maximum` are in Parquet's plain encoding and hold for the column's order; None where the footer has
-    none or none that may be used. `minimum_exact`: whether the bound is a value of the chunk, None if not said.
-    `nulls` and `nans` count; None is unknown, never zero.
+    `minimum` and `maximum` are in Parquet's plain encoding and follow the column's order; None where missing or
+    unusable. `minimum_exact`: whether the bound is a value of the chunk, None if not stated. `nulls` and `nans` are
+    counts; None means unknown, never zero.
     """
 
     minimum: bytes | None
@@ -70,7 +70,7 @@ class Statistics(msgspec.Struct, frozen=True):
 
 
 class Chunk(msgspec.Struct, frozen=True):
-    """A column's part of a row group: the bytes [start, start + length) of the file. `values` counts nulls too."""
+    """A column's part of a row group: the bytes [start, start + length) of the file. `values` includes nulls."""
 
     start: int
     length: int
@@ -79,14 +79,14 @@ class Chunk(msgspec.Struct, frozen=True):
 
 
 class RowGroup(msgspec.Struct, frozen=True):
-    """Rows, and a chunk for each leaf column, in the columns' order."""
+    """The number of rows, and a chunk for each leaf column in schema order."""
 
     rows: int
     chunks: tuple[Chunk, ...]
 
 
 class Footer(msgspec.Struct, frozen=True):
-    """A file of `file_bytes`, whose metadata are the bytes [start, start + length)."""
+    """The footer of a file of `file_bytes`; its metadata are the bytes [start, start + length)."""
 
     rows: int
     columns: tuple[Column, ...]
@@ -98,41 +98,41 @@ class Footer(msgspec.Struct, frozen=True):
 
 
 def read_footer(file: BinaryIO) -> Footer:
-    """The footer of a Parquet file that is open for reading, at any position.
+    """Read the footer of a Parquet file that is open for reading, at any position.
 
-    Raises FooterError where the file is no Parquet file, cut off or encrypted, and where `parse_footer` does.
+    Raises FooterError if the file is not Parquet, truncated or encrypted, and where `parse_footer` does.
     """
     size = file.seek(0, os.SEEK_END)
     if size < len(MAGIC) + TAIL_BYTES:
-        raise FooterError(f"Parquet file: {size} bytes are too few; it is cut off, or none")
+        raise FooterError(f"Parquet file: {size} bytes are too few; it is truncated or not Parquet")
     file.seek(0)
     head = file.read(len(MAGIC))
     file.seek(size - TAIL_BYTES)
     length, magic = struct.unpack("<I4s", file.read(TAIL_BYTES))
     if ENCRYPTED_MAGIC in (head, magic):
-        raise FooterError("Parquet file: its footer is encrypted, which near storage does not read; store it decrypted")
+        raise FooterError("Parquet file: encrypted footers are not supported; store the file decrypted")
     if head != MAGIC or magic != MAGIC:
         raise FooterError(
-            f"Parquet file: begins with {head!r} and ends with {magic!r}, not {MAGIC!r}; it is cut off, or none"
+            f"Parquet file: begins with {head!r} and ends with {magic!r}, not {MAGIC!r}; it is truncated or not Parquet"
         )
     start = size - TAIL_BYTES - length
     if start < len(MAGIC):
-        raise FooterError(f"Parquet file: a footer of {length} bytes is announced in a file of {size}")
+        raise FooterError(f"Parquet file: declares a footer of {length} bytes, but has {size} bytes")
     if length > MOST_METADATA_BYTES:
-        raise FooterError(f"Parquet file: its footer has {length} bytes, at most {MOST_METADATA_BYTES} are read")
+        raise FooterError(f"Parquet file: the footer has {length} bytes, at most {MOST_METADATA_BYTES} are allowed")
     file.seek(start)
     return parse_footer(file.read(length), size)
 
 
 def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
-    """The footer from its bytes (FileMetaData, without length and magic) and the size of the file that it ends.
+    """Parse the footer from its bytes (FileMetaData, without length and magic) and the size of its file.
 
-    Raises FooterError where they are broken, encrypted, name another file, or do not fit together: ranges outside the
-    data, overlapping, or too far apart for 32 bits; counts that are negative or contradict each other.
+    Raises FooterError for metadata that is broken, encrypted, refers to another file or is inconsistent: ranges outside
+    the data, overlapping, or too far apart for 32 bits; counts that are negative or contradictory.
     """
     found = read_struct(metadata, _FILE_METADATA)
     if 8 in found or 9 in found:
-        raise FooterError("Parquet footer: the file is encrypted, which near storage does not read; store it decrypted")
+        raise FooterError("Parquet footer: encrypted files are not supported; store the file decrypted")
     created_by = found.get(6, b"")
     _check_writer(created_by)
     columns = leaves(found[2], found.get(7))
@@ -143,34 +143,34 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
         groups = tuple(_without_bounds(group) for group in groups)
     rows = sum(group.rows for group in groups)
     if rows != found[3]:
-        raise FooterError(f"Parquet footer: its row groups have {rows} rows together, the file claims {found[3]}")
+        raise FooterError(f"Parquet footer: the row groups have {rows} rows in total, the file declares {found[3]}")
     _check_ranges(groups, data_end)
     return Footer(rows, columns, groups, schema_hash(found[2]), file_bytes, data_end, len(metadata))
 
 
 def _check_writer(created_by: bytes) -> None:
-    """Chunks of parquet-mr before 1.2.9 are longer than it says (PARQUET-816): pyarrow reads on behind them."""
+    """Refuse parquet-mr before 1.2.9: its chunks are longer than declared, pyarrow reads past them (PARQUET-816)."""
     match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
-        raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; write it anew")
+        raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; rewrite it")
 
 
 LAST_FALSE_FASTPARQUET = (2026, 9, 0)
-"""The last release of fastparquet that is known to write false bounds; of a later one they are believed."""
+"""The last fastparquet release known to write wrong bounds; bounds of later releases are trusted."""
 
 
 def has_false_bounds(created_by: bytes) -> bool:
-    """Whether the file's writer gives bounds that values lie outside of.
+    """Return whether the file's writer is known to write bounds that values exceed.
 
-    fastparquet takes the first and last of a categorical column's values in the order of its categories, whatever their
-    size: [5, 3, 9] has 5 as its least. What is categorical is not to be seen in the file, nor is a version in each.
+    For categorical columns fastparquet uses the order of the categories instead of the values: for [5, 3, 9] it writes
+    5 as the minimum. A file does not show which columns are categorical, and not every file has a version.
     """
     match = re.match(rb"fastparquet(?:\D*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     return match is not None and tuple(int(part or 0) for part in match.groups()) <= LAST_FALSE_FASTPARQUET
 
 
 def _without_bounds(group: RowGroup) -> RowGroup:
-    """The row group with no bounds of values; how many are null is counted right."""
+    """Return the row group without bounds; its null counts are correct."""
     chunks = []
     for chunk in group.chunks:
         known = chunk.statistics
@@ -196,17 +196,17 @@ def _row_group(index: int, found: dict[int, Any], columns: tuple[Column, ...], p
 
 def _chunk(found: dict[int, Any], column: Column, path: list[bytes], rows: int) -> Chunk:
     if found.get(1):
-        raise FooterError("lies in another file (file_path); near storage takes whole files only")
+        raise FooterError("the chunk is in another file (file_path); only complete files are supported")
     metadata = found.get(3)
     if metadata is None or 8 in found or 9 in found:
-        raise FooterError("is encrypted or has no metadata; store the file decrypted")
+        raise FooterError("the chunk is encrypted or has no metadata; store the file decrypted")
     if metadata[3] != path or column.physical != _physical(metadata[1]):
-        raise FooterError("has another path or type than the schema's column")
+        raise FooterError("the chunk has another path or type than the schema's column")
     start = _start(metadata)
     length = metadata[7]
     values = metadata[5]
     if start < 0 or length < 0 or values < 0:
-        raise FooterError(f"claims {values} values in {length} bytes at byte {start}; none may be negative")
+        raise FooterError(f"declares {values} values in {length} bytes at byte {start}; none may be negative")
     if column.flat and values != rows:
         raise FooterError(f"has {values} values, its row group {rows} rows")
     return Chunk(start, length, values, _statistics(metadata[12], column, values) if 12 in metadata else None)
@@ -217,7 +217,7 @@ def _physical(number: int) -> str | None:
 
 
 def _start(metadata: dict[int, Any]) -> int:
-    """A dictionary page comes first; some writers say 0, or a place behind the data, where there is none."""
+    """Return the start of a chunk: its dictionary page, unless that offset is invalid (0 or past the data)."""
     first: int = metadata[9]
     dictionary: int = metadata.get(11, 0)
     return dictionary if 0 < dictionary < first else first
@@ -238,7 +238,7 @@ def _statistics(found: dict[int, Any], column: Column, values: int) -> Statistic
 
 
 def _is_signed(column: Column) -> bool:
-    """Whether the deprecated min and max, which compare as signed, are in the column's own order."""
+    """Return whether the deprecated min and max, which compare as signed, follow the column's order."""
     if column.logical is None:
         return column.physical in _SIGNED
     if column.logical.name == "integer":
@@ -253,13 +253,13 @@ def _check_ranges(groups: tuple[RowGroup, ...], data_end: int) -> None:
         for number, chunk in enumerate(group.chunks):
             start, end = chunk.start, chunk.start + chunk.length
             where = (index, number)
-            # Nothing is read of an empty row group, and writers put 0 for the places of its chunks.
+            # An empty row group is never read, and writers set the positions of its chunks to 0.
             is_read = start < end and group.rows > 0
             if end > data_end or (is_read and start < len(MAGIC)):
-                raise FooterError(f"{_at(where)} claims the bytes {start} to {end}, data lie from 4 to {data_end}")
+                raise FooterError(f"{_at(where)} declares bytes {start} to {end}, the data are in 4 to {data_end}")
             if start - base > MOST_FROM_BASE or chunk.length > MOST_FROM_BASE:
                 raise FooterError(
-                    f"{_at(where)} lies 4 GiB or more from its row group's start; write smaller row groups"
+                    f"{_at(where)} is 4 GiB or more from the start of its row group; write smaller row groups"
                 )
             if is_read:
                 spans.append((start, end, where))

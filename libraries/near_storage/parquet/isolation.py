@@ -1,8 +1,8 @@
-"""Work on bytes that nobody vouches for, in a process of its own that may take so long and so much and no more.
+"""Run work on untrusted bytes in a separate process with limits of time and memory.
 
-The child is a fresh interpreter. It gets the open file as its standard input, and answers in a file that the parent
-made for it; nothing is pickled, and a limit on the file's size holds whatever the child does. A child that raises,
-dies, hangs or wants too much is a FooterError at the parent. It needs a system with `resource` (Linux, macOS).
+The child is a fresh interpreter. It gets the open file as standard input, and answers in a file that the parent made
+for it. Nothing is pickled, and the limit on the file's size holds whatever the child does. A child that raises, dies,
+hangs or exceeds a limit is a FooterError in the parent. Needs a system with `resource` (Linux, macOS).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from libraries.near_storage.parquet.footer import Footer, read_footer
 
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 1 << 30
-"""Of address space, of which the interpreter takes some 40 MB."""
+"""Limit of address space, of which the interpreter takes some 40 MB."""
 ANSWER_BYTES = 512 << 20
 
 _ANSWERED, _REFUSED, _FAILED = 73, 74, 75
-"""How the child ends. Not 0, with which it could end before it has answered."""
+"""Exit codes of the child. 0 is not used, because the child could end with it before it has answered."""
 _START = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import child; child()"
 
 
 def read_footer_apart(
     path: str | os.PathLike[str], timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES
 ) -> Footer:
-    """The footer of a Parquet file, read in a child process. Raises FooterError, and OSError if it cannot be opened."""
+    """Read the footer of a Parquet file in a child process. Raises FooterError, and OSError if it cannot be opened."""
     with open(path, "rb") as file:
         answer = apart(f"{__name__}:encoded_footer", file, timeout_s, memory_bytes)
     return msgspec.msgpack.decode(answer, type=Footer)
 
 
 def encoded_footer(file: BinaryIO) -> bytes:
-    """The footer of an open file as msgpack: what `read_footer_apart` has done in the child."""
+    """Return the footer of an open file as msgpack; runs in the child of `read_footer_apart`."""
     return msgspec.msgpack.encode(read_footer(file))
 
 
@@ -53,10 +53,10 @@ def apart(
     memory_bytes: int = MEMORY_BYTES,
     answer_bytes: int = ANSWER_BYTES,
 ) -> bytes:
-    """What `function`, 'module:name' of ours, answers for the open file in a child process.
+    """Run one of our functions, given as 'module:name', on the open file in a child process and return its answer.
 
-    The function takes the file (binary, seekable) and gives bytes. Raises FooterError where it does, with its message;
-    where it raises anything else, its process dies or goes beyond a limit, or its answer has more bytes than allowed.
+    The function takes the file (binary, seekable) and returns bytes. Raises FooterError with the function's message if
+    it raises one, and also if it raises anything else, its process dies or exceeds a limit, or the answer is too long.
     """
     limits = [math.ceil(timeout_s), memory_bytes, answer_bytes]
     with tempfile.TemporaryFile() as answer:
@@ -71,7 +71,7 @@ def apart(
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise FooterError(
-                f"Parquet file: reading its footer took more than {timeout_s:g} s; it is refused"
+                f"Parquet file: reading the footer took more than {timeout_s:g} s; the file is refused"
             ) from None
         finally:
             process.kill()
@@ -90,7 +90,7 @@ def _died(code: int) -> str:
 
 
 def child() -> None:
-    """What `apart` starts: limits first, then the work. It prints the answer, or the reason why there is none."""
+    """Run in the process that `apart` starts: set limits, then work. Print the answer, or the reason for none."""
     module, _, name = sys.argv[2].partition(":")
     processor_s, memory_bytes, answer_bytes = json.loads(sys.argv[3])
     _limit(resource.RLIMIT_CORE, 0)
@@ -101,14 +101,14 @@ def child() -> None:
         answer = getattr(importlib.import_module(module), name)(sys.stdin.buffer)
         code = _ANSWERED
         if len(answer) > answer_bytes:
-            answer, code = f"{len(answer)} bytes of answer, {answer_bytes} are allowed".encode(), _FAILED
+            answer, code = f"the answer has {len(answer)} bytes, {answer_bytes} are allowed".encode(), _FAILED
     except FooterError as error:
         answer, code = str(error).encode(), _REFUSED
     except Exception as error:
         answer, code = type(error).__name__.encode(), _FAILED
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
-    # Nothing is left to be done, and taking down what hostile bytes have built could take long.
+    # Exit without cleanup: freeing what hostile bytes have built could take long.
     os._exit(code)
 
 

@@ -1,15 +1,15 @@
-"""Which row groups a filter can be true, false or null in, from compact metadata alone, all groups at once.
+"""Decide from compact metadata, for all row groups at once, where a filter can be true, false or null.
 
-Each leaf gives three bits a row group: may some row be true, false, null. They are never too few, often too many; AND,
-OR and NOT combine them by Kleene's rules, where NOT swaps true and false. What makes a leaf's bits right:
+Each leaf gives three bits per row group: some row may be true, false, null. They may be set too often, never too
+rarely. AND, OR and NOT combine them by Kleene's rules; NOT swaps true and false. Rules for a leaf:
 
-- Codes are compared non-strictly only; `LiteralCodes` says what can lie below and above a literal.
-- A NaN makes `!=` true and every other comparison false. Bounds say nothing of NaN, so that they decide what may be
-  *true* of `<`, `<=`, `==`, `>`, `>=` even where NaN may be, and what may be *false* only where it may not.
-- Null rows make comparisons null, never true or false, so that nulls spoil neither.
+- Codes are compared non-strictly; `LiteralCodes` bounds what can be below and above a literal.
+- A NaN makes `!=` true and every other comparison false. Bounds do not cover NaN. Therefore they decide what may be
+  *true* of `<`, `<=`, `==`, `>`, `>=` even if NaN may be present, and what may be *false* only if it may not.
+- Null rows make comparisons null, never true or false, so they affect neither bit.
 - A group without rows has no row that is true, false or null.
 
-A column that is missing, nested, named twice or compared with a literal of another type is not known: all three may be.
+If a column is missing, nested, named twice or compared with a literal of another type, all three bits are set.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Codes: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class GroupOutcomes:
-    """Of each row group (bool[G] each), whether the filter may be true, false, null for one of its rows."""
+    """For each row group (bool[G] each), whether the filter may be true, false or null for some row."""
 
     may_be_true: Bits
     may_be_false: Bits
@@ -53,14 +53,14 @@ class GroupOutcomes:
 
     @property
     def certain(self) -> Bits:
-        """Where the filter is true for every row: nothing needs to be filtered there."""
+        """Where the filter is true for every row, so that no filtering is needed."""
         return self.may_be_true & ~self.may_be_false & ~self.may_be_null
 
 
 def prune(metadata: CompactMetadata, predicate: Predicate) -> GroupOutcomes:
-    """The verdict on every row group. A group is to be read if the filter may be true there.
+    """Return the outcomes for every row group. Read a group if the filter may be true there.
 
-    Literals must be of their column's Arrow type (`binding.bind`); a leaf of which that is not so prunes nothing.
+    Literals must have their column's Arrow type (`binding.bind`); a leaf with another type prunes nothing.
     """
     verdict = _Pruner(metadata).verdict(predicate)
     rows = metadata.rows > 0
@@ -68,7 +68,7 @@ def prune(metadata: CompactMetadata, predicate: Predicate) -> GroupOutcomes:
 
 
 class _Chunks:
-    """What is known of one column's chunks. `has_ordinary`: where a value may be that is neither null nor NaN."""
+    """The metadata of one column's chunks. `has_ordinary`: where a value may be that is neither null nor NaN."""
 
     def __init__(self, metadata: CompactMetadata, column: int) -> None:
         self.metadata = metadata
@@ -83,11 +83,11 @@ class _Chunks:
         return self.metadata.flag(EXACT, self.column)
 
     def with_nan(self, bits: Bits) -> Bits:
-        """These, and where NaN may be."""
+        """Return these bits, also set where NaN may be."""
         return bits | self.metadata.flag(MAY_HOLD_NAN, self.column) if self.kind.floating else bits
 
     def has_values(self) -> Bits:
-        """Where something may be that is not null."""
+        """Return where a value may be that is not null."""
         return self.with_nan(self.has_ordinary)
 
 
@@ -130,7 +130,7 @@ class _Pruner:
                 return self.unknown if codes is None else self.comparison(chunks, operator, codes)
 
     def chunks(self, name: str) -> _Chunks | None:
-        """Those of the flat column of this name, if there is one, and one only."""
+        """Return the chunks of the flat column with this name, if there is exactly one."""
         if name not in self.looked_up:
             places = [place for place, column in enumerate(self.metadata.columns) if column.path[0] == name]
             known = len(places) == 1 and self.metadata.columns[places[0]].flat
@@ -138,7 +138,7 @@ class _Pruner:
         return self.looked_up[name]
 
     def conjunction(self, parts: list[GroupOutcomes]) -> GroupOutcomes:
-        """Kleene's and. It is null only where no part is false, hence each true or null, and one null."""
+        """Apply Kleene's AND. It is null only if no part is false, so each is true or null and at least one is null."""
         if not parts:
             return self.decided(True)
         return GroupOutcomes(
@@ -181,14 +181,14 @@ class _Pruner:
         high = int.from_bytes(begin[:8].ljust(8, b"\xff"), "big")
         some = chunks.has_ordinary
         true = some & _at_most(chunks.minimum, high) & _at_least(chunks.maximum, low)
-        # A code tells whether its value begins so, unless the prefix is longer, or ends in what fills codes up.
+        # A code shows whether its value has the prefix, unless the prefix exceeds 8 bytes or ends in the padding byte.
         if len(begin) > 8 or begin.endswith(b"\0"):
             return GroupOutcomes(true, some, chunks.has_nulls)
         false = some & (_at_most(chunks.minimum, low - 1) | _at_least(chunks.maximum, high + 1))
         return GroupOutcomes(true, false, chunks.has_nulls)
 
     def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> GroupOutcomes:
-        """Where nothing is equal it is false, or null if one of the literals is."""
+        """Evaluate IN: without an equal literal it is false, or null if one of the literals is null."""
         given = [item for item in literals if item.value is not None and not _is_nan(item)]
         codes = []
         for item in given:
@@ -208,9 +208,10 @@ class _Pruner:
         return equal
 
     def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> GroupOutcomes:
-        """Of all literals, which rise, the first whose code the minimum does not exceed decides.
+        """Compare with the first of the ascending literals whose code is at least the minimum.
 
-        If the maximum does not reach that one, it reaches none; and none can differ if all values equal that one.
+        If the maximum is below that one, it is below all others; values can differ from all literals unless all equal
+        it.
         """
         ends = np.array([_limited(code) for code in codes], np.uint64)
         first = np.searchsorted(ends[:, 2], chunks.minimum)
@@ -238,7 +239,7 @@ def _some(bits: Iterable[Bits]) -> Bits:
 
 
 def _above(chunks: _Chunks, codes: LiteralCodes) -> Bits:
-    """Where a value may be greater than the literal."""
+    """Return where a value may be greater than the literal."""
     greater = _at_least(chunks.maximum, codes.above)
     if codes.above_if_exact == codes.above:
         return greater

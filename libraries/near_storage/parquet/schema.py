@@ -1,4 +1,4 @@
-"""The schema in a Parquet footer: from the flattened tree of SchemaElements to its leaf columns.
+"""The schema of a Parquet footer: from the flattened tree of SchemaElements to its leaf columns.
 
 Ids and names are those of parquet.thrift (apache/parquet-format 24102ed, August 2026).
 """
@@ -16,14 +16,14 @@ from libraries.near_storage.errors import FooterError
 from libraries.near_storage.parquet.thrift import BINARY, BOOLEAN, BYTE, I32, ListOf, Struct, Wanted
 
 MOST_ELEMENTS = 100_000
-"""Of a schema: an element of three bytes becomes an object of some hundred."""
+"""Limit of elements in a schema: an element of three bytes becomes an object of some hundred."""
 MOST_SCHEMA_DEPTH = 64
 
 PHYSICAL_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 """parquet.thrift's Type, by number."""
 
 Order: TypeAlias = Literal["type", "ieee 754 total", "int96 timestamp", "undefined"]
-"""ColumnOrder; `undefined` where the footer has none, or one that is not known here or not allowed for the type."""
+"""ColumnOrder; `undefined` where the footer has none, or one that is unknown or not allowed for the type."""
 
 _UNIT = Struct("TimeUnit", {1: Struct("MilliSeconds", {}), 2: Struct("MicroSeconds", {}), 3: Struct("NanoSeconds", {})})
 _UNITS = {1: "ms", 2: "us", 3: "ns"}
@@ -58,11 +58,10 @@ _ORDERS: Mapping[int, Order] = {1: "type", 2: "ieee 754 total", 3: "int96 timest
 
 
 class Logical(msgspec.Struct, frozen=True):
-    """What a leaf's values mean, of its LogicalType or else of its ConvertedType.
+    """The meaning of a leaf's values, from its LogicalType or else its ConvertedType.
 
-    `name` is the LogicalType's in lower case, 'interval' (which only ConvertedType has), or 'unknown' for one that is
-    not known here. `bits` and `signed` belong to integer, `unit` and `utc` to time and timestamp, `precision` and
-    `scale` to decimal.
+    `name` is the LogicalType's in lower case, 'interval' (only in ConvertedType), or 'unknown'. `bits` and `signed` are
+    for integer, `unit` and `utc` for time and timestamp, `precision` and `scale` for decimal.
     """
 
     name: str
@@ -91,14 +90,14 @@ _CONVERTED: Mapping[int, Logical] = {
     20: Logical("bson"),
     21: Logical("interval"),
 }
-"""parquet.thrift's ConvertedType, by number; 5 is DECIMAL, whose digits stand in the SchemaElement."""
+"""parquet.thrift's ConvertedType, by number; 5 is DECIMAL, whose digits are in the SchemaElement."""
 
 
 class Column(msgspec.Struct, frozen=True):
     """A leaf of the schema.
 
-    `length` is that of FIXED_LEN_BYTE_ARRAY in bytes, else 0. `nulls` and `repeats` are the leaf's highest definition
-    and repetition level; a column whose path has one name and that does not repeat is flat.
+    `length` is that of FIXED_LEN_BYTE_ARRAY in bytes, else 0. `nulls` and `repeats` are the leaf's maximum definition
+    and repetition level; a column is flat if its path has one name and it does not repeat.
     """
 
     path: tuple[str, ...]
@@ -111,13 +110,13 @@ class Column(msgspec.Struct, frozen=True):
 
     @property
     def flat(self) -> bool:
-        """Whether each row has one value, or null."""
+        """Whether each row has one value or null."""
         return len(self.path) == 1 and self.repeats == 0
 
 
 @dataclass
 class _Group:
-    """A group of the schema that is still open: how many of its children come yet, its path, its levels."""
+    """A group of the schema that is still open: its number of remaining children, its path, its levels."""
 
     to_come: int
     path: tuple[str, ...]
@@ -126,12 +125,12 @@ class _Group:
 
 
 def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) -> tuple[Column, ...]:
-    """The leaf columns of a schema, in their order, from SchemaElements and ColumnOrders as `read_struct` gives them.
+    """Return the leaf columns of a schema in order, from SchemaElements and ColumnOrders as `read_struct` gives them.
 
-    Raises FooterError where the elements are no tree, a leaf has no type that exists, or the orders are too few.
+    Raises FooterError if the elements are not a tree, a leaf has an unknown type, or orders are missing.
     """
     if not elements:
-        raise FooterError("Parquet schema: it has no root")
+        raise FooterError("Parquet schema: no root")
     found: list[Column] = []
     open_groups = [_Group(_children(elements[0]), (), 0, 0)]
     for index, element in enumerate(elements[1:], start=1):
@@ -153,7 +152,7 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
                 raise FooterError(f"Parquet schema: nested deeper than {MOST_SCHEMA_DEPTH} at element {index}")
     missing = sum(group.to_come for group in open_groups)
     if missing:
-        raise FooterError(f"Parquet schema: groups announce {missing} elements more than there are")
+        raise FooterError(f"Parquet schema: groups declare {missing} elements more than exist")
     if orders is None:
         return tuple(found)
     if len(orders) != len(found):
@@ -164,14 +163,14 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
 
 
 def schema_hash(elements: list[dict[int, Any]]) -> str:
-    """A digest (blake2b, 16 bytes as hex) of names, types and nesting; files of one table share it."""
-    # The root's name is the writer's affair.
+    """Return a digest (blake2b, 16 bytes as hex) of names, types and nesting; all files of a table share it."""
+    # Writers choose the name of the root.
     shape = [_sorted(element) for element in elements[1:]]
     return hashlib.blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()
 
 
 def _sorted(value: Any) -> Any:
-    """Writers may give the fields of a struct in any order."""
+    """Sort the fields of a struct, because writers may give them in any order."""
     return sorted((key, _sorted(item)) for key, item in value.items()) if isinstance(value, dict) else value
 
 
@@ -214,7 +213,7 @@ def _ordered(index: int, column: Column, union: dict[int, Any]) -> Column:
     )
     if order == "ieee 754 total" and not floating:
         order = "undefined"
-    # INT96 has an order of its own, and no other (parquet.thrift, note (+) of ColumnOrder).
+    # INT96 may only have its own order (parquet.thrift, note (+) of ColumnOrder).
     if (order == "int96 timestamp") != (column.physical == "INT96"):
         order = "undefined"
     return msgspec.structs.replace(column, order=order)
@@ -223,13 +222,13 @@ def _ordered(index: int, column: Column, union: dict[int, Any]) -> Column:
 def _children(element: dict[int, Any]) -> int:
     count = element.get(5, 0)
     if count < 0:
-        raise FooterError(f"Parquet schema: a group announces {count} children")
+        raise FooterError(f"Parquet schema: a group declares {count} children")
     return count
 
 
 def _known(number: int, names: tuple[str, ...], what: str, index: int) -> str:
     if not 0 <= number < len(names):
-        raise FooterError(f"Parquet schema: element {index} has the {what} {number}, which does not exist")
+        raise FooterError(f"Parquet schema: element {index} has the unknown {what} {number}")
     return names[number]
 
 

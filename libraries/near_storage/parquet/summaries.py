@@ -1,6 +1,6 @@
-"""What a chunk's statistics say for sure, as two codes and three bits (near storage's rules for Parquet statistics).
+"""What a chunk's statistics prove, as two codes and three bits (near storage's rules for Parquet statistics).
 
-Whatever contradicts itself says nothing.
+Contradictory statistics are ignored.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from libraries.near_storage.parquet.schema import Column
 
 
 class Summary(NamedTuple):
-    """Codes between which all values lie that are neither null nor NaN, and what else may be in the chunk.
+    """Codes that bound all values that are neither null nor NaN, and flags for the rest of the chunk.
 
-    (LOWEST, HIGHEST) is 'unknown', (HIGHEST, LOWEST) 'there is no such value'. `exact`: both bounds are spelled out by
-    their codes, and the file does not call them shortened.
+    (LOWEST, HIGHEST) means unknown, (HIGHEST, LOWEST) that there is no such value. `exact`: the codes of both bounds
+    identify their values, and the file does not mark them as truncated.
     """
 
     minimum: int
@@ -27,12 +27,12 @@ class Summary(NamedTuple):
 
 
 def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
-    """The summary of a chunk of this column, whose kind is `kind_of(column)`; unknown where the column is not flat."""
+    """Return the summary of a chunk of this column, whose kind is `kind_of(column)`; unknown unless it is flat."""
     statistics = chunk.statistics
     nullable = column.nulls > 0
     if statistics is None or not column.flat:
         return Summary(LOWEST, HIGHEST, nullable, kind.floating, False)
-    # A missing count is not zero; of a required column it is.
+    # A missing null count is not zero, unless the column is required.
     nulls = 0 if statistics.nulls is None and not nullable else statistics.nulls
     nans = statistics.nans if kind.floating else 0
     low, high, is_nan = _bounds(statistics, column, kind)
@@ -57,7 +57,7 @@ def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
 
 
 def _bounds(statistics: Statistics, column: Column, kind: CodeKind) -> tuple[Value | None, Value | None, bool]:
-    """Both bounds, None where not known, and whether one of them is NaN: then NaN there is, whatever the count says."""
+    """Return both bounds, None where unknown, and whether one is NaN: then there are NaNs, whatever the count says."""
     low, high = (
         None if data is None else bound_value(column, kind, data) for data in (statistics.minimum, statistics.maximum)
     )

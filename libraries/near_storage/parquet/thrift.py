@@ -1,8 +1,8 @@
-"""Thrift's compact protocol, read from bytes that nobody vouches for.
+"""Read Thrift's compact protocol from untrusted bytes.
 
-A caller says which fields of which structs it wants (`Struct`, `ListOf`, or a scalar); everything else is stepped over
-without being kept. Each byte is looked at once, no length is believed before the bytes for it are there, nesting is
-bounded, and whatever is wrong is a `FooterError`.
+The caller names the fields of the structs that it wants (`Struct`, `ListOf`, or a scalar); all others are skipped. Each
+byte is read once, no length is trusted before its bytes are known to exist, nesting is bounded, and every violation is
+a `FooterError`.
 
 Protocol: thrift-compact-protocol.md of Apache Thrift.
 """
@@ -17,10 +17,10 @@ from libraries.near_storage.errors import FooterError
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 BOOLEAN = TRUE
-"""Of a field wanted: its value lies in the field's type, which is TRUE or FALSE."""
+"""As a wanted field: the value is in the type of the field, which is TRUE or FALSE."""
 
 MOST_NESTING = 32
-"""Of what is stepped over; parquet.thrift needs six."""
+"""Limit of nesting in skipped values; parquet.thrift needs six."""
 
 _BITS = {I16: 16, I32: 32, I64: 64}
 
@@ -35,7 +35,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct by its name in the Thrift file, the fields wanted of it by their ids, and those that must be there."""
+    """A struct: its name in the Thrift file, the wanted fields by id, and the required ones."""
 
     name: str
     fields: Mapping[int, Wanted]
@@ -47,22 +47,22 @@ Wanted: TypeAlias = int | ListOf | Struct
 
 
 def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
-    """The wanted fields of a struct that begins where `data` does: id -> bool, int, bytes, list or dict likewise.
+    """Read the wanted fields of a struct at the start of `data`: id -> bool, int, bytes, list or nested dict.
 
-    Raises FooterError where the bytes break the protocol, end too early, name a wanted field twice or in another type,
-    lack a required one, or hold a list that is longer than its limit. Bytes after the struct are not looked at.
+    Raises FooterError if the bytes violate the protocol, end early, have a wanted field twice or in another type, lack
+    a required field, or hold a list that exceeds its limit. Bytes after the struct are ignored.
     """
     return read_struct_at(data, 0, struct)[0]
 
 
 def read_struct_at(data: bytes | memoryview, position: int, struct: Struct) -> tuple[dict[int, Any], int]:
-    """The same for a struct that begins at `position`, and the position behind it."""
+    """Read a struct at `position`; return its fields and the position after it."""
     reader = _Reader(data, position)
     try:
         return reader.struct(struct), reader.position
     except IndexError as error:
-        # Single bytes are read without asking for the end first, which would double the time.
-        raise FooterError(f"Thrift: {struct.name} is cut off, {len(data)} bytes do not hold all of it") from error
+        # Reads of single bytes do not check the end first, which would double the time.
+        raise FooterError(f"Thrift: {struct.name} is truncated at {len(data)} bytes") from error
 
 
 class _Reader:
@@ -95,7 +95,7 @@ class _Reader:
                 raise FooterError(f"Thrift: {wanted.name} has its field {number} twice, at byte {position}")
             kind = fields[number]
             if kind == wire and kind in (I32, I64) and (byte := data[position]) < 128:
-                # By far the most frequent case, without a call: a small integer.
+                # Most fields are small integers; handle them without a call.
                 found[number] = (byte >> 1) ^ -(byte & 1)
                 position += 1
                 continue
@@ -109,7 +109,7 @@ class _Reader:
         return found
 
     def value(self, wire: int, kind: Wanted, holder: Struct, number: int) -> Any:
-        """A field's value, or a list's element's."""
+        """Read the value of a field or of a list's element."""
         if kind == BOOLEAN and wire in (TRUE, FALSE):
             return wire == TRUE
         if isinstance(kind, Struct) and wire == STRUCT:
@@ -127,7 +127,7 @@ class _Reader:
     def list(self, wanted: ListOf, holder: Struct, number: int) -> list[Any]:
         wire, size = self.list_header()
         if size > wanted.most:
-            raise FooterError(f"Thrift: {holder.name}'s field {number} lists {size}, at most {wanted.most} are allowed")
+            raise FooterError(f"Thrift: {holder.name}'s field {number} has {size} elements, at most {wanted.most}")
         return [self.value(wire, wanted.element, holder, number) for _ in range(size)]
 
     def list_header(self) -> tuple[int, int]:
@@ -136,7 +136,7 @@ class _Reader:
         size = header >> 4
         if size == 15:
             size = self.unsigned(32)
-        # Every element takes a byte at least.
+        # Every element takes at least one byte.
         self.require(size)
         return header & 15, size
 
@@ -167,24 +167,22 @@ class _Reader:
                 break
             shift += 7
             if shift >= bits:
-                raise FooterError(f"Thrift: the number at byte {start} goes on beyond {bits} bits")
+                raise FooterError(f"Thrift: the number at byte {start} exceeds {bits} bits")
         if value >> bits:
-            raise FooterError(f"Thrift: the number at byte {start} does not fit {bits} bits")
+            raise FooterError(f"Thrift: the number at byte {start} exceeds {bits} bits")
         return value
 
     def require(self, size: int) -> None:
         left = len(self.data) - self.position
         if size > left:
-            raise FooterError(
-                f"Thrift: {size} bytes or elements are announced at byte {self.position}, {left} are left"
-            )
+            raise FooterError(f"Thrift: {size} bytes or elements are declared at byte {self.position}, {left} remain")
 
     def advance(self, size: int) -> None:
         self.require(size)
         self.position += size
 
     def skip(self, wire: int, depth: int) -> None:
-        """Step over a value; of a boolean field there is nothing to step over, and nobody asks."""
+        """Skip a value. Never called for a boolean field, whose value is in its type."""
         if depth > MOST_NESTING:
             raise FooterError(f"Thrift: nested deeper than {MOST_NESTING} at byte {self.position}")
         if I16 <= wire <= I64:
@@ -207,7 +205,7 @@ class _Reader:
         elif wire == DOUBLE:
             self.advance(8)
         else:
-            raise FooterError(f"Thrift: there is no wire type {wire}, at byte {self.position}")
+            raise FooterError(f"Thrift: unknown wire type {wire} at byte {self.position}")
 
     def skip_elements(self, wire: int, size: int, depth: int) -> None:
         if wire in (TRUE, FALSE, BYTE):

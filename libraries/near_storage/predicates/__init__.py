@@ -1,1 +1,1 @@
-"""Filters: a small tree, its JSON, its binding to a schema, and what it means on rows."""
+"""Filters: their tree, their JSON form, binding to a schema, and evaluation on rows."""

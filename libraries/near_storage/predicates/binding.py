@@ -1,7 +1,7 @@
-"""A filter bound to a schema: every literal is exactly a value of its column's type, so that nothing later converts.
+"""Bind a filter to a schema: every literal becomes an exact value of its column's type, so that no later step converts.
 
-Comparisons across types are decided here on exact numbers (`i < 2.5` on integers becomes `i <= 2`), because Arrow's own
-implicit casts raise or round in some of them.
+Comparisons across types are decided here on exact numbers (`i < 2.5` on integers becomes `i <= 2`), because some of
+Arrow's implicit casts raise or round.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from libraries.near_storage.predicates.values import checked, is_utf8
 
 
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
-    """The same filter for a table of this schema, with literals of the columns' types only. Idempotent.
+    """Return the same filter for a table of this schema, with literals of the columns' types only. Idempotent.
 
-    In what comes back no comparison has a null, NaN or -0.0; an In has at least one literal, sorted, each once, and at
-    most one null, which is its last. Columns are top-level ones by name, a dot is part of a name. Raises RequestError
-    for trees beyond the limits, PredicateError for an unknown column, a type without an order, a literal that does not
+    In the result no comparison has a null, NaN or -0.0. An In has at least one literal; literals are sorted and unique,
+    with at most one null, which is last. Columns are top-level names; a dot is part of a name. Raises RequestError for
+    trees beyond the limits, PredicateError for an unknown column, a type without an order or a literal that does not
     fit.
     """
     limits.check(predicate)
@@ -43,20 +43,20 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
 
 
 def field_of(schema: pa.Schema, name: str) -> pa.Field:
-    """The one top-level column of that name; raises PredicateError."""
+    """Return the top-level column of that name. Raises PredicateError unless there is exactly one."""
     found = schema.get_all_field_indices(name)
     if len(found) == 1:
         return schema.field(found[0])
     if found:
-        raise PredicateError(f"{len(found)} columns are called {_shown(name)}: rename them, then filter by them")
+        raise PredicateError(f"{len(found)} columns are named {_shown(name)}: rename them before filtering by them")
     top, dot, _ = name.partition(".")
     if dot and schema.get_field_index(top) >= 0:
         raise PredicateError(
-            f"{_shown(name)} lies inside the column {_shown(top)}: only whole columns are filtered near the storage, "
-            "a filter by it runs at the client"
+            f"{_shown(name)} is inside the column {_shown(top)}: nodes filter by whole columns only; "
+            "filter by it on the client"
         )
     some = ", ".join(_shown(each) for each in schema.names[:8])
-    raise PredicateError(f"there is no column {_shown(name)}: there are {some}{' ...' if len(schema) > 8 else ''}")
+    raise PredicateError(f"no column {_shown(name)}: there are {some}{' ...' if len(schema) > 8 else ''}")
 
 
 def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
@@ -78,15 +78,15 @@ def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
             return _in(column, literals, _ordered_type(schema, column))
         case Prefix(column, text):
             return _prefix(column, text, _ordered_type(schema, column))
-    raise PredicateError(f"{type(predicate).__name__} is no part of a filter")
+    raise PredicateError(f"{type(predicate).__name__} is not part of a filter")
 
 
 def _ordered_type(schema: pa.Schema, column: str) -> pa.DataType:
     type = value_type(field_of(schema, column).type)
     if kind_of(type) is None:
         raise PredicateError(
-            f"the column {_shown(column)} of type {_shown(str(type))} has no order: near the storage only IS NULL "
-            "works on it, any other filter by it runs at the client"
+            f"the column {_shown(column)} of type {_shown(str(type))} has no order: nodes support only IS NULL "
+            "on it; apply other filters on the client"
         )
     return type
 
@@ -105,7 +105,7 @@ def _comparison(operator: Operator, column: str, literal: Literal, type: pa.Data
 
 
 def _one_sided(operator: Operator, column: str, bound: object, beyond: object, type: pa.DataType) -> Predicate:
-    """`column operator bound`, where all values, or none, are on the one side if the other has no neighbour."""
+    """Return `column operator bound`; without a value beyond the bound, a constant for columns that are not null."""
     if bound is None or beyond is None:
         return Known(column, bound is not None)
     return Comparison(operator, column, Literal(bound, type))
@@ -129,9 +129,9 @@ def _prefix(column: str, text: str, type: pa.DataType) -> Predicate:
     if kind_of(type) is TypeFamily.NULL:
         return Constant(None)
     if kind_of(type) not in (TypeFamily.TEXT, TypeFamily.BINARY):
-        raise PredicateError(f"the column {_shown(column)} is of type {type}: a prefix is asked of text only")
+        raise PredicateError(f"the column {_shown(column)} has type {type}: prefixes are supported on text only")
     if not is_utf8(text):
-        raise PredicateError(f"the prefix for the column {_shown(column)} is no UTF-8: write other characters")
+        raise PredicateError(f"the prefix for the column {_shown(column)} is not valid UTF-8")
     if pat.is_fixed_size_binary(type) and len(text.encode()) > type.byte_width:
         return Known(column, False)
     return Prefix(column, text) if text else Known(column, True)

@@ -1,6 +1,6 @@
-"""Arrow's arrays in types that all of its kernels know, and back: for filters and for aggregates alike.
+"""Convert Arrow arrays to types that all of its kernels support, and back, for filters and aggregates.
 
-Order, equality and nulls stay what they are.
+Order, equality and nulls are preserved.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from libraries.near_storage.predicates.kinds import COUNTED, kind_of
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """The same values, order and nulls in a type that all of Arrow's kernels know; dictionaries are left as they are.
+    """Return the same values, order and nulls in a type that all Arrow kernels support; dictionaries are unchanged.
 
-    Counts of time become their integers, float16 float32, views of text and bytes their large kinds, bytes of fixed
-    size plain ones, decimals at least 128 bits wide and of no negative scale (their digits are compared).
+    Dates and times become integers, float16 becomes float32, string and binary views their large types, fixed-size
+    binary becomes plain binary, decimals get at least 128 bits and a non-negative scale (their digits are compared).
     """
     type = array.type
     if kind_of(type) in COUNTED and not pat.is_dictionary(type):
@@ -30,7 +30,7 @@ def comparable(array: pa.Array) -> pa.Array:
 
 
 def comparable_type(type: pa.DataType) -> pa.DataType:
-    """The type that `comparable` gives for arrays of this type, that of dictionaries is their own."""
+    """Return the type that `comparable` gives for arrays of this type; a dictionary type is unchanged."""
     if pat.is_float16(type):
         return pa.float32()
     if pat.is_string_view(type):
@@ -48,7 +48,7 @@ def comparable_type(type: pa.DataType) -> pa.DataType:
 
 
 def restored(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """What `comparable` made of an array of this type, as that type again."""
+    """Convert the result of `comparable` back to this type."""
     if kind_of(type) in COUNTED:
         return array.view(type)
     if pat.is_decimal(type) and type.scale < 0:
@@ -58,7 +58,7 @@ def restored(array: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def is_null(column: pa.Array) -> pa.BooleanArray:
-    """Also where the value that a dictionary's index points to is null."""
+    """Return where values are null, including dictionary entries that are null."""
     if pat.is_dictionary(column.type):
         return pc.fill_null(is_null(column.dictionary).take(column.indices), True)
     return pc.is_null(column)

@@ -1,6 +1,6 @@
-"""Dates and times written as text (ISO 8601, as SQL has them), to exact counts of nanoseconds and days.
+"""Parse dates and times in ISO 8601, as in SQL, to exact nanoseconds and days.
 
-Strict: what is not written in full is refused, nothing is guessed.
+Incomplete texts are refused; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def days_of(text: str) -> int:
-    """Days since 1970-01-01 of `YYYY-MM-DD`; raises PredicateError."""
+    """Return the days since 1970-01-01 of `YYYY-MM-DD`. Raises PredicateError."""
     found = _ONLY_DATE.fullmatch(text)
     if found is None:
-        raise PredicateError(f"{_shown(text)} is no date: write it as '2020-12-31'")
+        raise PredicateError(f"{_shown(text)} is not a date: write it as '2020-12-31'")
     return _days(found, text)
 
 
 def nanoseconds_of_day(text: str) -> int:
-    """Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; raises PredicateError."""
+    """Return the nanoseconds since midnight of `HH:MM[:SS[.fraction]]`. Raises PredicateError."""
     found = _ONLY_TIME.fullmatch(text)
     if found is None:
-        raise PredicateError(f"{_shown(text)} is no time of day: write it as '23:59:59.123'")
+        raise PredicateError(f"{_shown(text)} is not a time of day: write it as '23:59:59.123'")
     return _nanoseconds(found, text)
 
 
 def nanoseconds_since_1970(text: str) -> tuple[int, bool]:
-    """`(nanoseconds, has an offset)` of `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]`; a date alone is its midnight.
+    """Return `(nanoseconds, has an offset)` of `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]`; a date alone is midnight.
 
-    With an offset the nanoseconds count from 1970 in UTC, without one they count on a clock of no zone. Raises
+    With an offset, nanoseconds count from 1970 in UTC; without one, from 1970 in local time without a zone. Raises
     PredicateError.
     """
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise PredicateError(
-            f"{_shown(text)} is no timestamp: write it as '2020-12-31 23:59:59.123', with '+01:00' or 'Z' where a zone "
-            "is meant"
+            f"{_shown(text)} is not a timestamp: write it as '2020-12-31 23:59:59.123', followed by '+01:00' or 'Z' "
+            "for a time zone"
         )
     midnight = _days(found, text) * 86_400 * NANOSECONDS
     clock = _nanoseconds(found, text) if found["hour"] is not None else 0
@@ -60,14 +60,14 @@ def _days(found: re.Match[str], text: str) -> int:
     try:
         day = datetime.date(int(found["year"]), int(found["month"]), int(found["day"]))
     except ValueError as error:
-        raise PredicateError(f"{_shown(text)} is no date of the calendar: {error}") from None
+        raise PredicateError(f"{_shown(text)} is not a calendar date: {error}") from None
     return day.toordinal() - _EPOCH
 
 
 def _nanoseconds(found: re.Match[str], text: str) -> int:
     hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise PredicateError(f"{_shown(text)} is no time of day: hours end at 23, minutes and seconds at 59")
+        raise PredicateError(f"{_shown(text)} is not a time of day: hours end at 23, minutes and seconds at 59")
     fraction = (found["fraction"] or "").ljust(9, "0")
     return (hour * 3_600 + minute * 60 + second) * NANOSECONDS + int(fraction)
 
@@ -78,7 +78,7 @@ def _offset(offset: str, text: str) -> int:
     digits = offset[1:].replace(":", "").ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > 23 or minutes > 59:
-        raise PredicateError(f"{_shown(text)} has no offset of a zone: hours end at 23, minutes at 59")
+        raise PredicateError(f"{_shown(text)} has an invalid zone offset: hours end at 23, minutes at 59")
     return (1 if offset[0] == "+" else -1) * (hours * 3_600 + minutes * 60) * NANOSECONDS
 
 

@@ -1,11 +1,10 @@
-"""What a pyarrow Expression is made of: fields, typed literals and calls with their options.
+"""Decompose a pyarrow Expression into fields, typed literals and calls with their options.
 
-pyarrow offers no way to walk an Expression. Substrait fails as a whole on a timestamp of nanoseconds and loses what
-`isin` means for nulls; the text form loses the types of literals and most of a long list. What is complete is the
-record batch that pyarrow makes of an Expression when it is copied: calls in its metadata, literals and options as
-columns. It is made and read in the memory of one process, as data; it is neither stored nor sent nor read from
-anywhere, and no Expression is made from it. A layout that is not the known one is None: the filter then runs at the
-client.
+pyarrow cannot walk an Expression. Substrait fails on nanosecond timestamps and loses the null handling of `isin`; the
+text form loses the types of literals and most of a long list. The record batch that pyarrow makes when it copies an
+Expression is complete: its metadata hold the calls, its columns the literals and options. The batch is made and read as
+data within one process. It is never stored, sent or received, and no Expression is made from it. For an unknown layout
+the result is None, and the filter runs on the client.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _ENTRY = re.compile(r"(call|end|literal|options|field_ref|nested_field_ref): '(.
 
 @dataclass(frozen=True)
 class Field:
-    """A top-level column by its name."""
+    """A top-level column by name."""
 
     name: str
 
@@ -36,7 +35,7 @@ class Value:
 
 @dataclass
 class Call:
-    """A function of Arrow by its name; `options` is None, or a struct scalar with the fields of its options class."""
+    """An Arrow function by name; `options` is None, or a struct scalar with the fields of its options class."""
 
     function: str
     arguments: list[Node] = field(default_factory=list)
@@ -46,13 +45,13 @@ class Call:
 Node: TypeAlias = Field | Value | Call
 
 NESTED = "nested_field_ref"
-"""The function of the call that stands for a field inside of a column; its arguments are the names."""
+"""The function name of a call that refers to a field inside a column; its arguments are the names."""
 
 
 def read(expression: pc.Expression) -> Node | None:
-    """The parts of an expression; None if they cannot be told for certain.
+    """Return the parts of an expression; None if they cannot be determined with certainty.
 
-    Where pyarrow's public functions can make the same expression from the parts, it must equal the given one.
+    Where pyarrow's public functions can rebuild the expression from its parts, the result must equal the original.
     """
     try:
         batch = _as_batch(expression)
@@ -69,7 +68,7 @@ def _as_batch(expression: pc.Expression) -> pa.RecordBatch:
 
 
 def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
-    """The metadata as pairs in order; keys repeat, so that a dict would not do."""
+    """Return the metadata as pairs in order. Keys repeat, so a dict would lose entries."""
     text = schema.to_string(show_schema_metadata=True, truncate_metadata=False)
     _, _, shown = text.partition("-- schema metadata --\n")
     found = [_ENTRY.fullmatch(line) for line in shown.split("\n")]
@@ -77,9 +76,9 @@ def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
 
 
 def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, pc.Expression | None]:
-    """The one node that all entries make up, and what `_rebuilt` makes of it; ValueError if they make up anything else.
+    """Return the single node that the entries form, and the result of `_rebuilt`. Raises ValueError for other layouts.
 
-    Not recursive: chains of conditions are long.
+    Not recursive, because chains of conditions can be long.
     """
     root = Call("")
     open_calls: list[Call] = [root]
@@ -111,7 +110,7 @@ def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, 
 
 
 def _rebuilt(call: Call, arguments: list[pc.Expression | None]) -> pc.Expression | None:
-    """The same call by pyarrow's public functions; None where something in it is not known here."""
+    """Rebuild the call with pyarrow's public functions; None if a part of it is unknown."""
     if any(each is None for each in arguments):
         return None
     if call.function == NESTED:

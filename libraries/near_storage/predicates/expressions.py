@@ -1,8 +1,8 @@
-"""Filters of pyarrow (`pc.field("x") > 5`), as DuckDB, Polars and pyarrow's users give them, to our tree.
+"""Translate pyarrow filters (`pc.field("x") > 5`), as DuckDB, Polars and pyarrow's users make them, to our tree.
 
-What has no exact counterpart is left to the client, conjunct by conjunct: then the tree keeps too many rows, never too
-few. Where Arrow rounds there is no counterpart: a decimal compared with a float is left to it. Where Arrow raises
-instead of comparing (an int64 beyond 2**53 with a fraction), the tree answers exactly.
+A conjunct without an exact counterpart is left to the client: the tree then keeps too many rows, never too few. There
+is no counterpart where Arrow rounds, as in comparing a decimal with a float. Where Arrow raises instead of comparing
+(an int64 beyond 2**53 with a fraction), the tree gives the exact answer.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _OPERATORS: dict[str, Operator] = {
 }
 _FLIPPED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NULL_MATCHES, _NULL_SKIPPED = range(2)
-"""Those of Arrow's SetLookupOptions::NullMatchingBehavior that Python can ask for."""
+"""The values of Arrow's SetLookupOptions::NullMatchingBehavior that Python can request."""
 
 
 @dataclass(frozen=True)
 class Translated:
     """`predicate` is bound and keeps every row that the expression keeps; None keeps all.
 
-    `complete` says that it keeps no others. If not, the expression itself must filter what arrives.
+    `complete`: it keeps no other rows. Otherwise the expression must also filter the received rows.
     """
 
     predicate: Predicate | None
@@ -60,14 +60,14 @@ class Translated:
 
 
 class _Left(Exception):
-    """A part of an expression that is left to the client."""
+    """A part of an expression must be evaluated by the client."""
 
 
 def translate(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
-    """As much of a pyarrow filter on a table of this schema as our tree says exactly. Never raises for a filter."""
+    """Translate as much of a pyarrow filter as our tree can express exactly. Never raises for a filter."""
     if expression is None:
         return Translated(None, True)
-    # A name over several lines could pass for other entries of an expression.
+    # A column name with line breaks could be mistaken for other entries of an expression.
     node = None if any("\n" in name for name in schema.names) else read(expression)
     if node is None:
         return Translated(None, False)
@@ -88,7 +88,7 @@ def _bound(conjunct: Node, schema: pa.Schema) -> Predicate | None:
 
 
 def _within_limits(predicate: Predicate) -> bool:
-    """Whether it can be sent: its parts are within their limits, and its message leaves room for a query's columns."""
+    """Return whether the filter is within the limits and its message leaves room for a query's columns."""
     try:
         return len(wire.encode(predicate)) <= wire.MOST_BYTES // 2
     except RequestError:
@@ -96,7 +96,7 @@ def _within_limits(predicate: Predicate) -> bool:
 
 
 def _chain(node: Node, function: str) -> list[Node]:
-    """The operands of nested calls of the same connective, from left to right. Not recursive."""
+    """Return the operands of nested calls of the same connective, from left to right. Not recursive."""
     operands: list[Node] = []
     waiting = [node]
     while waiting:
@@ -156,7 +156,7 @@ def _comparison(operator: Operator, left: Node, right: Node, schema: pa.Schema) 
 
 
 def _scalar(node: Node) -> pa.Scalar:
-    """The scalar that a node is: a literal, or one in a cast that Arrow carries out without loss."""
+    """Return the scalar of a node: a literal, or a literal in a lossless cast."""
     match node:
         case Value(scalar):
             return scalar
@@ -177,7 +177,7 @@ def _is_null(name: str, call: Call, schema: pa.Schema) -> Predicate:
 
 
 def _is_nan(name: str, schema: pa.Schema) -> Predicate:
-    """NaN is what is not at most infinity; null stays null."""
+    """Build a test for NaN as 'not at most infinity'; null stays null."""
     if kind_of(field_of(schema, name).type) is not TypeFamily.FLOAT:
         raise _Left
     return Not(Comparison("<=", name, literal(math.inf)))
@@ -207,10 +207,10 @@ def _is_in(name: str, call: Call, schema: pa.Schema) -> Predicate:
 
 
 def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
-    """Null where the column is null.
+    """Build IN; it is null where the column is null.
 
-    Arrow's `is_in` finds NaN by NaN, tells 0.0 from -0.0, and cuts what it looks for to the column's type: timestamps
-    to dates, doubles to floats. We do none of these.
+    Unlike Arrow's `is_in`, this does not find NaN by NaN, treats 0.0 and -0.0 as equal, and does not truncate literals
+    to the column's type (timestamps to dates, doubles to floats).
     """
     kind = kind_of(type)
     for each in given:
@@ -222,13 +222,13 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
 
 
 def _is_elsewhere(type: pa.DataType, given: Literal) -> bool:
-    """Whether Arrow compares the two otherwise than we do: it rounds decimals to floats, and reads no dates in text."""
+    """Return whether Arrow compares the two differently: it rounds decimals to floats and parses no dates in text."""
     kind, other = kind_of(type), kind_of(given.type)
     return {kind, other} == {TypeFamily.DECIMAL, TypeFamily.FLOAT} or (other is TypeFamily.TEXT and kind in COUNTED)
 
 
 def _null_where_null(name: str, then: Predicate) -> Predicate:
-    """`then`, but null where the column is null: how DuckDB writes IN."""
+    """Return `then`, but null where the column is null, which is how DuckDB writes IN."""
     parts = then.parts if isinstance(then, Or) else (then,)
     plain = [_null_with(name, part) for part in parts]
     if plain and all(each is not None for each in plain):
@@ -238,7 +238,7 @@ def _null_where_null(name: str, then: Predicate) -> Predicate:
 
 
 def _null_with(name: str, part: Predicate) -> Predicate | None:
-    """The same where the column is not null, and null where it is, if one leaf says that."""
+    """Return `part`, with null where the column is null, if a single leaf can express it."""
     match part:
         case And((Not(IsNull(column)), In() as listed)) if column == name == listed.column:
             return listed

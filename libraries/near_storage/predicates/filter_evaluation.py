@@ -1,7 +1,7 @@
-"""What a bound filter says about rows: true, false or null for each, exactly, by Arrow's kernels.
+"""Evaluate a bound filter on rows with Arrow's kernels: true, false or null for each row, exactly.
 
-Every comparison is of one type with itself, so that no kernel casts: counts of time are compared as integers, float16
-as float32, decimals as they are. It knows no files; unbound filters are for `binding.py` first.
+Both sides of a comparison have the same type, so no kernel casts: dates and times are compared as integers, float16 as
+float32, decimals unchanged. Bind filters with `binding.py` first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KERNELS = {
 
 
 def mask(bound: Predicate, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
-    """True, false or null for each row, in order. `bound` comes from `bind` with the schema of `data`."""
+    """Return true, false or null for each row, in order. `bound` is the result of `bind` with the schema of `data`."""
     batches = [data] if isinstance(data, pa.RecordBatch) else data.to_batches()
     masks = [_mask(bound, batch) for batch in batches]
     return masks[0] if len(masks) == 1 else pa.concat_arrays([pa.array([], pa.bool_()), *masks])
@@ -48,7 +48,7 @@ def mask(bound: Predicate, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
 def _mask(bound: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
     match bound:
         case And(parts):
-            # One after the other: all masks of a long filter at once would be many times the batch.
+            # Combine one by one: all masks of a long filter together would be many times the size of the batch.
             return functools.reduce(pc.and_kleene, (_mask(part, batch) for part in parts), _repeated(True, batch))
         case Or(parts):
             return functools.reduce(pc.or_kleene, (_mask(part, batch) for part in parts), _repeated(False, batch))
@@ -79,7 +79,7 @@ def _leaf(bound: Predicate, column: pa.Array) -> pa.BooleanArray:
         case Prefix(_, text):
             pattern = text if kind_of(column.type) is TypeFamily.TEXT else text.encode()
             return pc.starts_with(comparable(column), pattern)
-    raise TypeError(f"{type(bound).__name__} is no bound filter")
+    raise TypeError(f"{type(bound).__name__} is not a bound filter")
 
 
 def _in(literals: tuple[Literal, ...], column: pa.Array) -> pa.BooleanArray:
@@ -91,7 +91,7 @@ def _in(literals: tuple[Literal, ...], column: pa.Array) -> pa.BooleanArray:
 
 
 def _set(literals: list[Literal]) -> pa.Array:
-    # Arrow's is_in takes 0.0 and -0.0 for two values: both are put in where one is meant.
+    # Arrow's is_in distinguishes 0.0 and -0.0, so search for both.
     values = comparable(_array(literals))
     if kind_of(values.type) is TypeFamily.FLOAT and any(literal.value == 0 for literal in literals):
         return pa.concat_arrays([values, pa.array([-0.0, 0.0], values.type)])
@@ -103,7 +103,7 @@ def _where_valid(values: pa.BooleanArray, column: pa.Array) -> pa.BooleanArray:
 
 
 def _array(literals: list[Literal]) -> pa.Array:
-    """The literals, all of one type, as an array of it."""
+    """Return the literals, all of one type, as an array."""
     type = value_type(literals[0].type)
     values = [literal.value for literal in literals]
     if kind_of(type) in COUNTED:

@@ -1,6 +1,6 @@
-"""Which kinds of Arrow types a filter can compare, and what their values look like in Python.
+"""The families of Arrow types that a filter can compare, and how Python represents their values.
 
-It knows types alone: no columns, no rows, no wire.
+This module handles types only, not columns or rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow.types as pat
 
 
 class TypeFamily(Enum):
-    """Families of types whose values are ordered among each other."""
+    """Families of types whose values are ordered relative to each other."""
 
     BOOL = "bool"
     INTEGER = "integer"
@@ -50,22 +50,22 @@ _CHECKS = (
 )
 
 COUNTED = frozenset({TypeFamily.DATE, TypeFamily.TIME, TypeFamily.TIMESTAMP, TypeFamily.DURATION})
-"""Kinds whose values are counts of a unit: `Literal.value` holds the count, evaluation compares counts."""
+"""Families whose values are counts of a unit: `Literal.value` holds the count, and evaluation compares counts."""
 
 
 def kind_of(type: pa.DataType) -> TypeFamily | None:
-    """The kind of a type, of its values if it is a dictionary; None for types without an order, such as lists."""
+    """Return the family of a type, or of a dictionary's values; None for types without an order, such as lists."""
     type = value_type(type)
     return next((kind for kind, checks in _CHECKS if any(check(type) for check in checks)), None)
 
 
 def value_type(type: pa.DataType) -> pa.DataType:
-    """What the values of a column are: for dictionaries the type of their values."""
+    """Return the type of a column's values: for dictionaries, the type of their values."""
     return type.value_type if pat.is_dictionary(type) else type
 
 
 def units_per_second(type: pa.DataType) -> tuple[int, int]:
-    """`(units, seconds)`: so many units of a counted type are so many seconds, (1, 86400) for date32."""
+    """Return `(units, seconds)`: this many units of a date or time type last this long; (1, 86400) for date32."""
     if pat.is_date32(type):
         return 1, SECONDS_PER_DAY
     if pat.is_date64(type):
@@ -74,7 +74,7 @@ def units_per_second(type: pa.DataType) -> tuple[int, int]:
 
 
 def integer_range(type: pa.DataType) -> tuple[int, int]:
-    """Smallest and largest integer that the type stores; of counted types the smallest and largest count."""
+    """Return the smallest and largest integer of the type; for dates and times, the smallest and largest count."""
     width = type.bit_width
     if pat.is_unsigned_integer(type):
         return 0, 2**width - 1
@@ -82,5 +82,5 @@ def integer_range(type: pa.DataType) -> tuple[int, int]:
 
 
 def zone_of(type: pa.DataType) -> str | None:
-    """The time zone of a timestamp; None for those without and for all other types."""
+    """Return the time zone of a timestamp type; None if there is none and for other types."""
     return type.tz if pat.is_timestamp(type) else None

@@ -1,8 +1,8 @@
-"""Where a literal lies among the values of a column's type: at one of them, or between two neighbours.
+"""The position of a literal among the values of a column's type: at a value, or between two neighbours.
 
-That is all that an exact comparison across types needs: `i < 2.5` on integers asks for the integers up to the one below
-2.5. Everything is decided on exact fractions, nothing is rounded; one exception: a written number (a decimal) means, on
-columns of floats, the float nearest to it, as in DuckDB and the SQL standard.
+This is enough for exact comparisons across types: `i < 2.5` on integers selects the integers up to the one below 2.5.
+All decisions use exact fractions. One exception: on float columns a written number (a decimal) means the nearest float,
+as in DuckDB and the SQL standard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class At:
 
 @dataclass(frozen=True)
 class Between:
-    """The literal lies strictly between two neighbouring values of the type; None: there is none on that side."""
+    """The literal is strictly between two neighbouring values of the type; None means no value on that side."""
 
     below: object
     above: object
@@ -46,16 +46,16 @@ class Between:
 
 @dataclass(frozen=True)
 class Nowhere:
-    """The literal is NaN: unlike every value, in no order with any."""
+    """The literal is NaN, which is unequal to and unordered with every value."""
 
 
 NUMBERS = frozenset({TypeFamily.INTEGER, TypeFamily.FLOAT, TypeFamily.DECIMAL})
 
 
 def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
-    """Where a literal that is not null lies among the values of `type` (no dictionary, kind known).
+    """Return the position of a literal that is not null among the values of `type` (a comparable non-dictionary type).
 
-    Values are such as `values.py` says. Raises PredicateError where the two cannot be compared.
+    Values are represented as in `values.py`. Raises PredicateError if the two cannot be compared.
     """
     kind, given = kind_of(type), kind_of(literal.type)
     if literal.type == type and kind is not TypeFamily.FLOAT:
@@ -72,7 +72,7 @@ def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
 
 
 def _incomparable(literal: Literal, type: pa.DataType, hint: str = "") -> PredicateError:
-    hint = hint or "write one of the kind of the column"
+    hint = hint or "use a literal of the column's type"
     return PredicateError(f"values of {type} cannot be compared with a literal of {literal.type}: {hint}")
 
 
@@ -127,9 +127,9 @@ def _largest(bits: int) -> float:
 
 
 def _next(value: float, upwards: bool, bits: int) -> float:
-    """The neighbouring float of that width, infinities included; zero is always 0.0.
+    """Return the neighbouring float of that width, including infinities; zero is always 0.0.
 
-    Floats of one sign are ordered as their bits are, read as integers.
+    Floats of one sign are ordered like their bits read as integers.
     """
     as_float, as_integer, sign = {16: ("<e", "<H", 1 << 15), 32: ("<f", "<I", 1 << 31), 64: ("<d", "<Q", 1 << 63)}[bits]
     (code,) = struct.unpack(as_integer, struct.pack(as_float, value))
@@ -146,7 +146,7 @@ def _scaled(unscaled: object, scale: int) -> Decimal | None:
 
 
 def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
-    """The literal in seconds on the clock of the column's type; text is read as ISO 8601."""
+    """Return the literal in seconds on the clock of the column's type; text is parsed as ISO 8601."""
     kind, given = kind_of(type), kind_of(literal.type)
     zone = zone_of(type)
     if given is TypeFamily.TEXT and kind is not TypeFamily.DURATION:
@@ -156,7 +156,7 @@ def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
     if zone is None and {kind, given} == {TypeFamily.DATE, TypeFamily.TIMESTAMP} and zone_of(literal.type) is None:
         return values.exact(literal)
     if kind is TypeFamily.TIMESTAMP and given in (TypeFamily.DATE, TypeFamily.TIMESTAMP):
-        with_zone = "the column has a time zone, say which moment is meant: TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
+        with_zone = "the column has a time zone, so give an offset: TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
         without = "the column has no time zone: write TIMESTAMP '2020-12-31 00:00:00'"
         raise _incomparable(literal, type, without if zone is None else with_zone)
     raise _incomparable(literal, type)
@@ -169,9 +169,9 @@ def _written(literal: Literal, type: pa.DataType) -> Fraction:
     count, has_offset = datetime_text.nanoseconds_since_1970(text)
     zone = zone_of(type)
     if has_offset != (zone is not None):
-        hint = "leave the offset out" if zone is None else "write it as '2020-12-31 00:00:00+00:00'"
+        hint = "remove the offset" if zone is None else "write it as '2020-12-31 00:00:00+00:00'"
         raise PredicateError(
-            f"{text[:60]!r} has {'an' if has_offset else 'no'} offset, other than a column of {type}: {hint}"
+            f"{text[:60]!r} has {'an' if has_offset else 'no'} offset, unlike the column of type {type}: {hint}"
         )
     return Fraction(count, datetime_text.NANOSECONDS)
 
@@ -195,11 +195,11 @@ def _decoded(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise PredicateError("the binary literal is no UTF-8, the column is text: write text") from None
+        raise PredicateError("the binary literal is not valid UTF-8, but the column is text: use text") from None
 
 
 def _among_fixed(raw: bytes, width: int) -> Between:
-    """Between which byte strings of one width a shorter or longer one lies, in the order of bytes."""
+    """Return the neighbours, in byte order, of a shorter or longer byte string among those of one width."""
     if len(raw) < width:
         above = raw + b"\0" * (width - len(raw))
         return Between(_before(above), above)

@@ -1,11 +1,11 @@
-"""SQL of one table, as text, to a query: columns or aggregates, a filter, groups, a limit.
+"""Parse SQL on one table into a query: columns or aggregates, a filter, groups, a limit.
 
     SELECT * | columns | min, max, sum, count, avg  FROM table  WHERE ...  GROUP BY columns  LIMIT n
 
-WHERE knows AND, OR, NOT, comparisons of a column with a constant, BETWEEN, IN, IS NULL, LIKE 'prefix%' and columns of
-booleans. Everything else is an error that names the place; the way on is the Dataset, which DuckDB, Polars and pyarrow
-read. The dialect is DuckDB's, but names mean themselves: `a` and `A` are two columns. Nothing of sqlglot's tree is
-passed over: an argument that is not looked at here is an error too.
+WHERE supports AND, OR, NOT, comparisons of a column with a constant, BETWEEN, IN, IS NULL, LIKE 'prefix%' and boolean
+columns. Everything else is an error that names the place and suggests the Dataset, which DuckDB, Polars and pyarrow
+read. The dialect is DuckDB's, but names are case-sensitive: `a` and `A` are two columns. No part of sqlglot's tree is
+ignored: an argument that this module does not handle is an error.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from libraries.near_storage.predicates.tree import Predicate
 from libraries.near_storage.query import Aggregate, Function, Query
 
 MOST_BYTES = 1 << 18
-"""Of SQL text."""
+"""Bytes of SQL text."""
 
 MOST_OPEN = 24
-"""Brackets that are open at once, and signs or NOT in a row."""
+"""Nested brackets, and consecutive signs or NOT."""
 
 MOST_ROWS = 2**63 - 1
 
 _CLASS = re.compile(r" for <class '[^']*'>")
-"""What sqlglot tells of itself in its errors."""
+"""Internal class names in sqlglot's error messages."""
 _DIALECT = sqlglot.Dialect.get_or_raise("duckdb")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
@@ -40,7 +40,7 @@ _AGGREGATES: dict[type, Function] = {exp.Min: "min", exp.Max: "max", exp.Sum: "s
 
 
 def parse(text: str) -> Query:
-    """The query that SQL text is; raises PredicateError for what is not answered near the storage."""
+    """Parse SQL text. Raises PredicateError for anything that near storage does not support."""
     select = _select(text)
     only(select, "expressions", "from_", "where", "group", "limit")
     scope = _scope(select)
@@ -54,18 +54,18 @@ def parse(text: str) -> Query:
 
 def _select(text: str) -> exp.Select:
     if len(text) > MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        raise PredicateError(f"the SQL has more than {MOST_BYTES} bytes: send a shorter one, or filter a Dataset")
+        raise PredicateError(f"the SQL has more than {MOST_BYTES} bytes: shorten it, or filter a Dataset")
     try:
         tokens = _DIALECT.tokenize(text)
         _check_depth(tokens)
         if not tokens or tokens[0].token_type is not TokenType.SELECT:
-            raise PredicateError("the SQL must begin with SELECT: only SELECT ... FROM one table is answered")
+            raise PredicateError("the SQL must begin with SELECT: only SELECT ... FROM one table is supported")
         statements = [each for each in _DIALECT.parser().parse(tokens, text) if each is not None]
     except (SqlglotError, RecursionError, ValueError) as error:
-        raise PredicateError(f"the SQL is not understood: {_first_line(error)}") from None
+        raise PredicateError(f"cannot parse the SQL: {_first_line(error)}") from None
     if len(statements) != 1 or type(statements[0]) is not exp.Select:
         raise PredicateError(
-            "one SELECT is answered at a time, without UNION and the like. For all of SQL give "
+            "only a single SELECT is supported, without UNION and the like. For full SQL pass "
             "connect(...).dataset(table) to DuckDB, Polars or pyarrow"
         )
     return statements[0]
@@ -73,30 +73,30 @@ def _select(text: str) -> exp.Select:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "it nests too deeply"
+        return "it is nested too deeply"
     line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-    # A column called like a word of SQL fails with what that word would need.
-    return f"{_CLASS.sub('', line)}; a name that SQL uses itself is written in \"\""
+    # A column named like an SQL keyword fails with an error about that keyword.
+    return f'{_CLASS.sub("", line)}; quote names that are SQL keywords with ""'
 
 
 def _check_depth(tokens: list[sqlglot.tokens.Token]) -> None:
-    """Refuse what would make a parser recurse deeply, before it does."""
+    """Refuse SQL that would make a parser recurse deeply."""
     open_ = in_a_row = 0
     for token in tokens:
         open_ += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         in_a_row = in_a_row + 1 if token.token_type in _BEFORE else 0
         if max(open_, in_a_row) > MOST_OPEN:
-            raise PredicateError(f"the SQL nests more than {MOST_OPEN} deep: write it flatter")
+            raise PredicateError(f"the SQL is nested more than {MOST_OPEN} deep: reduce its nesting")
 
 
 def _scope(select: exp.Select) -> Scope:
     source = select.args.get("from_")
     if source is None:
-        raise PredicateError("the SQL has no FROM: name the one table that is asked")
+        raise PredicateError("the SQL has no FROM: name the table to query")
     only(source, "this")
     table = source.this
     if type(table) is not exp.Table or type(table.this) is not exp.Identifier:
-        raise refused(table, "FROM is followed by the name of one table")
+        raise refused(table, "FROM takes the name of one table")
     only(table, "this", "alias")
     name = limits.check_name(table.this.this, "the table")
     alias = table.args.get("alias")
@@ -130,15 +130,15 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
 def _answer(
     select: exp.Select, scope: Scope
 ) -> tuple[tuple[str, ...] | None, tuple[Aggregate, ...], tuple[str, ...] | None]:
-    """Columns, aggregates, and the order of both where columns do not come first."""
+    """Return columns, aggregates, and the order of both if columns do not come first."""
     items = select.expressions
     if not items:
-        raise PredicateError('SELECT is followed by columns, aggregates or *; a column of that name is written in ""')
+        raise PredicateError('SELECT takes columns, aggregates or *; quote a column with such a name with ""')
     stars = [item for item in items if isinstance(item, exp.Star)]
     if stars:
         only(stars[0])
         if len(items) > 1 or select.args.get("group") is not None:
-            raise refused(stars[0], "* stands alone, without other columns and without GROUP BY")
+            raise refused(stars[0], "use * without other columns and without GROUP BY")
         return None, (), None
     found = [_item(item, scope) for item in items]
     columns = tuple(item for item in found if isinstance(item, str))
@@ -147,8 +147,8 @@ def _answer(
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         if columns.count(twice) > 1:
-            raise PredicateError(f"SELECT names the column {twice!r} twice: name it once, and repeat it in the answer")
-        raise PredicateError(f"the answer would have two columns {twice!r}: give an aggregate another name by AS")
+            raise PredicateError(f"SELECT names the column {twice!r} twice: name it once, and copy it in the answer")
+        raise PredicateError(f"the answer would have two columns {twice!r}: rename an aggregate with AS")
     return columns, aggregates, None if names == (*columns, *(each.name for each in aggregates)) else names
 
 
@@ -158,19 +158,19 @@ def _item(item: exp.Expression, scope: Scope) -> str | Aggregate:
         only(item, "this", "alias")
         name, item = limits.check_name(item.alias, "an aggregate"), item.this
         if isinstance(item, exp.Column):
-            raise refused(item, "a column keeps its name; rename it in the answer")
+            raise refused(item, "columns cannot be renamed; rename them in the answer")
     if isinstance(item, exp.Column):
         return column_of(item, scope)
     function = _AGGREGATES.get(type(item))
     if function is None:
-        raise refused(item, "columns, min, max, sum, count and avg of a column can be selected")
+        raise refused(item, "SELECT takes columns, and min, max, sum, count and avg of a column")
     only(item, "this", "big_int")
     column = None if function == "count" and _counts_rows(item.this) else column_of(item.this, scope)
     return Aggregate(function, column, name or f"{function}({'*' if column is None else column})")
 
 
 def _counts_rows(argument: exp.Expression | None) -> bool:
-    """Whether it is the argument of count(*), count() or count(1)."""
+    """Return whether it is the argument of count(*), count() or count(1)."""
     if isinstance(argument, exp.Star):
         only(argument)
     return argument is None or isinstance(argument, exp.Star) or (type(argument) is exp.Literal and argument.is_int)
@@ -185,7 +185,7 @@ def _limit(select: exp.Select) -> int | None:
     only(limit, "expression")
     rows = limit.expression
     if type(rows) is not exp.Literal or rows.is_string or not rows.this.isdecimal() or len(rows.this) > 19:
-        raise refused(limit, "LIMIT is followed by a number of rows")
+        raise refused(limit, "LIMIT takes a number of rows")
     if int(rows.this) > MOST_ROWS:
         raise refused(limit, f"LIMIT is at most {MOST_ROWS}")
     return int(rows.this)
@@ -197,5 +197,5 @@ def _check_groups(query: Query) -> None:
     beside = [column for column in query.columns if column not in query.group_by]
     if beside:
         raise PredicateError(
-            f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY, or leave it out"
+            f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY, or remove it"
         )

@@ -1,6 +1,6 @@
-"""What may stand in WHERE, as a filter: comparisons of a column with a constant and what joins them.
+"""Translate WHERE into a filter: comparisons of a column with a constant and their connectives.
 
-It knows sqlglot's tree and no schema; `sql.py` reads the statement around it.
+Works on sqlglot's tree without a schema; `sql.py` parses the statement around it.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ _FLIPPED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">
 
 @dataclass(frozen=True)
 class Scope:
-    """The one table, and the name by which its columns may be called: its alias, or its own."""
+    """The table, and the qualifier of its columns: its alias, or else its name."""
 
     table: str
     alias: str
 
 
 def refused(node: exp.Expression, instead: str) -> PredicateError:
-    """The error for a piece of SQL that is not answered: what it is, what is, and the other way."""
+    """Return the error for unsupported SQL: what it is, what is supported, and the alternative."""
     return PredicateError(
-        f"{_shown(node)} is not answered near the storage: {instead}. For all of SQL give connect(...).dataset(table) "
+        f"{_shown(node)} is not supported by near storage: {instead}. For full SQL pass connect(...).dataset(table) "
         "to DuckDB, Polars or pyarrow"
     )
 
 
 def only(node: exp.Expression, *allowed: str) -> None:
-    """Refuse a node that says anything beside the arguments that the caller looks at."""
+    """Refuse a node that has other arguments than those that the caller handles."""
     for name, value in node.args.items():
         if name not in allowed and value not in (None, False, []):
             place = value if isinstance(value, exp.Expression) else node
-            raise refused(place, f"leave its {name.strip('_').upper()} out")
+            raise refused(place, f"remove its {name.strip('_').upper()}")
 
 
 def condition(node: exp.Expression, scope: Scope) -> Predicate:
-    """The filter that a condition is; raises PredicateError."""
+    """Translate a condition into a filter. Raises PredicateError."""
     node = _bare(node)
     kind = type(node)
     if kind in (exp.And, exp.Or):
@@ -92,17 +92,17 @@ def condition(node: exp.Expression, scope: Scope) -> Predicate:
 
 
 def column_of(node: exp.Expression, scope: Scope) -> str:
-    """The name of the column that an expression is; raises PredicateError."""
+    """Return the name of the column that an expression is. Raises PredicateError."""
     node = _bare(node)
     if type(node) is not exp.Column or type(node.this) is not exp.Identifier:
-        raise refused(node, "a column of the table must stand here")
+        raise refused(node, "a column of the table is required here")
     only(node, "this", "table")
     qualifier = node.args.get("table")
     if qualifier is not None and qualifier.this != scope.alias:
         raise refused(
             node,
-            f"{scope.alias} is the only table, and columns inside of columns are filtered at the client; "
-            f'a name with a dot is written "{qualifier.this[:60]}.{node.this.this[:60]}"',
+            f"{scope.alias} is the only table, and fields inside columns are filtered on the client; "
+            f'quote a name with a dot: "{qualifier.this[:60]}.{node.this.this[:60]}"',
         )
     return str(node.this.this)
 
@@ -115,7 +115,7 @@ def _bare(node: exp.Expression) -> exp.Expression:
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
-    """All operands of a chain of one connective, from left to right. Not recursive: chains are long."""
+    """Return all operands of a chain of one connective, from left to right. Not recursive: chains can be long."""
     operands = []
     waiting = [node]
     while waiting:
@@ -132,7 +132,7 @@ def _constant(node: exp.Expression) -> Literal:
     found = literal_of(node)
     if found is None:
         raise refused(
-            node, "a constant must stand here: a number, 'text', TRUE, NULL, DATE '2020-12-31', TIMESTAMP '...'"
+            node, "a constant is required here: a number, 'text', TRUE, NULL, DATE '2020-12-31', TIMESTAMP '...'"
         )
     return found
 
@@ -144,7 +144,7 @@ def _comparison(node: exp.Expression, scope: Scope) -> Predicate:
         return Comparison(operator, column_of(left, scope), _constant(right))
     if type(right) is exp.Column:
         return Comparison(_FLIPPED[operator], column_of(right, scope), _constant(left))
-    raise refused(node, "a column is compared with a constant")
+    raise refused(node, "compare a column with a constant")
 
 
 def _negated(node: exp.Expression, found: Predicate) -> Predicate:
@@ -154,14 +154,14 @@ def _negated(node: exp.Expression, found: Predicate) -> Predicate:
 def _is_null(node: exp.Expression, scope: Scope) -> Predicate:
     only(node, "this", "expression", "negate")
     if type(node.expression) is not exp.Null:
-        raise refused(node, "IS is followed by NULL or NOT NULL")
+        raise refused(node, "IS takes NULL or NOT NULL")
     return _negated(node, IsNull(column_of(node.this, scope)))
 
 
 def _in(node: exp.Expression, scope: Scope) -> Predicate:
     only(node, "this", "expressions")
     if not node.expressions:
-        raise refused(node, "IN is followed by constants in brackets")
+        raise refused(node, "IN takes constants in brackets")
     return In(column_of(node.this, scope), tuple(_constant(each) for each in node.expressions))
 
 
@@ -176,7 +176,7 @@ def _escaped_like(node: exp.Expression, scope: Scope) -> Predicate:
     only(node, "this", "expression")
     escape = node.expression
     if type(escape) is not exp.Literal or not escape.is_string or len(escape.this) != 1:
-        raise refused(node, "ESCAPE is followed by one character")
+        raise refused(node, "ESCAPE takes one character")
     return _like(node.this, escape.this, scope)
 
 
@@ -184,7 +184,7 @@ def _like(node: exp.Expression, escape: str | None, scope: Scope) -> Predicate:
     only(node, "this", "expression", "negate")
     pattern = node.expression
     if type(pattern) is not exp.Literal or not pattern.is_string:
-        raise refused(node, "LIKE is followed by 'prefix%'")
+        raise refused(node, "LIKE takes 'prefix%'")
     column = column_of(node.this, scope)
     text, rest = _before_wildcard(pattern.this, escape, node)
     if rest.strip("%"):
@@ -194,14 +194,14 @@ def _like(node: exp.Expression, escape: str | None, scope: Scope) -> Predicate:
 
 
 def _before_wildcard(pattern: str, escape: str | None, node: exp.Expression) -> tuple[str, str]:
-    """The text up to the first wildcard, escapes taken out, and what is left from there."""
+    """Return the text before the first wildcard, without escapes, and the rest of the pattern."""
     text: list[str] = []
     position = 0
     while position < len(pattern) and (pattern[position] == escape or pattern[position] not in "%_"):
         if pattern[position] == escape:
             position += 1
             if position == len(pattern):
-                raise refused(node, "the pattern ends in its ESCAPE character")
+                raise refused(node, "the pattern ends with its ESCAPE character")
         text.append(pattern[position])
         position += 1
     return "".join(text), pattern[position:]

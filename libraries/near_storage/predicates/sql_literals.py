@@ -1,6 +1,6 @@
-"""The constants that SQL text may hold, as typed literals: numbers, text, booleans, NULL, dates and times.
+"""Parse constants in SQL into typed literals: numbers, text, booleans, NULL, dates and times.
 
-A number with a point or an exponent is a decimal, as in DuckDB; on columns of floats it means the nearest float.
+As in DuckDB, a number with a point or an exponent is a decimal; on float columns it means the nearest float.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?", re.ASCII)
 
 
 def literal_of(node: exp.Expression) -> Literal | None:
-    """The literal that an expression is; None if it is none. Raises PredicateError if it is one that is not valid."""
+    """Return the literal that an expression is, or None. Raises PredicateError for an invalid literal."""
     sign = 1
     while isinstance(node, exp.Paren | exp.Neg):
         if isinstance(node, exp.Neg):
@@ -50,16 +50,16 @@ def _number(text: str, sign: int) -> Literal:
     found = _NUMBER.fullmatch(text)
     digits = (found[1] + (found[2] or "")).lstrip("0") if found else ""
     if found is None or not (found[1] or found[2]) or len(digits) > MOST_DIGITS:
-        raise PredicateError(f"the number {text[:60]} is not understood: write at most {MOST_DIGITS} digits")
+        raise PredicateError(f"cannot parse the number {text[:60]}: write at most {MOST_DIGITS} digits")
     if found[2] is None and found[3] is None:
         return literal(sign * int(text))
-    # Arithmetic, a minus too, would round to the 28 digits of Python's context.
+    # Arithmetic, even negation, would round to the 28 digits of Python's context.
     number = Decimal(text) if sign > 0 else Decimal(text).copy_negate()
     if -MOST_DIGITS <= number.adjusted() < MOST_DIGITS and -_exponent(number) <= MOST_DIGITS:
         return literal(number)
     as_float = float(number)
     if math.isinf(as_float) or (as_float == 0 and digits):
-        raise PredicateError(f"the number {text[:60]} is beyond what a double holds: write one nearer to 1")
+        raise PredicateError(f"the number {text[:60]} exceeds the range of a double: use one nearer to 1")
     return literal(as_float)
 
 
@@ -78,7 +78,7 @@ def _time(text: str) -> Literal:
 def _timestamp(text: str) -> Literal:
     nanoseconds, has_offset = datetime_text.nanoseconds_since_1970(text)
     if has_offset:
-        raise PredicateError(f"TIMESTAMP {text[:60]!r} has an offset: write TIMESTAMPTZ, or leave the offset out")
+        raise PredicateError(f"TIMESTAMP {text[:60]!r} has an offset: write TIMESTAMPTZ, or remove the offset")
     return _finest(nanoseconds, None)
 
 
@@ -90,12 +90,12 @@ def _timestamp_with_zone(text: str) -> Literal:
 
 
 def _finest(nanoseconds: int, zone: str | None) -> Literal:
-    """Microseconds where they suffice, nanoseconds where not."""
+    """Return microseconds if they are exact, else nanoseconds."""
     if nanoseconds % 1_000 == 0:
         return Literal(nanoseconds // 1_000, pa.timestamp("us", zone))
     low, high = integer_range(pa.int64())
     if not low <= nanoseconds <= high:
-        raise PredicateError("a timestamp with nanoseconds lies between 1677 and 2262: write microseconds")
+        raise PredicateError("timestamps with nanoseconds must be between 1677 and 2262: write microseconds")
     return Literal(nanoseconds, pa.timestamp("ns", zone))
 
 
@@ -103,7 +103,7 @@ def _double(text: str) -> Literal:
     try:
         return literal(float(text.strip().removeprefix("+")))
     except ValueError:
-        raise PredicateError(f"{text[:60]!r} is no double: write a number, 'NaN' or 'Infinity'") from None
+        raise PredicateError(f"{text[:60]!r} is not a double: write a number, 'NaN' or 'Infinity'") from None
 
 
 _READERS: dict[object, Callable[[str], Literal]] = {
@@ -118,7 +118,7 @@ _READERS: dict[object, Callable[[str], Literal]] = {
 
 
 def _typed_text(node: exp.Cast) -> Literal | None:
-    """`DATE '...'` and its like, `CAST('...' AS DATE)`, `'...'::date`."""
+    """Parse `DATE '...'` and similar, `CAST('...' AS DATE)`, `'...'::date`."""
     target = node.args["to"].this if isinstance(node.args["to"], exp.DataType) else None
     reader = _READERS.get(target)
     given = node.this

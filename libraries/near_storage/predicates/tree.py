@@ -1,8 +1,8 @@
-"""The tree of a filter: operations, column names, typed literals. Data alone; it knows no schema, no file and no wire.
+"""The tree of a filter: operations, column names, typed literals. Plain data without schema, file or wire format.
 
-A filter has SQL's three values: true, false, and null where a value that decides is null. Rows where it is true are
-kept, no others. NaN compares as in Arrow: unlike everything, itself included, so that only `!=` is true of it. -0.0
-equals 0.0.
+A filter has SQL's three values: true, false, and null where a deciding value is null. Only rows where it is true are
+kept. NaN compares as in Arrow: it is unequal to everything, including itself, so only `!=` is true of it. -0.0 equals
+0.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPERATORS: tuple[Operator, ...] = ("==", "!=", "<", "<=", ">", ">=")
 
 @dataclass(frozen=True)
 class Literal:
-    """A value in Python's terms with its Arrow type; `value` is None for null."""
+    """A value as a Python object with its Arrow type; `value` is None for null."""
 
     value: object
     type: pa.DataType
@@ -36,7 +36,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class In:
-    """True where the column equals a literal, else null where the column or one of the literals is null, else false."""
+    """True if the column equals a literal; else null if the column or one of the literals is null; else false."""
 
     column: str
     literals: tuple[Literal, ...]
@@ -51,7 +51,7 @@ class IsNull:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Text that begins with `text`, by its UTF-8 bytes; null where the column is null."""
+    """Text that begins with `text`, compared as UTF-8 bytes; null where the column is null."""
 
     column: str
     text: str
@@ -59,7 +59,7 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Known:
-    """`value` where the column is not null, null elsewhere: what is left of a comparison that the type decides."""
+    """`value` where the column is not null, null elsewhere: the remainder of a comparison that the type decides."""
 
     column: str
     value: bool
@@ -67,28 +67,28 @@ class Known:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same for every row; None is null."""
+    """The same value for every row; None is null."""
 
     value: bool | None
 
 
 @dataclass(frozen=True)
 class And:
-    """Kleene's and: false if one part is false, else null if one is null, else true. No parts: true."""
+    """Kleene's AND: false if one part is false, else null if one is null, else true. Without parts: true."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """Kleene's or: true if one part is true, else null if one is null, else false. No parts: false."""
+    """Kleene's OR: true if one part is true, else null if one is null, else false. Without parts: false."""
 
     parts: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True)
 class Not:
-    """Kleene's not: null stays null."""
+    """Kleene's NOT: null stays null."""
 
     part: Predicate
 
@@ -97,7 +97,7 @@ Predicate: TypeAlias = Comparison | In | IsNull | Prefix | Known | Constant | An
 
 
 def columns_of(predicate: Predicate) -> frozenset[str]:
-    """The names of all columns that the filter looks at."""
+    """Return the names of all columns that the filter uses."""
     match predicate:
         case And(parts) | Or(parts):
             return frozenset().union(*(columns_of(part) for part in parts))

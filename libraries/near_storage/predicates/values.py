@@ -1,11 +1,11 @@
-"""Literals: what `Literal.value` holds for each Arrow type, made from Python's values and Arrow's scalars, and checked.
+"""Literals: what `Literal.value` holds for each Arrow type, and how to make and check them.
 
-    bool -> bool                     string, large_string, string_view -> str (valid UTF-8)
-    integers of all widths -> int    binary of all kinds -> bytes
-    float16, float32, float64 -> float, exactly a value of that width
-    decimals -> decimal.Decimal, exactly a value of that precision and scale
-    dates, times, timestamps, durations -> int, the count in the type's own unit, from 1970 (in UTC if there is a zone)
-    null, and every null -> None
+bool -> bool                     string, large_string, string_view -> str (valid UTF-8)
+integers of all widths -> int    binary of all kinds -> bytes
+float16, float32, float64 -> float, exactly a value of that width
+decimals -> decimal.Decimal, exactly a value of that precision and scale
+    dates, times, timestamps, durations -> int, the count in the type's unit, from 1970 (in UTC if there is a zone)
+    null of any type -> None
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, integer
 from libraries.near_storage.predicates.tree import Literal
 
 MOST_DIGITS = 76
-"""What the widest of Arrow's decimals holds."""
+"""Digits of Arrow's widest decimal."""
 
 _FLOAT_FORMATS = {16: "<e", 32: "<f", 64: "<d"}
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -32,10 +32,10 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def literal(value: object) -> Literal:
-    """A literal of the type that a Python value has by itself; Arrow's scalars keep their type.
+    """Make a literal of the natural type of a Python value; Arrow scalars keep their type.
 
-    int: int64, else uint64, else a decimal; Decimal: a decimal of just its digits; datetime: microseconds, with zone
-    UTC if it is aware; date: date32; time: time64 of microseconds; timedelta: microseconds. Raises PredicateError.
+    int: int64, else uint64, else a decimal; Decimal: a decimal with the value's digits; datetime: microseconds, with
+    zone UTC if aware; date: date32; time: time64 in microseconds; timedelta: microseconds. Raises PredicateError.
     """
     match value:
         case None:
@@ -64,17 +64,17 @@ def literal(value: object) -> Literal:
         case datetime.timedelta():
             return checked(Literal(value // _MICROSECOND, pa.duration("us")))
     raise PredicateError(
-        f"a literal of {type(value).__name__} is not known: give a number, text, bytes, a date or a time"
+        f"literals of type {type(value).__name__} are not supported: use a number, text, bytes, a date or a time"
     )
 
 
 def from_scalar(scalar: pa.Scalar) -> Literal:
-    """The literal of an Arrow scalar, of its value if it comes from a dictionary. Raises PredicateError."""
+    """Make a literal of an Arrow scalar, or of the value of a dictionary scalar. Raises PredicateError."""
     if pat.is_dictionary(scalar.type):
         return from_scalar(scalar.value)
     kind = kind_of(scalar.type)
     if kind is None:
-        raise PredicateError(f"a literal of type {scalar.type} has no order: filter such columns at the client")
+        raise PredicateError(f"literals of type {scalar.type} have no order: filter such columns on the client")
     if not scalar.is_valid:
         return Literal(None, scalar.type)
     value = scalar.value if kind in COUNTED else scalar.as_py()
@@ -82,32 +82,32 @@ def from_scalar(scalar: pa.Scalar) -> Literal:
 
 
 def decimal_literal(value: Decimal) -> Literal:
-    """A written number as a decimal of just its digits: decimal128 up to 38, decimal256 up to 76.
+    """Make a decimal literal with the digits of the number: decimal128 up to 38, decimal256 up to 76.
 
-    Raises PredicateError if it has more digits, or is no finite number.
+    Raises PredicateError if it has more digits or is not finite.
     """
     digits, scale = _digits_and_scale(value)
     if digits > MOST_DIGITS:
         raise PredicateError(
-            f"the number {_shown(value)} has {digits} digits, at most {MOST_DIGITS} are kept: write fewer"
+            f"the number {_shown(value)} has {digits} digits, at most {MOST_DIGITS} are supported: use fewer"
         )
     return Literal(value, pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale))
 
 
 def checked(literal: Literal) -> Literal:
-    """The literal itself if its value is one of its type; raises PredicateError."""
+    """Return the literal if its value fits its type. Raises PredicateError."""
     if literal.value is not None and not _fits(literal):
-        raise PredicateError(f"{_shown(literal.value)} is no value of {literal.type}: give one that this type holds")
+        raise PredicateError(f"{_shown(literal.value)} is not a value of {literal.type}: give one that fits the type")
     return literal
 
 
 def is_nan(literal: Literal) -> bool:
-    """Whether it is a float that is no number."""
+    """Return whether the literal is a NaN float."""
     return isinstance(literal.value, float) and math.isnan(literal.value)
 
 
 def exact(literal: Literal) -> Fraction:
-    """The number that the literal is, of counted types its seconds. Not for text, bytes, null, NaN, infinities."""
+    """Return the literal as a number; dates and times in seconds. Not for text, bytes, null, NaN and infinities."""
     if kind_of(literal.type) in COUNTED:
         units, seconds = units_per_second(literal.type)
         return Fraction(literal.value * seconds, units)  # type: ignore[operator]
@@ -115,9 +115,9 @@ def exact(literal: Literal) -> Fraction:
 
 
 def nearest_float(number: Fraction, bits: int) -> float:
-    """The float of 16, 32 or 64 bits nearest to a number (ties to even); the largest finite one if it lies beyond.
+    """Return the float of 16, 32 or 64 bits nearest to a number (ties to even); the largest finite one if beyond.
 
-    Correct for all inputs: rounding goes through integers, never through a wider float first.
+    Correct for all inputs, because rounding uses integers and never goes through a wider float.
     """
     precision, lowest, largest = {16: (11, -24, 65504.0), 32: (24, -149, 3.4028234663852886e38)}.get(
         bits, (53, -1074, 1.7976931348623157e308)
@@ -150,9 +150,9 @@ def _moment(value: datetime.datetime) -> Literal:
 
 
 def _digits_and_scale(value: Decimal) -> tuple[int, int]:
-    """Digits that a decimal of non-negative scale needs, and that scale, without writing them out: think of 1e99999."""
+    """Return the digits and the non-negative scale that a decimal needs, without expanding numbers such as 1e99999."""
     if not value.is_finite():
-        raise PredicateError(f"{value} is no decimal number: give NaN and infinities as floats")
+        raise PredicateError(f"{value} is not a decimal number: give NaN and infinities as floats")
     parts = value.as_tuple()
     exponent = int(parts.exponent)
     scale = max(-exponent, 0)
@@ -181,7 +181,7 @@ def _fits(literal: Literal) -> bool:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether the text can be written as UTF-8: lone surrogates cannot."""
+    """Return whether the text can be encoded as UTF-8, which lone surrogates cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
 
 

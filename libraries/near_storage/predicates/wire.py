@@ -1,8 +1,8 @@
-"""Filters and queries as JSON, strict on the way in: whatever bytes come, the end is a tree or a RequestError.
+"""Filters and queries as JSON. Decoding is strict: any input gives a tree or a RequestError.
 
-Nothing is read that has an unknown key, an unknown version, a value that its type does not hold, or more than the
-limits (`limits.py`) of depth, conditions, literals and bytes. Never pickle or Arrow's serialised expressions: one
-flipped byte of those ends the process. It knows no schema; what columns there are is for `binding.py`.
+It refuses unknown keys, an unknown version, values that do not fit their type, and messages beyond the limits
+(`limits.py`) of depth, conditions, literals and bytes. It never uses pickle or Arrow's serialized expressions, where
+one flipped byte can end the process. Columns are checked against the schema by `binding.py`.
 
     {"version": 1, "filter": {"op": "and", "parts": [
         {"op": "compare", "operator": "<", "column": "price", "literal": {"type": "float64", "value": "2.5"}},
@@ -38,10 +38,10 @@ from libraries.near_storage.query import FUNCTIONS, Aggregate, Query
 VERSION = 1
 
 MOST_BYTES = 1 << 20
-"""Of one message. What it holds as Python objects is up to 30 times as much."""
+"""Bytes of one message. Its Python objects take up to 30 times as much."""
 
 MOST_COLUMNS = 10_000
-"""Of a query: columns, aggregates and grouping columns each."""
+"""Limit of a query for columns, aggregates and grouping columns each."""
 
 MOST_ROWS = 2**63 - 1
 
@@ -49,20 +49,20 @@ Message = dict[str, object]
 
 
 def encode(predicate: Predicate) -> bytes:
-    """The filter as JSON in UTF-8; raises RequestError beyond the limits, so that what leaves can be read."""
+    """Encode a filter as JSON in UTF-8. Raises RequestError beyond the limits, so that the receiver can read it."""
     limits.check(predicate)
     return _written({"version": VERSION, "filter": _to_json(predicate)})
 
 
 def decode(message: bytes) -> Predicate:
-    """The filter of a message; raises RequestError for whatever is not one."""
+    """Decode a filter. Raises RequestError for invalid messages."""
     predicate = _predicate(_fields(_read(message), "filter")["filter"], 1)
     limits.check(predicate)
     return predicate
 
 
 def encode_query(query: Query) -> bytes:
-    """The query as JSON in UTF-8; raises RequestError beyond the limits."""
+    """Encode a query as JSON in UTF-8. Raises RequestError beyond the limits."""
     return _written(
         {
             "version": VERSION,
@@ -80,7 +80,7 @@ def encode_query(query: Query) -> bytes:
 
 
 def decode_query(message: bytes) -> Query:
-    """The query of a message; raises RequestError. Whether its columns exist, and fit together, is seen later."""
+    """Decode a query. Raises RequestError for invalid messages; columns are checked later."""
     fields = _fields(_read(message), "table", "columns", "where", "aggregates", "group_by", "limit", "order")
     where = None if fields["where"] is None else _predicate(fields["where"], 1)
     if where is not None:
@@ -121,17 +121,17 @@ def _to_json(predicate: Predicate) -> Message:
             return {"op": "or", "parts": [_to_json(part) for part in parts]}
         case Not(part):
             return {"op": "not", "part": _to_json(part)}
-    raise RequestError(f"{type(predicate).__name__} is no part of a filter")
+    raise RequestError(f"{type(predicate).__name__} is not part of a filter")
 
 
 def _written(message: Message) -> bytes:
     try:
         written = msgspec.json.encode(message)
     except UnicodeEncodeError:
-        raise RequestError("a name or literal is no UTF-8: it cannot be sent") from None
+        raise RequestError("a name or literal is not valid UTF-8 and cannot be sent") from None
     if len(written) > MOST_BYTES:
         raise RequestError(
-            f"the message has {len(written)} bytes, at most {MOST_BYTES} are allowed: send a shorter filter"
+            f"the message has {len(written)} bytes, at most {MOST_BYTES} are allowed: shorten the filter"
         )
     return written
 
@@ -142,32 +142,32 @@ def _read(message: bytes) -> Message:
     try:
         read = msgspec.json.decode(message)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError) as error:
-        raise RequestError(f"the message is no JSON: {str(error)[:100]}") from None
+        raise RequestError(f"the message is not valid JSON: {str(error)[:100]}") from None
     if not isinstance(read, dict) or read.pop("version", None) != VERSION:
-        raise RequestError(f"the message is not of version {VERSION}: use the same release at both ends")
+        raise RequestError(f"the message does not have version {VERSION}: use the same release on both ends")
     return read
 
 
 def _fields(message: object, *names: str) -> Message:
-    """The message itself if it is an object with exactly these keys."""
+    """Return the message if it is an object with exactly these keys."""
     if not isinstance(message, dict) or message.keys() != set(names):
-        raise RequestError(f"a message with the keys {', '.join(names)} is expected, {_shown(message)} came")
+        raise RequestError(f"expected a message with the keys {', '.join(names)}, got {_shown(message)}")
     return message
 
 
 def _predicate(message: object, depth: int) -> Predicate:
     if depth > limits.MOST_DEPTH:
-        raise RequestError(f"the filter is more than {limits.MOST_DEPTH} levels deep: write it flatter")
+        raise RequestError(f"the filter is more than {limits.MOST_DEPTH} levels deep: reduce its nesting")
     operation = message.get("op") if isinstance(message, dict) else None
     if not isinstance(operation, str) or operation not in _READERS:
-        raise RequestError(f"a condition has one op of {', '.join(_READERS)}, {_shown(message)} came")
+        raise RequestError(f"a condition needs an op of {', '.join(_READERS)}, got {_shown(message)}")
     return _READERS[operation](message, depth)
 
 
 def _compare(message: object, depth: int) -> Predicate:
     fields = _fields(message, "op", "operator", "column", "literal")
     if fields["operator"] not in OPERATORS:
-        raise RequestError(f"{_shown(fields['operator'])} is no operator: {', '.join(OPERATORS)} are")
+        raise RequestError(f"unknown operator {_shown(fields['operator'])}: use one of {', '.join(OPERATORS)}")
     return Comparison(fields["operator"], _column(fields), _literal(fields["literal"]))
 
 
@@ -175,7 +175,7 @@ def _in(message: object, depth: int) -> Predicate:
     fields = _fields(message, "op", "column", "literals")
     literals = _list(fields["literals"], "literals")
     if len(literals) > limits.MOST_LITERALS:
-        raise RequestError(f"the filter has more than {limits.MOST_LITERALS} literals: send fewer")
+        raise RequestError(f"the filter has more than {limits.MOST_LITERALS} literals: use fewer")
     return In(_column(fields), tuple(_literal(each) for each in literals))
 
 
@@ -191,14 +191,14 @@ def _prefix(message: object, depth: int) -> Predicate:
 def _known(message: object, depth: int) -> Predicate:
     fields = _fields(message, "op", "column", "value")
     if not isinstance(fields["value"], bool):
-        raise RequestError(f"true or false is expected, {_shown(fields['value'])} came")
+        raise RequestError(f"expected true or false, got {_shown(fields['value'])}")
     return Known(_column(fields), fields["value"])
 
 
 def _constant(message: object, depth: int) -> Predicate:
     value = _fields(message, "op", "value")["value"]
     if value is not None and not isinstance(value, bool):
-        raise RequestError(f"true, false or null is expected, {_shown(value)} came")
+        raise RequestError(f"expected true, false or null, got {_shown(value)}")
     return Constant(value)
 
 
@@ -230,7 +230,7 @@ _READERS: dict[str, Callable[[object, int], Predicate]] = {
 def _parts(message: object, depth: int) -> tuple[Predicate, ...]:
     parts = _list(_fields(message, "op", "parts")["parts"], "parts")
     if len(parts) > limits.MOST_NODES:
-        raise RequestError(f"the filter has more than {limits.MOST_NODES} conditions: send fewer, or an IN list")
+        raise RequestError(f"the filter has more than {limits.MOST_NODES} conditions: use fewer, or an IN list")
     return tuple(_predicate(part, depth + 1) for part in parts)
 
 
@@ -241,7 +241,7 @@ def _literal(message: object) -> Literal:
 def _aggregate(message: object) -> Aggregate:
     fields = _fields(message, "function", "column", "name")
     if fields["function"] not in FUNCTIONS:
-        raise RequestError(f"{_shown(fields['function'])} is no aggregate: {', '.join(FUNCTIONS)} are")
+        raise RequestError(f"unknown aggregate {_shown(fields['function'])}: use one of {', '.join(FUNCTIONS)}")
     column = None if fields["column"] is None else _column(fields)
     return Aggregate(fields["function"], column, _text(fields["name"], "a name"))
 
@@ -249,7 +249,7 @@ def _aggregate(message: object) -> Aggregate:
 def _limit(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_ROWS):
         return value
-    raise RequestError(f"the limit is a number of rows from 0 on, {_shown(value)} came")
+    raise RequestError(f"the limit must be a number of rows of at least 0, got {_shown(value)}")
 
 
 def _optional_names(value: object, what: str) -> tuple[str, ...] | None:
@@ -266,7 +266,7 @@ def _column(fields: Message) -> str:
 
 def _list(value: object, what: str) -> list[object]:
     if not isinstance(value, list):
-        raise RequestError(f"{what} must be a list, {_shown(value)} came")
+        raise RequestError(f"{what} must be a list, got {_shown(value)}")
     if what not in ("literals", "parts") and len(value) > MOST_COLUMNS:
         raise RequestError(f"{what} has {len(value)} entries, at most {MOST_COLUMNS} are allowed")
     return value
@@ -274,7 +274,7 @@ def _list(value: object, what: str) -> list[object]:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not is_utf8(value):
-        raise RequestError(f"{what} must be text, {_shown(value)} came")
+        raise RequestError(f"{what} must be text, got {_shown(value)}")
     if what != "a prefix" and len(value.encode()) > limits.MOST_NAME_BYTES:
         raise RequestError(f"{what} has more than {limits.MOST_NAME_BYTES} bytes: {value[:40]!r}...")
     return value

@@ -1,9 +1,9 @@
-"""Types and literals as JSON: names of Arrow types, values as text that is exact for each.
+"""Types and literals as JSON: names of Arrow types, and values as exact text.
 
     {"type": "timestamp[us, UTC]", "value": "1600000000000000"}
 
-Integers, counts of time and decimals are decimal text, floats what Python's repr says (shortest text that reads back
-the same, 'nan', 'inf', '-inf'), bytes base64, text and booleans JSON's own, null null.
+Integers, dates, times and decimals are decimal text; floats are Python's repr (the shortest text that reads back the
+same, 'nan', 'inf', '-inf'); bytes are base64; text, booleans and null are JSON's.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _FLOAT = re.compile(r"nan|-?inf|-?\d{1,20}(\.\d{1,20})?(e[+-]?\d{1,3})?", re.ASC
 
 
 def type_name(type: pa.DataType) -> str:
-    """The name of a type on the wire; raises RequestError for types that no literal has."""
+    """Return the wire name of a type. Raises RequestError for types that no literal has."""
     if type in _NAMES:
         return _NAMES[type]
     if zone_of(type) is not None:
@@ -67,11 +67,11 @@ def type_name(type: pa.DataType) -> str:
         return f"decimal{type.bit_width}({type.precision}, {type.scale})"
     if pat.is_fixed_size_binary(type):
         return f"fixed_size_binary[{type.byte_width}]"
-    raise RequestError(f"a literal of type {str(type)[:60]} cannot be sent: filter by it at the client")
+    raise RequestError(f"literals of type {str(type)[:60]} cannot be sent: filter on the client")
 
 
 def type_of(name: object) -> pa.DataType:
-    """The type that a name on the wire stands for; raises RequestError."""
+    """Return the type of a wire name. Raises RequestError."""
     if isinstance(name, str) and name in _PLAIN:
         return _PLAIN[name]
     text = name if isinstance(name, str) else ""
@@ -84,16 +84,16 @@ def type_of(name: object) -> pa.DataType:
             return _DECIMALS[found[1]](int(found[2]), int(found[3]))
         except (ValueError, pa.ArrowInvalid):
             pass
-    raise RequestError(f"{repr(name)[:60]} is no type of a literal")
+    raise RequestError(f"{repr(name)[:60]} is not a type of literals")
 
 
 def literal_to_json(literal: Literal) -> dict[str, object]:
-    """`{"type": ..., "value": ...}`; raises RequestError for what is no value of its type."""
+    """Return `{"type": ..., "value": ...}`. Raises RequestError for a value that does not fit its type."""
     return {"type": type_name(literal.type), "value": _value_to_json(checked(literal))}
 
 
 def literal_from_json(message: dict[str, object]) -> Literal:
-    """The literal of a message with the keys type and value; raises RequestError."""
+    """Return the literal of a message with the keys type and value. Raises RequestError."""
     type = type_of(message["type"])
     value = message["value"]
     return Literal(None, type) if value is None else checked(Literal(_value_from_json(value, type), type))
@@ -126,12 +126,12 @@ def _value_from_json(value: object, type: pa.DataType) -> object:
             return Decimal(_matched(_DECIMAL_VALUE, value, type))
         if kind is TypeFamily.BINARY:
             return _from_base64(value)
-    raise RequestError(f"{repr(value)[:60]} is no value of {type} in a message")
+    raise RequestError(f"{repr(value)[:60]} is not a value of {type} in a message")
 
 
 def _matched(pattern: re.Pattern[str], value: str, type: pa.DataType) -> str:
     if not pattern.fullmatch(value):
-        raise RequestError(f"{value[:60]!r} is no value of {type} in a message")
+        raise RequestError(f"{value[:60]!r} is not a value of {type} in a message")
     return value
 
 
@@ -139,4 +139,4 @@ def _from_base64(value: str) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise RequestError(f"{value[:60]!r} is no base64 in a message") from None
+        raise RequestError(f"{value[:60]!r} is not base64 in a message") from None

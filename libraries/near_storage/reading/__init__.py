@@ -1,1 +1,1 @@
-"""The two ways of reading: by Parquet readers (V1) and by exact byte ranges (V2)."""
+"""The two ways of reading: by a Parquet reader (V1) and by exact byte ranges (V2)."""

@@ -1,8 +1,8 @@
-"""The Parquet reader (V1) at the node: rows that match, decoded where they lie (thesis, chapter 6).
+"""The Parquet reader (V1) on the node: matching rows, decoded where they are stored (thesis, chapter 6).
 
-pyarrow decodes, and nothing more: which row groups are read is decided by our rules before (pyarrow's own pruning loses
-rows with NaN), rows are filtered by our exact evaluation, and each chunk is checked by its digest when it is read. It
-knows no network and no limit of rows: whoever has enough stops asking.
+pyarrow only decodes. Our rules choose the row groups beforehand, because pyarrow's own pruning loses rows with NaN; our
+exact evaluation filters the rows; and each chunk is checked by its digest when it is read. A caller
+that has enough rows stops iterating.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from libraries.near_storage.words import number_of
 
 
 class StoredChunks:
-    """Chunks of one file as pyarrow asks for them, checked by their digests when they are read.
+    """Chunks of one file for pyarrow, checked by their digests when they are read.
 
-    `file` is the descriptor of the open file, or all of its bytes where these were fetched. `compact` and `digests`
-    ([row groups, leaf columns]) are of this file alone.
+    `file` is the descriptor of the open file, or all of its bytes if they were fetched. `compact` and `digests`
+    ([row groups, leaf columns]) belong to this file only.
     """
 
     def __init__(self, file: int | pa.Buffer, compact: CompactMetadata, digests: npt.NDArray[np.uint64]) -> None:
@@ -39,7 +39,7 @@ class StoredChunks:
         self.read_bytes = 0
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Answer for the chunks of these row groups, and no others."""
+        """Serve the chunks of these row groups, and no others."""
         rows = np.asarray(groups)
         chunks = self._compact.chunks[rows]
         starts = (self._compact.base[rows, None] + chunks["offset"]).ravel().tolist()
@@ -47,10 +47,10 @@ class StoredChunks:
         self._places = dict(zip(places, self._digests[rows].ravel().tolist(), strict=True))
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """The chunk that lies at `offset`. DamagedError if none of that length does, or if its bytes changed."""
+        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
         data = self._bytes(offset, nbytes)
         self.read_bytes += nbytes
         if chunk_digest(data) != digest:
@@ -66,13 +66,13 @@ class StoredChunks:
 
 
 class Chunks(Protocol):
-    """Chunks of one file, whole and checked: of the row groups that are held at a time, and no others."""
+    """Complete, checked chunks of one file: those of the row groups that are held, and no others."""
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Answer for the chunks of these row groups."""
+        """Serve the chunks of these row groups."""
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """The chunk that lies at `offset`. DamagedError if none of that length does, or if its bytes changed."""
+        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
 
 
 def batches(
@@ -87,13 +87,14 @@ def batches(
     limit: int | None = None,
     claim: Claim | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `groups` of one file where `where` (bound) is true, in stored order, with `columns` in their order.
+    """Yield rows of `groups` of one file where `where` (bound) is true, in stored order, with `columns` in that order.
 
-    `all_match` says of each group whether pruning found that all its rows match: they are not filtered. Of the other
-    groups the filter's columns are decoded first, and the rest from the first match on. Batches have the types of
-    `forms.working` and hold at most about twice `batch_bytes`; one without rows comes where many were read and none
-    matched. A caller that stops after `limit` rows says so, and fewer are decoded at a time. `claim` is called before
-    memory is used. DamagedError for changed bytes, RequestError for an unknown column.
+    `all_match` states for each group whether pruning proved that all its rows match; these are not filtered. For other
+    groups, the filter's columns are decoded first and the rest from the first match on. Batches have the types of
+    `working_types.working` and hold at most about twice `batch_bytes`. An empty batch is yielded after many rows
+    without a match. `limit` is the number of rows after which the caller stops; with it, fewer rows are decoded at a
+    time. `claim` is called before memory is used. Raises DamagedError for changed bytes, RequestError for an unknown
+    column.
     """
     decoder = Decoder(footer, chunks.read)
     tested = columns_of(where) if where is not None else frozenset()
@@ -120,7 +121,7 @@ def batches(
 
 
 class _Stretch:
-    """Row groups that are decoded together, and the memory that is claimed for it."""
+    """Row groups that are decoded together, and their claimed memory."""
 
     def __init__(self, decoder: Decoder, groups: Sequence[int], rows: int, claim: Claim | None) -> None:
         self._decoder = decoder
@@ -130,7 +131,7 @@ class _Stretch:
         self._needs: dict[tuple[int, ...], int] = {}
 
     def _expect(self, *parts: Sequence[int]) -> None:
-        """Claim memory for all that may be decoded, by its sizes: claims that grow later could wait for each other."""
+        """Claim memory for everything that may be decoded at once: claims that grow later could deadlock."""
         for leaves in parts:
             self._needs[tuple(leaves)] = self._decoder.estimate(self._groups, leaves, self._rows)
         self._claim_all()
@@ -143,21 +144,21 @@ class _Stretch:
     def _decoded(
         self, leaves: Sequence[int], most_rows: int, beside: bool = False
     ) -> tuple[int, Iterator[pa.RecordBatch]]:
-        """The columns of `leaves`, and how many rows their batches have at most."""
+        """Return the maximum rows of a batch and the batches of these leaf columns."""
         reading = self._decoder.reading(self._groups, leaves, most_rows)
         self._needs[tuple(leaves)] = reading.nbytes
         self._claim_all()
         return reading.rows, self._decoder.batches(self._groups, leaves, reading.rows, beside)
 
     def rows(self, leaves: Sequence[int], limit: int | None) -> Iterator[pa.RecordBatch]:
-        """All rows."""
+        """Yield all rows."""
         self._expect(leaves)
         yield from self._decoded(leaves, self._rows if limit is None else max(1, min(self._rows, limit)))[1]
 
     def matching(self, first: Sequence[int], rest: Sequence[int], where: Predicate) -> Iterator[pa.RecordBatch]:
-        """Rows that match, by decoding the columns `first` that decide, and beside them `rest` from the first match on.
+        """Yield matching rows: decode the columns `first` that decide, and the columns `rest` from the first match on.
 
-        Of `rest` fewer rows may be held at a time than of `first`.
+        Batches of `rest` may have fewer rows than those of `first`.
         """
         self._expect(first, rest)
         behind = rows = 0
@@ -190,7 +191,7 @@ def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class _Rows:
-    """Rows of a stream of batches, taken in numbers of our own: two streams of one row group may be cut differently."""
+    """Rows of a stream of batches, taken in chosen numbers: two streams of a row group may be split differently."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], rows: int) -> None:
         self._batches = batches
@@ -198,12 +199,12 @@ class _Rows:
         self._left: list[pa.RecordBatch] = []
 
     def skip(self, count: int) -> None:
-        """Pass over `count` rows, of which no more than a batch is held at a time."""
+        """Skip `count` rows, holding at most one batch at a time."""
         while count:
             count -= self.next(min(count, self._rows)).num_rows
 
     def next(self, count: int) -> pa.RecordBatch:
-        """The next `count` rows. DamagedError if there are fewer."""
+        """Return the next `count` rows. Raises DamagedError if there are fewer."""
         taken: list[pa.RecordBatch] = []
         while count or not taken:
             batch = self._left.pop() if self._left else next(self._batches, None)

@@ -1,8 +1,8 @@
-"""Direct byte-range access (V2) at the node: the chunks that a query keeps, as they lie in the file.
+"""Direct byte-range access (V2) on the node: the chunks that a query needs, as stored in the file.
 
-Nothing is decoded and nothing is hashed here: digests were made when the file was stored. Chunks that touch in the file
-are read by one call, and one buffer of the answer holds many of them, because a Python object a chunk would cost more
-than its reading.
+Nothing is decoded or hashed here: digests were made when the file was stored. One call reads all chunks that are
+adjacent in the file, and one buffer of the answer holds many chunks, because a Python object per chunk would take
+longer than reading it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading import ranges
 
 BATCH_BYTES = 4 << 20
-"""Bytes of a batch of parts. Larger ones leave the processor's caches: 16 MiB were 1.3 times as slow, where tried."""
+"""Bytes of a batch of parts. Larger batches leave the CPU caches: 16 MiB were 1.3 times as slow in a test."""
 
 PARTS = pa.schema(
     [
@@ -30,13 +30,14 @@ PARTS = pa.schema(
         pa.field("data", pa.large_binary(), nullable=False),
     ]
 )
-"""A part: row group and leaf column by number, place in the file, xxh3 of the whole chunk, and bytes.
+"""A part: number of row group and leaf column, position in the file, xxh3 of the whole chunk, and bytes.
 
-A part is a chunk, or a piece of one that is longer than a batch: its pieces follow each other at rising offsets.
+A part is a chunk, or a piece of a chunk that exceeds a batch. Pieces follow each other at ascending offsets.
 """
 
 _DATA = PARTS.field("data")
 _NUMBERS = PARTS.remove(PARTS.get_field_index("data"))
+"""One row of `PARTS`; `data` shares the batch's memory."""
 
 
 class FilePart(NamedTuple):
@@ -58,12 +59,12 @@ def parts(
     batch_bytes: int = BATCH_BYTES,
     gap_bytes: int = 0,
 ) -> Iterator[pa.RecordBatch]:
-    """The chunks of `groups` x `leaves` of one file, as batches of `PARTS`.
+    """Yield the chunks of `groups` x `leaves` of one file, as batches of `PARTS`.
 
-    Groups come in the order given, the chunks of a group in file order: with ascending groups of an ordinary file that
-    is file order throughout, and the reader of the answer holds one group at a time. A batch holds at most
-    `batch_bytes` of data. Each batch has memory of its own, and this holds on to none of them.
-    `digests` is [row groups, leaf columns] of the file, as `compact` is. DamagedError if the file was cut.
+    Groups come in the given order, the chunks of a group in file order. With ascending groups of an ordinary file, the
+    whole stream is in file order, and its reader holds one group at a time. A batch holds at most `batch_bytes` of
+    data. Each batch has separate memory, which this generator does not retain. `digests` is [row groups, leaf columns]
+    of the file, as `compact`. Raises DamagedError if the file was truncated.
     """
     plan = _Plan(compact, digests, groups, leaves, batch_bytes)
     for start, stop, length, touching in plan.batches(batch_bytes):
@@ -77,7 +78,7 @@ def parts(
 
 
 def each(batch: pa.RecordBatch) -> Iterator[FilePart]:
-    """The rows of a batch of `PARTS` without nulls."""
+    """Yield the rows of a batch of `PARTS` without nulls."""
     numbers = [batch.column(number).to_numpy().tolist() for number in range(4)]
     data = batch.column(4)
     _, bounds, stored = data.buffers()
@@ -88,7 +89,7 @@ def each(batch: pa.RecordBatch) -> Iterator[FilePart]:
 
 
 class _Plan:
-    """Which parts there are, in order, as arrays with a row each."""
+    """The parts to send, in order, as arrays with one row per part."""
 
     def __init__(
         self,
@@ -114,12 +115,12 @@ class _Plan:
             rows = self._cut(piece_bytes)
             numbers, stored = [values[rows] for values in numbers], stored[rows]
         self._bounds = np.concatenate(([0], np.cumsum(self.lengths)))
-        # Made once, and sliced for each batch: making arrays costs more than the reading of few chunks.
+        # Make arrays once and slice them for each batch: making them takes longer than reading a few chunks.
         values = [*numbers, self.offsets.astype(np.uint64), stored]
         self._numbers = pa.RecordBatch.from_arrays([pa.array(each) for each in values], schema=_NUMBERS)
 
     def _cut(self, piece_bytes: int) -> npt.NDArray[np.int64]:
-        """Chunks that are too long for one batch become pieces; of which chunk each piece is."""
+        """Split chunks that exceed a batch into pieces; return the chunk of each piece."""
         counts = np.maximum(1, -(-self.lengths // piece_bytes))
         rows = np.repeat(np.arange(len(counts)), counts)
         skipped = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) * piece_bytes
@@ -128,9 +129,9 @@ class _Plan:
         return rows
 
     def batches(self, batch_bytes: int) -> list[tuple[int, int, int, bool]]:
-        """First and last (exclusive) row of each batch, its bytes, and whether its parts touch in the file.
+        """Return first and last (exclusive) row of each batch, its bytes, and whether its parts are adjacent on disk.
 
-        A batch has as many rows as fit, and one at least.
+        A batch has as many rows as fit, and at least one.
         """
         starts = [0]
         while starts[-1] < len(self.lengths):

@@ -1,7 +1,7 @@
-"""Direct byte-range access (V2) at the client: a readable Parquet from the original footer and parts of the file.
+"""Direct byte-range access (V2) on the client: a readable Parquet file from the original footer and parts of the file.
 
-Nothing is decoded before its digest is checked, and a stretch of row groups is decoded when all its chunks are there,
-each once. It knows no predicate and no network: rows come out as they were stored, filtering is the next step.
+Nothing is decoded before its digest is checked. A stretch of row groups is decoded once all its chunks have arrived,
+each exactly once. The result is rows as stored; filtering is a later step.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ def batches(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `groups` of one file, in that order, of top-level `columns` in the order of the file.
+    """Yield the rows of `groups` of one file, in that order, with top-level `columns` in file order.
 
-    `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group after group.
-    Rows have the types of `forms.working`. `digests` are those that the catalog knows, [row groups, leaf columns];
-    without them a part's own are believed.
-    Held at a time: the chunks of one stretch of row groups (one group, or small ones up to `batch_bytes`) and a batch.
-    DamagedError if a digest differs, or a part is missing, doubled or not one of those asked for.
+    `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group by group. Rows have
+    the types of `working_types.working`. `digests` are those of the catalog, [row groups, leaf columns]; without them
+    the digests of the parts are trusted. Memory holds the chunks of one stretch of row groups (one group, or small ones
+    up to `batch_bytes`) and one batch. Raises DamagedError if a digest differs, or if a part is missing, repeated or
+    unexpected.
     """
     received = Received()
     decoder = Decoder(footer, received.chunk)
@@ -47,26 +47,26 @@ def batches(
             part = next(rows, None)
             if part is None:
                 raise DamagedError(
-                    f"the stream ended early: {received.missing} of the chunks of row groups {together[0]} to "
-                    f"{together[-1]} did not come; ask for the rest again"
+                    f"the stream ended early: {received.missing} chunks of row groups {together[0]} to "
+                    f"{together[-1]} are missing; request the rest again"
                 )
             received.add(part)
         decoder.forget()
         fitting = decoder.reading(together, leaves, fitting).rows
         yield from decoder.batches(together, leaves, fitting)
     if (part := next(rows, None)) is not None:
-        raise DamagedError(f"{_where(part)}: came after all that was asked for")
+        raise DamagedError(f"{_where(part)}: arrived after the end of the requested data")
 
 
 def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
     if not batch.schema.equals(PARTS):
-        raise DamagedError(f"parts came with columns {batch.schema.names}, {PARTS.names} are meant; compare versions")
+        raise DamagedError(f"parts have columns {batch.schema.names}, expected {PARTS.names}; compare releases")
     try:
         batch.validate()
     except pa.ArrowInvalid as error:
-        raise DamagedError(f"a batch of parts is broken: {str(error)[:200]}") from error
+        raise DamagedError(f"a batch of parts is malformed: {str(error)[:200]}") from error
     if any(column.null_count for column in batch.columns):
-        raise DamagedError("a batch of parts has nulls, which a node never sends; ask another replica")
+        raise DamagedError("a batch of parts contains nulls, which nodes never send; use another replica")
     return batch
 
 
@@ -76,8 +76,6 @@ def _where(part: FilePart) -> str:
 
 @dataclass
 class _Expected:
-    """A chunk on its way."""
-
     start: int
     length: int
     digest: int | None
@@ -91,12 +89,12 @@ class Received:
 
     def __init__(self) -> None:
         self._expected: dict[tuple[int, int], _Expected] = {}
-        # pyarrow itself writes the chunks of an empty group at one place, so several chunks may share theirs.
+        # pyarrow writes all chunks of an empty group at one offset, so several chunks may share a position.
         self._whole: dict[tuple[int, int], list[_Expected]] = {}
 
     @property
     def missing(self) -> int:
-        """Chunks that are still to come."""
+        """Number of chunks that have not arrived completely."""
         return len(self._expected)
 
     def expect(
@@ -106,7 +104,7 @@ class Received:
         leaves: Sequence[int],
         digests: npt.NDArray[np.uint64] | None = None,
     ) -> None:
-        """Wait for these chunks; those before are dropped. Places come from the footer, never from the parts."""
+        """Expect these chunks and drop earlier ones. Positions come from the footer, never from the parts."""
         self._whole.clear()
         for group in groups:
             info = footer.metadata.row_group(group)
@@ -115,20 +113,20 @@ class Received:
                 self._expected[group, leaf] = _Expected(*place_of(info.column(leaf)), digest)
 
     def add(self, part: FilePart) -> None:
-        """Take a part. DamagedError if it was not expected, or if its chunk is whole and has another digest."""
+        """Add a part. Raises DamagedError if it is unexpected, or if it completes a chunk with another digest."""
         key = part.row_group, part.column
         chunk = self._expected.get(key)
         if chunk is None:
-            raise DamagedError(f"{_where(part)}: came twice, out of order, or was not asked for")
+            raise DamagedError(f"{_where(part)}: repeated, out of order, or not requested")
         if part.offset != chunk.start + chunk.received:
-            raise DamagedError(f"{_where(part)}: byte {chunk.start + chunk.received} of the file comes next")
+            raise DamagedError(f"{_where(part)}: expected byte {chunk.start + chunk.received} of the file")
         if chunk.digest is None:
             chunk.digest = part.digest
         if part.digest != chunk.digest:
-            raise DamagedError(f"{_where(part)}: the node's digest is not the one that was stored; check the node")
+            raise DamagedError(f"{_where(part)}: the node's digest differs from the stored one; check the node")
         chunk.received += len(part.data)
         if chunk.received > chunk.length:
-            raise DamagedError(f"{_where(part)}: {len(part.data)} bytes reach beyond the chunk, {chunk.length} long")
+            raise DamagedError(f"{_where(part)}: {len(part.data)} bytes exceed the chunk of {chunk.length} bytes")
         chunk.pieces.append(part.data)
         if chunk.received < chunk.length:
             if chunk.hashing is None:
@@ -136,15 +134,15 @@ class Received:
             chunk.hashing.update(part.data)
             return
         if _digest(chunk) != chunk.digest:
-            raise DamagedError(f"{_where(part)}: bytes changed since they were stored; ask another replica")
+            raise DamagedError(f"{_where(part)}: bytes changed since they were stored; use another replica")
         self._whole.setdefault((chunk.start, chunk.length), []).append(chunk)
         del self._expected[key]
 
     def chunk(self, offset: int, nbytes: int) -> Chunk:
-        """The chunk at `offset`, for the decoder; its memory is given up. DamagedError if it is not a whole chunk."""
+        """Return the chunk at `offset` and release its memory. Raises DamagedError unless it is a complete chunk."""
         chunks = self._whole.get((offset, nbytes))
         if not chunks:
-            raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk that was asked for")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are not a requested chunk")
         pieces = chunks.pop().pieces
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

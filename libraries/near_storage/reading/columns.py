@@ -1,7 +1,7 @@
-"""Which leaf columns of a Parquet file hold which columns of the table, by number.
+"""Map columns of a table to the numbers of their leaf columns in a Parquet file.
 
-Numbers, not dotted names: a column called `a.b` and a field b of a struct a have one dotted name, and pyarrow's own
-choice by names gives both.
+Uses numbers instead of dotted names: a column `a.b` and a field b of a struct a have the same dotted name, and pyarrow
+selects both by it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from libraries.near_storage.errors import RequestError
 
 
 def leaf_count(type_: pa.DataType) -> int:
-    """How many leaf columns Parquet stores for an Arrow type."""
+    """Return how many leaf columns Parquet stores for an Arrow type."""
     if isinstance(type_, pa.BaseExtensionType):
         return leaf_count(type_.storage_type)
     if pa.types.is_nested(type_):
@@ -23,7 +23,7 @@ def leaf_count(type_: pa.DataType) -> int:
 
 
 class Leaves:
-    """The leaf columns of a table's top-level columns, counted once: schemas of pyarrow are slow to walk."""
+    """The leaf columns of a table's top-level columns, computed once because walking pyarrow schemas is slow."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._names: list[str] = schema.names
@@ -38,9 +38,9 @@ class Leaves:
             start = stop
 
     def of(self, names: Iterable[str]) -> list[int]:
-        """The numbers of the leaf columns of these top-level columns, ascending, as pyarrow and the footer count them.
+        """Return the numbers of the leaf columns of these top-level columns, ascending, counted as in the footer.
 
-        RequestError for a name that the table lacks, or has twice.
+        Raises RequestError for a missing or duplicate name.
         """
         found = []
         for name in names:
@@ -49,11 +49,11 @@ class Leaves:
                 some = ", ".join(map(repr, self._names[:20]))
                 raise RequestError(f"no column {name!r} in the table; it has {some}")
             if name in self._twice:
-                raise RequestError(f"the table has two columns called {name!r}: neither can be asked for")
+                raise RequestError(f"the table has two columns named {name!r}: neither can be requested")
             found.append(leaves)
         return sorted(leaf for leaves in set(found) for leaf in leaves)
 
 
 def leaves_of(schema: pa.Schema, names: Iterable[str]) -> list[int]:
-    """The same for a schema of which no more is asked."""
+    """Return the leaf columns for a schema that is used only once."""
     return Leaves(schema).of(names)

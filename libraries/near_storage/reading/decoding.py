@@ -1,8 +1,8 @@
-"""Column chunks decoded by pyarrow: the original footer over chunks alone, and nothing else of the file.
+"""Decode column chunks with pyarrow from the original footer and the chunks alone.
 
-pyarrow sees a file object that answers for exactly the chunks it is given; whatever else pyarrow asks for is
-DamagedError, never zeros. A buffer of the file's size with holes decodes as fast, but takes a copy of every chunk and
-would give zeros for what is missing.
+pyarrow gets a file object that serves exactly the given chunks; any other read raises DamagedError and never returns
+zeros. A sparse buffer of the file's size decodes equally fast, but copies every chunk and would return zeros for
+missing data.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from libraries.near_storage.reading.footers import ParsedFooter
 from libraries.near_storage.reading.row_memory import Reading
 
 BATCH_ROWS = 131_072
-"""Most rows of a batch, where they are narrow. Twice pyarrow's own default, so that a
-row group of 125,000 rows is decoded in one call: two calls take a third more time (136 and 101 ms)."""
+"""Maximum rows of a batch, for narrow rows. Twice pyarrow's default, so that a row group of 125,000 rows is decoded in
+one call: two calls take a third more time (136 and 101 ms)."""
 
 BATCH_BYTES = 16 << 20
-"""Most bytes of a batch as Parquet counts them before compression. What is decoded may be more: see `widths`."""
+"""Maximum bytes of a batch before compression, as counted by Parquet. Decoded data may take more, see `row_memory`."""
 
 LEAST_FILLED = 0.75
-"""Of a batch's rows, the share of the next power of two from which on they are decoded in one call. pyarrow decodes
-into buffers of 2^n values, and its allocator does not take back what they have more than the rows: 500,000 rows of 93
-columns (359 MB) took 810 MB in batches of 70,000 rows, and 530 MB in batches of 65,536 and the rest, in the same time
-(pyarrow 26, mimalloc)."""
+"""Minimum share of the next power of two that the rows of a batch must fill to be decoded in one call. pyarrow decodes
+into buffers of 2^n values, and its allocator does not reclaim the unused part: 500,000 rows of 93 columns (359 MB) took
+810 MB in batches of 70,000 rows, and 530 MB in batches of 65,536 and the rest, in the same time (pyarrow 26,
+mimalloc)."""
 
 UNCUT_ROWS = 1 << 15
-"""So few rows are not worth a second call: batches of 20,000 rows took 410 MB as they were."""
+"""Below this number of rows a second call does not pay off: batches of 20,000 rows took 410 MB undivided."""
 
 ROUNDING_BYTES = 16
-"""More than what the bitmaps of a column's slice may have beyond their share."""
+"""Upper bound of what the bitmaps of a column's slice take beyond their proportional share."""
 
 Chunk: TypeAlias = "pa.Buffer | memoryview | bytes"
 ReadChunk: TypeAlias = Callable[[int, int], Chunk]
-"""(offset in the file, bytes) -> the chunk that lies there, whole and checked; DamagedError if there is none."""
+"""(offset in the file, bytes) -> the complete, checked chunk there; raises DamagedError if there is none."""
 
 _END = 1 << 62
 
 
 Claim: TypeAlias = Callable[[int, str], None]
-"""Told how many bytes are needed, and for what, before they are used; raises where they cannot be had."""
+"""Called with the bytes needed and their purpose, before they are used; raises if they are not available."""
 
 
 class ChunkFile:
-    """A file for pyarrow in which only chunks can be read, each in one piece."""
+    """A file for pyarrow in which only complete chunks can be read."""
 
     closed = False
 
@@ -58,27 +58,27 @@ class ChunkFile:
         self._position = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """The end is far beyond every chunk: pyarrow asks for it to tell chunks outside the file, which we did."""
+        """Move the position. The end is far beyond every chunk: pyarrow uses it only for checks that we did before."""
         self._position = offset + (0, self._position, _END)[whence]
         return self._position
 
     def tell(self) -> int:
-        """Where the next read begins."""
+        """Return the position of the next read."""
         return self._position
 
     def read(self, nbytes: int = -1) -> Chunk:
-        """The chunk at the position; pyarrow shares its memory."""
+        """Return the chunk at the position; pyarrow shares its memory."""
         chunk = self._read_chunk(self._position, nbytes)
         self._position += nbytes
         return chunk
 
     def close(self) -> None:
-        """Nothing to close: whoever gave the chunks owns them."""
+        """Do nothing: the provider of the chunks owns them."""
         self.closed = True
 
 
 class Decoder:
-    """Decodes row groups of one file. Not for several threads at once."""
+    """Decodes row groups of one file. Not thread-safe."""
 
     def __init__(self, footer: ParsedFooter, read_chunk: ReadChunk) -> None:
         self._footer = footer
@@ -88,20 +88,19 @@ class Decoder:
 
     def _new_reader(self) -> pq.core.ParquetReader:
         source = pa.PythonFile(ChunkFile(self._chunk), mode="r")
-        # With pre_buffer, pyarrow would read over the gaps between chunks.
+        # With pre_buffer, pyarrow would read across the gaps between chunks.
         file = pq.ParquetFile(source, metadata=self._footer.metadata, pre_buffer=False)
-        # pyarrow's public methods choose columns by dotted names, which are not unique (see `columns`).
+        # pyarrow's public methods select columns by dotted names, which are not unique (see `columns`).
         return file.reader
 
     def batches(
         self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int = BATCH_ROWS, beside: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of `groups`, in their order, of the columns that have `leaves`; batches of `batch_rows` and a rest.
+        """Yield the rows of `groups` in order, columns that have `leaves` only, in batches of `batch_rows` and a rest.
 
-        They have the types of `forms.working`. Batches of other columns that are decoded in turns with these are asked
-        for as `beside`: a reader of pyarrow has one number of rows for all of its batches. Without leaves the batches
-        have rows and no columns. DamagedError for pages that do not decode, RequestError for what pyarrow does not
-        support.
+        Batches have the types of `working_types.working`. Set `beside` for a second stream of batches that is decoded
+        alternately: a pyarrow reader has one batch size for all its streams. Without leaves the batches have rows and
+        no columns. Raises DamagedError for pages that do not decode, RequestError for what pyarrow does not support.
         """
         if beside and len(self._readers) == 1:
             self._readers.append(self._new_reader())
@@ -110,23 +109,23 @@ class Decoder:
             for batch in reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True):
                 yield working_types.working(batch)
         except pa.ArrowNotImplementedError as error:
-            raise RequestError(f"row group {groups[0]}: pyarrow cannot read it: {str(error)[:200]}") from error
+            raise RequestError(f"row group {groups[0]}: pyarrow does not support it: {str(error)[:200]}") from error
         except (pa.ArrowException, OSError) as error:
-            raise DamagedError(f"row group {groups[0]}: does not decode: {str(error)[:200]}") from error
+            raise DamagedError(f"row group {groups[0]}: cannot be decoded: {str(error)[:200]}") from error
 
     def estimate(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> int:
-        """Bytes that `batches` takes if values are as long as they are on average; nothing is looked into."""
+        """Estimate the bytes that `batches` uses for values of average length, without reading chunks."""
         return row_memory.estimate(self._footer, groups, leaves, batch_rows)
 
     def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
-        """How many rows, at most `batch_rows`, batches of these columns may have so that none is too wide.
+        """Return how many rows, at most `batch_rows`, batches of these columns may have so that none is too wide.
 
-        Chunks that are looked into for it are kept until `batches` takes them. DamagedError for broken pages.
+        Chunks that are inspected for this are kept until `batches` uses them. Raises DamagedError for broken pages.
         """
         return row_memory.reading(self._footer, self._look, groups, leaves, batch_rows)
 
     def forget(self) -> None:
-        """Drop the chunks that were looked into and not taken."""
+        """Drop the chunks that were inspected and not used."""
         self._looked.clear()
 
     def _look(self, offset: int, nbytes: int) -> memoryview:
@@ -147,10 +146,10 @@ def stretches(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[tuple[list[int], int]]:
-    """Row groups that are decoded together, and how many rows a batch of them may have.
+    """Yield row groups that are decoded together, and how many rows a batch of them may have.
 
-    Small groups are put together up to the bounds, since each call of pyarrow has its cost; of a group beyond them a
-    batch has as many rows as fit.
+    Small groups are combined up to the bounds, because each pyarrow call has a fixed cost. A batch of a larger group
+    has as many rows as fit.
     """
     together: list[int] = []
     rows = held = 0
@@ -174,21 +173,21 @@ def _fitting(rows: int, held: int, batch_rows: int, batch_bytes: int) -> int:
 
 
 def slices(batch: pa.RecordBatch, most_bytes: int = 2 * BATCH_BYTES) -> Iterator[pa.RecordBatch]:
-    """The batch in slices of at most `most_bytes` each, as far as slicing can do that: one row, or a dictionary, stays.
+    """Yield slices of at most `most_bytes` each, as far as slicing allows: single rows and dictionaries stay whole.
 
-    Few bytes of a dictionary may decode to many: only the decoded batch tells.
+    Few bytes of a dictionary may decode to many; only the decoded batch shows its size.
     """
     size = batch.nbytes
     if size <= most_bytes or batch.num_rows <= 1:
         yield batch
         return
-    # What every slice has, however few its rows are: dictionaries. The rest may be as much, or what they leave.
+    # Every slice has the dictionaries, however few its rows. The rest may use as much, or what they leave.
     fixed = batch.slice(0, 0).nbytes
     allowed = max(most_bytes - fixed, fixed)
     if size - fixed <= allowed:
         yield batch
         return
-    # Bits are counted by whole bytes in each slice, which must not make two of it.
+    # Each slice counts bits as whole bytes, which must not split it in two.
     rounding = min(allowed // 2, ROUNDING_BYTES * batch.num_columns)
     rows = max(1, batch.num_rows * (allowed - rounding) // (size - fixed))
     for start in range(0, batch.num_rows, rows):

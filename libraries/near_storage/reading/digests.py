@@ -1,7 +1,7 @@
-"""Digests of column chunks: made once when a file is stored, checked before anything decodes a chunk.
+"""Digests of column chunks: made once when a file is stored, checked before a chunk is decoded.
 
-They tell bytes that changed on a disk or on the way. They do not tell who sent them: that is for the digest of the
-partition, which the catalog keeps.
+They detect bytes that changed on disk or in transit. They do not prove who sent them: the digest of the partition,
+which the catalog keeps, does.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Digests = npt.NDArray[np.uint64]
 """xxh3 (64 bits, seed 0) of each chunk: [row groups, leaf columns], in the order of the compact metadata."""
 
 chunk_digest = xxhash.xxh3_64_intdigest
-"""xxh3 (64 bits, seed 0) of bytes: the client checks all that it is sent, so its speed is the stream's."""
+"""xxh3 (64 bits, seed 0). The client checks all that it receives, so the hash limits the speed of a stream."""
 
 ChunkHash = xxhash.xxh3_64
-"""The same of a chunk that comes in pieces."""
+"""xxh3 of a chunk that arrives in pieces."""
 
 
 def of_file(fd: int, compact: CompactMetadata, batch_bytes: int = by_ranges.BATCH_BYTES) -> Digests:
-    """The digests of all chunks of one file, in one pass that holds about `batch_bytes`.
+    """Compute the digests of all chunks of one file, in one pass that holds about `batch_bytes`.
 
-    DamagedError if the file ends before a chunk does.
+    Raises DamagedError if the file ends before a chunk does.
     """
     found = np.zeros(compact.chunks.shape, np.uint64)
     groups, leaves = (range(count) for count in compact.chunks.shape)

@@ -1,7 +1,7 @@
-"""Chunks of a whole file that came in pieces, for the Parquet reader of a client that fetches everything.
+"""Chunks of a whole file that arrived in pieces, for the Parquet reader of a client that fetches everything.
 
-Pieces are not put together: only a chunk that lies in two of them is copied. A chunk is checked by its digest when it
-is read, as a node does with those of its disk.
+Pieces are not joined: only a chunk that spans two of them is copied. As on nodes, a chunk is checked by its digest when
+it is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FOOTER_END_BYTES = 8
 
 
 class FetchedChunks:
-    """The bytes of one file: `pieces` follow each other from its first byte to its last."""
+    """The bytes of one file: consecutive `pieces` from its first byte to its last."""
 
     def __init__(self, pieces: Sequence[memoryview]) -> None:
         self._pieces = pieces
@@ -32,36 +32,38 @@ class FetchedChunks:
         self._places: dict[tuple[int, int], int] = {}
 
     def footer_bytes(self) -> bytes:
-        """The end of the file, as `footers.checked` takes it. DamagedError if the file is shorter than it says."""
+        """Return the end of the file for `footers.checked`. Raises DamagedError if the file is too short."""
         size = self._starts[-1]
         length = int.from_bytes(self._slice(size - FOOTER_END_BYTES, 4), "little")
         return bytes(self._slice(size - FOOTER_END_BYTES - length, length + FOOTER_END_BYTES))
 
     def expect(self, footer: ParsedFooter, leaves: Sequence[int], digests: npt.NDArray[np.uint64]) -> None:
-        """Which chunks may be read: those of `leaves`, by their places in the footer; `digests` are [row groups, leaf
-        columns] of the file, as the catalog knows them."""
+        """Allow reading the chunks of `leaves`, by their positions in the footer.
+
+        `digests` are the catalog's, [row groups, leaf columns] of the file.
+        """
         for group in range(footer.metadata.num_row_groups):
             info = footer.metadata.row_group(group)
             self._of_group[group] = {place_of(info.column(leaf)): int(digests[group, leaf]) for leaf in leaves}
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Answer for the chunks of these row groups, and no others."""
+        """Serve the chunks of these row groups, and no others."""
         self._places = {place: digest for group in groups for place, digest in self._of_group[group].items()}
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """The chunk that lies at `offset`. DamagedError if none of that length does, or if its bytes changed."""
+        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer leads to {nbytes} bytes at {offset}, which are no chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
         data = self._slice(offset, nbytes)
         if chunk_digest(data) != digest:
-            raise DamagedError(f"{nbytes} bytes at {offset} of the file that came changed; ask another replica")
+            raise DamagedError(f"{nbytes} bytes at {offset} of the received file changed; use another replica")
         return data
 
     def _slice(self, offset: int, nbytes: int) -> memoryview:
         end = offset + nbytes
         if not 0 <= offset <= end <= self._starts[-1]:
-            raise DamagedError(f"bytes {offset} to {end} are needed of a file that came with {self._starts[-1]}")
+            raise DamagedError(f"bytes {offset} to {end} are needed, but the received file has {self._starts[-1]}")
         number = bisect_right(self._starts, offset) - 1
         parts = []
         while nbytes:

@@ -1,7 +1,7 @@
-"""Original footers of Parquet files, parsed by pyarrow: to decode what ranges or parts hold.
+"""Original footers of Parquet files, parsed by pyarrow, to decode chunks and ranges.
 
-Only footers come here that passed our own reader when their file was stored, told by their digest: pyarrow is not the
-judge of hostile ones.
+A footer gets here only if our own reader accepted it when its file was stored, as its digest proves: pyarrow is not
+used to judge hostile footers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from libraries.near_storage.reading.leaf_sizes import Shape, shapes
 UNCOMPRESSED, COMPRESSED, VALUES = range(3)
 
 PARSED_PER_RAW = 9
-"""Bytes in memory for a byte of footer: 8.1 were measured for pyarrow 26 with 93 columns x 223 groups, and what holds a
-footer here comes on top. The thesis has 10.3 for parquet2 (8.4)."""
+"""Bytes in memory per byte of footer: 8.1 were measured for pyarrow 26 with 93 columns x 223 groups, plus the objects
+that hold a footer here. The thesis has 10.3 for parquet2 (8.4)."""
 
 
 @dataclass(frozen=True)
 class ParsedFooter:
-    """What pyarrow needs to decode chunks of one file."""
+    """Everything that pyarrow needs to decode chunks of one file."""
 
     metadata: pq.FileMetaData
     schema: pa.Schema
@@ -39,17 +39,17 @@ class ParsedFooter:
 
     @cached_property
     def leaves(self) -> Leaves:
-        """Which leaf columns hold which columns."""
+        """The leaf columns of each column."""
         return Leaves(self.schema)
 
     @cached_property
     def shapes(self) -> list[Shape]:
-        """What values of each leaf column take."""
+        """The memory that values of each leaf column take."""
         return shapes(self.metadata, self.schema)
 
     @cached_property
     def longest(self) -> dict[tuple[int, int], int]:
-        """(row group, leaf) -> bytes of the longest value of its dictionary, as far as that was looked up."""
+        """(row group, leaf) -> bytes of the longest value of its dictionary, for those looked up so far."""
         return {}
 
     @cached_property
@@ -58,7 +58,7 @@ class ParsedFooter:
         return np.zeros(shape, np.bool_), np.zeros((*shape, 3), np.int64)
 
     def chunk_sizes(self, group: int, leaves: Sequence[int]) -> npt.NDArray[np.int64]:
-        """[leaves, 3] of a row group: UNCOMPRESSED and COMPRESSED bytes and VALUES of each chunk."""
+        """Return [leaves, 3] of a row group: UNCOMPRESSED and COMPRESSED bytes and VALUES of each chunk."""
         known, sizes = self._sizes
         numbers = np.asarray(leaves, np.intp)
         missing = numbers[~known[group, numbers]].tolist()
@@ -72,32 +72,32 @@ class ParsedFooter:
 
     @property
     def nbytes(self) -> int:
-        """An estimate of the memory that it takes: pyarrow does not tell."""
+        """Estimated memory use, which pyarrow does not report."""
         return PARSED_PER_RAW * self.metadata.serialized_size
 
 
 def parse(footer_bytes: bytes) -> ParsedFooter:
-    """Parse the end of a file: the footer, its length (4 bytes) and `PAR1`. DamagedError if pyarrow cannot."""
+    """Parse the end of a file: footer, its length (4 bytes) and `PAR1`. Raises DamagedError if pyarrow fails."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(footer_bytes))
         return ParsedFooter(metadata, metadata.schema.to_arrow_schema())
     except (pa.ArrowException, OSError) as error:
-        raise DamagedError(f"a footer of {len(footer_bytes)} bytes cannot be parsed: {str(error)[:200]}") from error
+        raise DamagedError(f"cannot parse a footer of {len(footer_bytes)} bytes: {str(error)[:200]}") from error
 
 
 def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
-    """Parse a footer whose blake2b-256 is `digest` (hex). DamagedError if it is not, before anything parses it."""
+    """Parse a footer whose blake2b-256 is `digest` (hex). If it is not, raise DamagedError before parsing."""
     found = hashlib.blake2b(footer_bytes, digest_size=32).hexdigest()
     if found != digest:
         raise DamagedError(
-            f"the footer that came has digest {found[:16]}..., the one that was stored {digest[:16]}...: "
-            "ask another replica, and check the node"
+            f"the received footer has digest {found[:16]}..., the stored one {digest[:16]}...: "
+            "use another replica, and check the node"
         )
     return parse(footer_bytes)
 
 
 def place_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """Where a chunk begins in its file, and its bytes: at its dictionary page if that is set, above 0 and smaller."""
+    """Return where a chunk begins and its bytes: at its dictionary page if that offset is above 0 and smaller."""
     start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
     if dictionary is not None and 0 < dictionary < start:
         start = dictionary
@@ -105,7 +105,7 @@ def place_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
 
 
 class FooterCache:
-    """The parsed footers that were used last, within a bound of bytes. Safe for threads."""
+    """The most recently used parsed footers, within a limit of bytes. Thread-safe."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -115,11 +115,11 @@ class FooterCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, as estimated."""
+        """Estimated bytes held."""
         return self._bytes
 
     def get(self, key: Hashable, load: Callable[[], ParsedFooter]) -> ParsedFooter:
-        """The footer of `key`, by `load` if it is not held. Two threads may load the same one; one of them is kept."""
+        """Return the footer of `key`, or call `load`. Two threads may load the same one; one result is kept."""
         with self._lock:
             if (held := self._footers.get(key)) is not None:
                 self._footers.move_to_end(key)

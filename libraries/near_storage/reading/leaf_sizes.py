@@ -1,4 +1,4 @@
-"""What a value of each leaf column takes when it is decoded, from the schema alone."""
+"""Decoded size of a value of each leaf column, from the schema alone."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _POINTER_BYTES = 16
-"""Of a text or bytes in a row: a view, or an offset."""
+"""Bytes per text or binary value in a row: a view, or an offset."""
 _LEVEL_BYTES = 4
-"""Of a value in a list, while it is decoded."""
+"""Bytes per value in a list, during decoding."""
 _PHYSICAL_BYTES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class Shape(NamedTuple):
-    """A leaf column: bytes of a value beside those of texts, and how often it may occur in a row.
+    """A leaf column: bytes per value without the bytes of texts, and how many values a row may have.
 
-    `slots` are the values of a row in lists of fixed size, which a null has too; 0 where it is in lists of any size.
+    `slots` is the number of values per row in lists of fixed size, which a null also has; 0 inside lists of any size.
     """
 
     value_bytes: int
@@ -27,7 +27,7 @@ class Shape(NamedTuple):
 
 
 def shapes(metadata: pq.FileMetaData, schema: pa.Schema) -> list[Shape]:
-    """The shapes of all leaf columns of a file, in its order."""
+    """Return the shapes of all leaf columns of a file, in order."""
     leaves = [leaf for field in schema for leaf in _leaves(field.type, 1, False)]
     found = []
     for number, (type_, slots, repeated) in enumerate(leaves):
@@ -39,7 +39,7 @@ def shapes(metadata: pq.FileMetaData, schema: pa.Schema) -> list[Shape]:
             decoded = -(-type_.bit_width // 8)
         except ValueError:
             decoded = _POINTER_BYTES
-        # One byte is for whether it is null.
+        # One byte for whether the value is null.
         found.append(Shape(max(stored, decoded) + 1 + _LEVEL_BYTES * repeated, is_bytes, repeated, slots))
     return found
 

@@ -1,6 +1,6 @@
-"""One Parquet file of a folder with what is known of it, and whether it is still that file when it is opened.
+"""One Parquet file of a folder with its description, and whether it is unchanged when opened.
 
-Files of nodes are partitions (see `storing`), which nobody replaces.
+Files of nodes are partitions (see `storing`) and are never replaced.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from libraries.near_storage.reading.footers import parse
 from libraries.near_storage.storing.partition_metadata import PartitionInfo, blake2b
 
 Identity: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, bytes and nanoseconds of the last change: another one is another file, or one that was written to."""
+"""Device, inode, size and mtime in nanoseconds. A different value means another file, or a modified one."""
 
 
 def identity_of(found: os.stat_result) -> Identity:
-    """Which file it is, and in which state."""
+    """Return the identity and state of a file."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -44,7 +44,7 @@ class LocalFile:
 
     @classmethod
     def prepare(cls, path: Path) -> LocalFile:
-        """Read the footer and digest all chunks. FooterError for what is no Parquet file that we read."""
+        """Read the footer and digest all chunks. Raises FooterError for unsupported files."""
         with path.open("rb") as file:
             original = footer.read_footer(file)
             identity = identity_of(os.fstat(file.fileno()))
@@ -56,10 +56,10 @@ class LocalFile:
 
     @classmethod
     def of(cls, path: Path, info: PartitionInfo) -> LocalFile:
-        """A file of which a description is kept; nothing of it is read. StaleError if it has another size."""
+        """Describe a file by its stored description without reading it. Raises StaleError if it has another size."""
         identity = identity_of(path.stat())
         if identity[2] != info.stored_bytes:
-            raise StaleError(f"{path.name}: has {identity[2]} bytes, {info.stored_bytes} were stored; store it anew")
+            raise StaleError(f"{path.name}: has {identity[2]} bytes, {info.stored_bytes} were stored; store it again")
         start = info.stored_bytes - info.footer_bytes
         return cls(path, identity, info.schema, info.compact, info.chunk_digests, start, info.footer_digest)
 
@@ -70,7 +70,7 @@ class LocalFile:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """A descriptor for reading. StaleError if another file lies there, or if this one was written to."""
+        """Yield a descriptor for reading. Raises StaleError if the file was replaced or modified."""
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if identity_of(os.fstat(fd)) != self.identity:
@@ -80,7 +80,7 @@ class LocalFile:
             os.close(fd)
 
     def footer_bytes(self, fd: int) -> bytes:
-        """The end of the file: the footer, its length and `PAR1`."""
+        """Return the end of the file: the footer, its length and `PAR1`."""
         return _read(fd, self.footer_start, self.stored_bytes)
 
 

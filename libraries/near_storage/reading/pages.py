@@ -1,7 +1,7 @@
-"""The pages of a column chunk: how many values each has, how many bytes, and how its values are encoded.
+"""The pages of a column chunk: their number of values, bytes and encoding.
 
-Headers alone are read, and of a dictionary the lengths of its values: what a chunk decodes to is known before it is
-decoded.
+Reads only the page headers, and the lengths of values in a dictionary, so that the decoded size is known before
+decoding.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from libraries.near_storage.parquet.thrift import I32, Struct, read_struct_at
 
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
 _PREFIXED = 7
-"""DELTA_BYTE_ARRAY: values begin like the one before."""
+"""DELTA_BYTE_ARRAY: a value may share a prefix with the one before."""
 _OF_DICTIONARY = (2, 8)
-"""PLAIN_DICTIONARY and RLE_DICTIONARY: the values are places in the chunk's dictionary."""
+"""PLAIN_DICTIONARY and RLE_DICTIONARY: the values are indices into the chunk's dictionary."""
 
 _HEADER = Struct(
     "PageHeader",
@@ -33,7 +33,7 @@ _HEADER = Struct(
 
 
 class Page(NamedTuple):
-    """A page: `start` is its first byte behind the header, `plain_bytes` what it has before compression."""
+    """A page: `start` is the first byte after its header, `plain_bytes` its size before compression."""
 
     kind: int
     start: int
@@ -44,31 +44,31 @@ class Page(NamedTuple):
 
     @property
     def of_dictionary(self) -> bool:
-        """Whether its values are places in the dictionary."""
+        """Whether its values are indices into the dictionary."""
         return self.encoding in _OF_DICTIONARY
 
     @property
     def prefixed(self) -> bool:
-        """Whether a value may repeat the one before, which is not stored again."""
+        """Whether a value may repeat a prefix of the one before, which is not stored again."""
         return self.encoding == _PREFIXED
 
 
 def read(chunk: memoryview) -> list[Page]:
-    """The pages of a whole chunk in their order. DamagedError for headers that lead nowhere."""
+    """Return the pages of a complete chunk in order. Raises DamagedError for invalid headers."""
     pages: list[Page] = []
     position = 0
     while position < len(chunk):
         try:
             found, start = read_struct_at(chunk, position, _HEADER)
         except FooterError as error:
-            raise DamagedError(f"the header of page {len(pages)} of a chunk is broken ({error})") from error
+            raise DamagedError(f"the header of page {len(pages)} of a chunk is invalid ({error})") from error
         kind, plain_bytes, stored_bytes = found[1], found[2], found[3]
         of_values = found.get({DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}.get(kind, 0), {})
         values = of_values.get(1, 0)
         encoding = of_values.get(4 if kind == DATA_PAGE_V2 else 2, 0)
         if min(plain_bytes, stored_bytes, values) < 0 or start + stored_bytes > len(chunk):
             raise DamagedError(
-                f"page {len(pages)} of a chunk claims {values} values in {stored_bytes} bytes at {start}"
+                f"page {len(pages)} of a chunk declares {values} values in {stored_bytes} bytes at {start}"
             )
         pages.append(Page(kind, start, stored_bytes, plain_bytes, values, encoding))
         position = start + stored_bytes
@@ -76,8 +76,8 @@ def read(chunk: memoryview) -> list[Page]:
 
 
 def longest(chunk: memoryview, page: Page, codec: str) -> int:
-    """The most bytes that a value of a dictionary of texts or bytes may have; of one that is not understood here, all
-    of its page's."""
+    """Return an upper bound of the bytes of a value in a text or binary dictionary; the size of the whole page for an
+    unsupported codec."""
     stored = chunk[page.start : page.start + page.stored_bytes]
     values: memoryview | pa.Buffer = stored
     most = position = 0

@@ -1,6 +1,6 @@
-"""Exact byte ranges of one file, read by `preadv` into memory that the caller gives.
+"""Read exact byte ranges of one file by `preadv` into memory of the caller.
 
-Ranges that touch are one call to the kernel (thesis, 7.3).
+Adjacent ranges are read by one system call (thesis, 7.3).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy.typing as npt
 from libraries.near_storage.errors import DamagedError
 
 MOST_VECTORS = 1024
-"""IOV_MAX of Linux: the most pieces of memory that one `preadv` takes."""
+"""IOV_MAX of Linux: the maximum number of buffers of one `preadv`."""
 
 Positions = npt.NDArray[np.int64]
 """Offsets in a file, or lengths, in bytes."""
 
 
 def merged(offsets: Positions, lengths: Positions, gap_bytes: int = 0) -> tuple[Positions, Positions]:
-    """First and last (exclusive) index of each run of ranges that are read by one call.
+    """Return first and last (exclusive) index of each run of ranges that one call reads.
 
     Two neighbours are in one run if the second begins at most `gap_bytes` after the end of the first, and not before.
-    The ranges keep their order. Without ranges there are no runs.
+    The order of the ranges is kept. No ranges give no runs.
     """
     gaps = offsets[1:] - (offsets[:-1] + lengths[:-1])
     breaks = np.flatnonzero((gaps < 0) | (gaps > gap_bytes)) + 1
@@ -33,18 +33,18 @@ def merged(offsets: Positions, lengths: Positions, gap_bytes: int = 0) -> tuple[
 
 
 def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_bytes: int = 0) -> int:
-    """Fill `into` with the ranges, one behind the other in the order given; return the bytes read, gaps included.
+    """Fill `into` with the ranges in the given order; return the number of bytes read, including gaps.
 
-    `into` is a writable view of exactly `lengths.sum()` bytes. Bytes of gaps are read and dropped, they never reach
-    `into`. DamagedError if the file ends before a range does. OSError passes: the disk's errors are not ours to name.
+    `into` is a writable view of exactly `lengths.sum()` bytes. Bytes of gaps are read and dropped. Raises DamagedError
+    if the file ends before a range does. OSError is passed on unchanged.
     """
     total = int(lengths.sum())
     if into.nbytes != total:
-        raise ValueError(f"ranges of {total} bytes do not fill {into.nbytes} bytes of memory")
+        raise ValueError(f"the ranges have {total} bytes, but the memory {into.nbytes}")
     if len(offsets) and bool((offsets[1:] - offsets[:-1] == lengths[:-1]).all()):
         fill(fd, int(offsets[0]), [into])
         return total
-    # Ranges that touch in the file touch in memory too, so that a stretch of them is one piece of memory.
+    # Ranges that are adjacent in the file are adjacent in memory too, so a run of them is one buffer.
     firsts, lasts = merged(offsets, lengths)
     begins = offsets[firsts]
     ends = offsets[lasts - 1] + lengths[lasts - 1]
@@ -66,9 +66,9 @@ def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_
 
 
 def fill(fd: int, offset: int, pieces: Sequence[memoryview]) -> None:
-    """Read one stretch of the file into `pieces` of memory, all of it, however few bytes a call gives.
+    """Read one stretch of the file completely into `pieces`, even if calls return fewer bytes.
 
-    DamagedError if the file ends before.
+    Raises DamagedError if the file ends early.
     """
     wanted = sum(piece.nbytes for piece in pieces)
     while wanted:
@@ -77,8 +77,8 @@ def fill(fd: int, offset: int, pieces: Sequence[memoryview]) -> None:
             return
         if got == 0:
             raise DamagedError(
-                f"the file ends at byte {os.fstat(fd).st_size}, {wanted} bytes from {offset} on were asked for: "
-                "it was cut since it was stored; check or repair the node"
+                f"the file ends at byte {os.fstat(fd).st_size}, but {wanted} bytes from {offset} on were requested: "
+                "it was truncated after it was stored; check or repair the node"
             )
         offset += got
         wanted -= got
@@ -86,7 +86,7 @@ def fill(fd: int, offset: int, pieces: Sequence[memoryview]) -> None:
 
 
 def _without(pieces: Sequence[memoryview], done: int) -> Sequence[memoryview]:
-    """What is left of the pieces when the first `done` bytes are filled."""
+    """Return the pieces without the first `done` bytes, which are filled."""
     for index, piece in enumerate(pieces):
         if done < piece.nbytes:
             return [piece[done:], *pieces[index + 1 :]]

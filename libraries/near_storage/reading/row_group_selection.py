@@ -1,7 +1,7 @@
-"""From a filter to the row groups that are read, for all files at once.
+"""Select the row groups to read for a filter, for all files at once.
 
-One vectorised pruning over the compact metadata of all of them: a query that no file can answer touches none, and costs
-the same for one file as for hundreds.
+One vectorised pruning covers the compact metadata of all files: a query that matches no file opens none, and takes the
+same time for one file as for hundreds.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from libraries.near_storage.predicates.tree import Predicate
 
 @dataclass(frozen=True)
 class Chosen:
-    """Row groups of one file that may have rows that match."""
+    """Row groups of one file that may have matching rows."""
 
     file: int
     groups: npt.NDArray[np.int64]
     """Numbers of row groups within the file, ascending."""
     all_match: npt.NDArray[np.bool_]
-    """Of each: whether every row matches, so that nothing is left to filter."""
+    """For each group, whether every row matches, so that no filtering is needed."""
 
 
 def choose(metadata: CompactMetadata, where: Predicate | None) -> list[Chosen]:
-    """The row groups to read of each file, in the order of the files; files without any are left out.
+    """Return the row groups to read of each file, in the order of the files; files without any are omitted.
 
-    `where` is bound to the schema; None keeps all. Row groups without rows are left out.
+    `where` is bound to the schema; None keeps all. Row groups without rows are omitted.
     """
     kept = metadata.rows > 0
     all_match = np.ones(len(kept), bool)
@@ -43,7 +43,7 @@ def choose(metadata: CompactMetadata, where: Predicate | None) -> list[Chosen]:
         return []
     files = metadata.file[found]
     firsts = np.concatenate(([0], np.flatnonzero(np.diff(files)) + 1))
-    # Groups of a file lie together, so its first one's place makes numbers within the file of places in all.
+    # The groups of a file are consecutive, so the position of its first group converts global to local numbers.
     first_of_file = np.searchsorted(metadata.file, files[firsts])
     return [
         Chosen(int(files[first]), found[first:last] - start, all_match[found[first:last]])

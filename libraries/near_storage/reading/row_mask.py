@@ -1,4 +1,4 @@
-"""Rows of a batch by a mask, for every type that Parquet holds."""
+"""Select rows of a batch by a mask, for every type that Parquet supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from libraries.near_storage.reading import working_types
 
 
 def matching(batch: pa.RecordBatch, matches: pa.BooleanArray) -> pa.RecordBatch:
-    """The rows where `matches` is true, in their order; those where it is null or false go."""
+    """Return the rows where `matches` is true, in order; rows where it is null or false are dropped."""
     if matches.true_count == batch.num_rows:
         return batch
     return working_types.cast(working_types.working(batch).filter(matches), batch.schema)

@@ -1,7 +1,7 @@
-"""What rows take in memory when they are decoded, known before they are: at most, for any batch of them.
+"""Upper bounds of the memory that decoded rows take, known before decoding, for any batch of them.
 
-Few bytes of a file may decode to many: a dictionary is stored once, and each of its values in every row. So a batch has
-as many rows as fit, by the widths of the columns' types, the longest value of each dictionary, and the sizes of pages.
+Few bytes of a file may decode to many: a dictionary value is stored once and repeated in every row. The rows of a batch
+are therefore limited by the widths of the columns' types, the longest value of each dictionary and the page sizes.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from libraries.near_storage.reading.footers import COMPRESSED, UNCOMPRESSED, VAL
 from libraries.near_storage.reading.pages import Page
 
 WIDE_BYTES = 32 << 20
-"""Most bytes that a batch may decode to, unless one row does: twice what batches have that decode to what they are
-stored as."""
+"""Maximum decoded bytes of a batch, unless a single row has more: twice the size of batches whose data decode to the
+size at which they are stored."""
 
 SMALL_BYTES = 4 << 20
-"""A chunk that decodes to no more is not looked into."""
+"""Chunks that decode to at most this size are not inspected."""
 
 COARSE_BYTES = 64 << 20
-"""Row groups that are no larger before compression are taken to need all of that for pages, without a look at them."""
+"""Row groups up to this size before compression are assumed to need all of it for pages, without inspection."""
 
 ROUNDED = 1.25
-"""A batch may be so many times as wide as the least that is possible."""
+"""Maximum width of a batch relative to the smallest possible one."""
 
 COPIES = 3
-"""Of a batch at a time: pyarrow's buffers grow by doubling, a cast or filter makes another, and what is sent one."""
+"""Copies of a batch at a time: pyarrow's buffers grow by doubling, a cast or filter copies, and so does sending."""
 
 
 class Reading(NamedTuple):
-    """How many rows a batch may have, and bytes that reading takes at most: chunks, pages and a batch."""
+    """How many rows a batch may have, and an upper bound of the bytes for reading: chunks, pages and a batch."""
 
     rows: int
     nbytes: int
 
 
 def estimate(footer: ParsedFooter, groups: Sequence[int], leaves: Sequence[int], rows: int) -> int:
-    """Bytes that reading these columns takes if all values are of average length, and a large group's pages small."""
+    """Estimate the bytes to read these columns for values of average length and small pages in large groups."""
     sizes = [footer.chunk_sizes(group, leaves) for group in groups]
     plain_bytes = sum(int(each[:, UNCOMPRESSED].sum()) for each in sizes)
     held = sum(int(each[:, COMPRESSED].sum()) for each in sizes)
@@ -59,12 +59,12 @@ def reading(
     leaves: Sequence[int],
     rows: int,
 ) -> Reading:
-    """How these leaf columns of some row groups are read in batches of at most `rows` rows.
+    """Return how to read these leaf columns of row groups in batches of at most `rows` rows.
 
-    `look` gives a chunk by its place in the file; only chunks of texts and bytes are looked into, and those of large
-    row groups.
+    `look` returns a chunk by its position in the file; it is called only for text and binary chunks and for large row
+    groups.
     """
-    # Of row groups without rows nothing is read, and writers put any place for their chunks.
+    # Empty row groups are not read, and writers set any position for their chunks.
     groups = [group for group in groups if footer.metadata.row_group(group).num_rows]
     sizes = [footer.chunk_sizes(group, leaves) for group in groups]
     counts = [footer.metadata.row_group(group).num_rows for group in groups]
@@ -77,7 +77,7 @@ def reading(
     for place, leaf in enumerate(leaves):
         shape = footer.shapes[leaf]
         if shape.repeated:
-            # Where rows begin is not known before: one batch may have all values.
+            # Row boundaries are unknown before decoding: one batch may have all values.
             values = [
                 max(int(size[place, VALUES]), count * shape.slots) for size, count in zip(sizes, counts, strict=True)
             ]
@@ -98,7 +98,7 @@ def reading(
         else:
             texts.append(text)
     rows = max(1, min(rows, sum(counts)))
-    # One row may already take all of a page, where nothing tells how long its values are: fewer rows would not help.
+    # Without known value lengths, one row may take a whole page: fewer rows would not help.
     most = max(WIDE_BYTES, ROUNDED * _widest(texts, per_row, 1))
     while (width := _widest(texts, per_row, rows)) > most and rows > 1:
         rows //= 2
@@ -110,7 +110,7 @@ def _widest(texts: Sequence[_Text], per_row: int, rows: int) -> int:
 
 
 class _Chunk:
-    """One column chunk, looked into where that must be."""
+    """One column chunk, inspected where necessary."""
 
     def __init__(
         self, footer: ParsedFooter, look: Callable[[int, int], memoryview], group: int, leaf: int, plain_bytes: int
@@ -128,7 +128,7 @@ class _Chunk:
         return self._pages
 
     def page_bytes(self) -> int:
-        """Bytes of pages that are held at a time: a dictionary, and a page as it is stored and decompressed."""
+        """Bytes of pages held at a time: a dictionary, and a page both compressed and decompressed."""
         if self.plain_bytes <= SMALL_BYTES:
             return self.plain_bytes
         dictionary = sum(page.plain_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)
@@ -143,16 +143,16 @@ class _Chunk:
 
 
 class _Text:
-    """What texts or bytes of one column take, page by page: values, bytes of all of them, and of the longest."""
+    """Sizes of texts or binary values of one column, page by page: number, total bytes, and longest."""
 
     def __init__(self) -> None:
         self._pages: list[tuple[int, int, int]] = []
 
     def add(self, chunk: _Chunk, values: int) -> None:
-        """Take the pages of the next chunk, or all of it as one page where it is small however it decodes."""
+        """Add the pages of the next chunk; if it is small however it decodes, add it as one page."""
         dictionary = next((page for page in chunk.all_pages() if page.kind == pages.DICTIONARY_PAGE), None)
         data = [page for page in chunk.all_pages() if page.kind in (pages.DATA_PAGE, pages.DATA_PAGE_V2)]
-        # In a dictionary a value's length has four bytes.
+        # Each dictionary value is preceded by a length of four bytes.
         each = 0 if dictionary is None else dictionary.plain_bytes - 4 * dictionary.values
         most = chunk.plain_bytes + values * each
         if most <= SMALL_BYTES and not any(page.prefixed for page in data):
@@ -169,7 +169,7 @@ class _Text:
         return sum(nbytes for _, nbytes, _ in self._pages)
 
     def widest(self, rows: int) -> int:
-        """Bytes that a batch of so many rows has at most, if batches follow each other from the first row on."""
+        """Return the maximum bytes of a batch of `rows` rows, for consecutive batches from the first row on."""
         if not self._pages:
             return 0
         values, nbytes, longest = np.array(self._pages, np.float64).T

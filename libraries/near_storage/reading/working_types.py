@@ -1,7 +1,7 @@
-"""Types in which rows are filtered, cut and added up, and back to those of their table.
+"""Types in which rows are filtered, sliced and aggregated, and the way back to the types of the table.
 
-Views of text, bytes and lists point into buffers that every slice and every message carries whole, and Arrow does not
-filter them (pyarrow 26). They are cast once after decoding to types whose slices are small, and back where rows leave.
+Views of text, bytes and lists refer to buffers that every slice and message carries completely, and Arrow cannot filter
+them (pyarrow 26). They are cast once after decoding to types with small slices, and cast back when rows leave.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.types as pat
 
 
 def mapped(type_: pa.DataType, rule: Callable[[pa.DataType], pa.DataType | None]) -> pa.DataType:
-    """The type after `rule`, which gives another type or None, for it and for all types inside it."""
+    """Apply `rule`, which returns another type or None, to the type and all types inside it."""
     if (changed := rule(type_)) is not None:
         return mapped(changed, rule)
 
@@ -42,12 +42,12 @@ _LISTS = (
 
 
 def working_type(type_: pa.DataType) -> pa.DataType:
-    """The type of the same values without views; the type itself where it has none."""
+    """Return the type of the same values without views; the same type if it has none."""
     return mapped(_without_list_views(type_), _without_view)
 
 
 def _without_list_views(type_: pa.DataType) -> pa.DataType:
-    """Those in other lists and in maps stay: nothing casts lists to them, and `_cast` makes them in structs alone."""
+    """Keep list views inside other lists and maps: Arrow cannot cast to them, and `_cast` handles only structs."""
     if pat.is_list_view(type_):
         return pa.list_(type_.value_field.with_type(_without_list_views(type_.value_type)))
     if pat.is_large_list_view(type_):
@@ -69,12 +69,12 @@ def _without_view(type_: pa.DataType) -> pa.DataType | None:
 
 
 def working(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without views, in memory of their own where there were some."""
+    """Return the same rows without views; converted columns get separate memory."""
     return cast(batch, working_schema(batch.schema))
 
 
 def working_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of `working` rows; the same object where it has no views."""
+    """Return the schema of `working` rows; the same object if it has no views."""
     types = [working_type(field.type) for field in schema]
     if types == schema.types:
         return schema
@@ -82,7 +82,7 @@ def working_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows in the types of `schema`, column by column. ArrowException, which names the column, if one cannot be."""
+    """Cast the rows to the types of `schema`, column by column. Raises ArrowException that names the failing column."""
     if not batch.num_columns or batch.schema.equals(schema):
         return batch
     columns = []
@@ -113,7 +113,7 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _list_view(column: pa.ListArray | pa.LargeListArray, type_: pa.DataType) -> pa.Array:
-    """Lists as views of exactly their own values."""
+    """Convert lists to views of exactly their values."""
     make = pa.ListViewArray if pat.is_list_view(type_) else pa.LargeListViewArray
     offsets = column.offsets
     first, last = (offsets[0].as_py(), offsets[-1].as_py()) if len(offsets) else (0, 0)
@@ -124,7 +124,7 @@ def _list_view(column: pa.ListArray | pa.LargeListArray, type_: pa.DataType) -> 
 
 
 def _list(column: pa.ListViewArray | pa.LargeListViewArray, type_: pa.DataType) -> pa.Array:
-    """Views as lists, their values in order; Arrow's own cast makes arrays that are too short (pyarrow 26)."""
+    """Convert views to lists, values in order; Arrow's own cast returns arrays that are too short (pyarrow 26)."""
     make, offset_type = (pa.ListArray, pa.int32()) if pat.is_list(type_) else (pa.LargeListArray, pa.int64())
     sizes = pc.fill_null(pc.list_value_length(column), 0).cast(offset_type)
     offsets = pa.concat_arrays([pa.array([0], offset_type), pc.cumulative_sum(sizes)])

@@ -1,1 +1,1 @@
-"""The nodes on Arrow Flight: catalog and storage nodes, tokens, tickets and limits."""
+"""The servers on Arrow Flight: catalog and storage nodes, tokens, tickets and limits."""

@@ -1,6 +1,6 @@
-"""How decoded rows (V1) travel: types that a stream of Flight can carry, memory as it arrives, digests over it.
+"""How decoded rows (V1) are sent: types that a Flight stream supports, memory layout, and digests over it.
 
-Flight's streams of batches beside notes carry no dictionaries, so that values go in their place.
+Flight streams of batches with metadata cannot carry dictionaries, so their values are sent instead.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from libraries.near_storage.reading import working_types
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type of the same values without dictionaries."""
+    """Return the type of the same values without dictionaries."""
     return working_types.mapped(type_, lambda each: each.value_type if pa.types.is_dictionary(each) else None)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema in which rows of `schema` travel."""
+    """Return the schema in which rows of `schema` are sent."""
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
 def to_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows with the types of `schema`, a `plain_schema`. RequestError if Arrow cannot turn one into the other."""
+    """Convert the rows to `schema`, a `plain_schema`. Raises RequestError if Arrow cannot."""
     return _cast(batch, schema)
 
 
 def from_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows that came, with the table's own types."""
+    """Convert received rows to the table's own types."""
     return _cast(batch, schema)
 
 
@@ -39,7 +39,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     try:
         return working_types.cast(batch, schema)
     except pa.ArrowException as error:
-        raise RequestError(f"{error}: rows cannot be sent so; ask for the way v2") from None
+        raise RequestError(f"{error}: such rows cannot be sent; request the way v2") from None
 
 
 _WIDTHS = {
@@ -50,11 +50,11 @@ _WIDTHS = {
         *(pa.timestamp("us"), pa.duration("us")),
     )
 }
-"""Bytes of a value, by the number of its type, of types that have one buffer of values."""
+"""Bytes per value, by type number, for types with a single buffer of values."""
 
 
 def _values(column: pa.Array) -> memoryview | None:
-    """The values of a column that is nothing else: of one width, and none of them null. They are sent as they lie."""
+    """Return the buffer of a column that consists only of values of one width, without nulls. It is sent unchanged."""
     width = _WIDTHS.get(column.type.id)
     if width is None or column.null_count:
         return None
@@ -65,7 +65,7 @@ def _values(column: pa.Array) -> memoryview | None:
 
 
 def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows without bitmaps that say of plain values that none is null: decoders make them, none is sent."""
+    """Drop validity bitmaps of plain columns without nulls: decoders create them, nodes never send them."""
     columns = [
         pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
         if column.type.id in _WIDTHS and not column.null_count
@@ -76,7 +76,7 @@ def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same rows in memory that is cut and padded as it will arrive. Columns of plain values are not copied."""
+    """Return the same rows in memory cut and padded as on arrival. Columns of plain values are not copied."""
     columns = batch.columns
     copied = [number for number, column in enumerate(columns) if _values(column) is None]
     if not copied:
@@ -89,18 +89,18 @@ def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Rows in the types of `forms.working` as they are sent: with the types of `schema`, and settled.
+    """Return rows in the types of `working_types.working` as they are sent: with the types of `schema`, and settled.
 
-    They are cut before they become views, because views carry all of the memory that they were cut from.
+    They are cut before they become views, because views carry the whole memory that they were cut from.
     """
     own = settled(batch)
     return own if own.schema.equals(schema) else settled(to_plain(own, schema))
 
 
 def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
-    """xxh3 (64 bits) over lengths, null counts and memory of a batch that is settled, or came from one that was.
+    """Return xxh3 (64 bits) over lengths, null counts and memory of a settled batch, or one received from it.
 
-    `place` are the numbers of its note: rows in a place that is not theirs would be an answer without others.
+    `place` are the numbers of its note: otherwise rows in a wrong position would pass as another part of the answer.
     """
     columns = batch.columns
     counts = np.array([*place, batch.num_rows, *(column.null_count for column in columns)], "<i8")
@@ -120,17 +120,17 @@ def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
 
 
 def check(batch: pa.RecordBatch, digest: int, place: Sequence[int] = ()) -> None:
-    """DamagedError unless batch and `place` are those that were sent. Nothing of them is used before."""
+    """Raise DamagedError unless batch and `place` are as sent. Nothing of them is used before this check."""
     try:
         batch.validate()
         right = digest_of(batch, place) == digest
     except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise DamagedError(f"a batch is broken: {str(error)[:200]}") from None
+        raise DamagedError(f"a batch is malformed: {str(error)[:200]}") from None
     if not right:
-        raise DamagedError("a batch changed on its way: its digest differs")
+        raise DamagedError("a batch changed in transit: its digest differs")
     if any(pa.types.is_nested(field.type) for field in batch.schema):
-        # Lengths inside nested columns are in no buffer, so the digest does not see them.
+        # Lengths inside nested columns are in no buffer, so the digest does not cover them.
         try:
             batch.validate(full=True)
         except pa.ArrowException as error:
-            raise DamagedError(f"a batch is broken: {str(error)[:200]}") from None
+            raise DamagedError(f"a batch is malformed: {str(error)[:200]}") from None

@@ -1,7 +1,7 @@
-"""The catalog on Flight: it plans queries, takes part in uploads, and knows the nodes. No row goes through it.
+"""The catalog on Flight: it plans queries, takes part in uploads, and keeps track of nodes. No row passes through it.
 
-Clients show a token, servers of the cluster theirs. What is planned is decided in `planning`, what is stored in
-`storing.catalog`, what is done on nodes in `maintaining`.
+Clients present a token, servers of the cluster another one. `planning` makes plans, `storing.catalog` decides what is
+stored, `maintenance` acts on nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.partitions import OTHER_CATALOG
 
 PERMIT_S = 600.0
-"""How long a permit to put a partition is good: a client announces all it has, then sends one after the other."""
+"""Validity of a permit to upload a partition: a client requests all permits first, then sends one by one."""
 
 
 class _Action(NamedTuple):
@@ -68,7 +68,7 @@ class _Action(NamedTuple):
 
 
 class CatalogServer(GuardedServer):
-    """The Flight server of the catalog; it answers from construction on. `close` ends it and gives the folder up.
+    """The Flight server of the catalog; it serves from construction on. `close` ends it and releases the folder.
 
     `tokens` are hashes (`security.hash_token`) of the clients' tokens.
     """
@@ -99,17 +99,17 @@ class CatalogServer(GuardedServer):
         super().__init__(host, port, tls, {**roles, security.hash_token(token): "cluster"})
 
     def close(self, within_s: float = ENDING_S) -> bool:
-        """Stop answering, and give the folder up. False if a call still hangs after `within_s` seconds."""
+        """Stop serving and release the folder. Return False if a call still hangs after `within_s` seconds."""
         ended = self.end(within_s)
         self.maintaining.stop()
         self.peers.close()
         self._catalog.close()
         return ended
 
-    # --- what GuardedServer asks for ---------------------------------------------------------------------
+    # --- methods of GuardedServer ------------------------------------------------------------------------
 
     def answer_info(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
-        """Endpoints for a query (`protocol.Ask` as the command), or for all rows of a table (its name as the path)."""
+        """Return endpoints for a query (`protocol.Ask` as command), or for all rows of a table (its name as path)."""
         security.require(context, "client", "cluster")
         with self.gate.admitting():
             ask = _asked(descriptor)
@@ -119,7 +119,7 @@ class CatalogServer(GuardedServer):
             return self._told(descriptor, ask, planned)
 
     def answer_list(self, context: flight.ServerCallContext) -> list[flight.FlightInfo]:
-        """All tables, without endpoints."""
+        """Return all tables, without endpoints."""
         security.require(context, "client", "cluster")
         found = []
         for table, schema in self._described():
@@ -128,14 +128,14 @@ class CatalogServer(GuardedServer):
         return found
 
     def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:
-        """Health is told to everybody, the rest is for clients, or for servers of the cluster."""
+        """Run an action. Everyone may request `health`; other actions need the role of client or cluster."""
         if name == "health":
             return encode(Health("catalog", self._catalog.identity))
-        # Who is nobody learns nothing of what there is.
+        # Callers without a role learn nothing about existing actions.
         security.require(context, "client", "cluster")
         action = self._actions.get(name)
         if action is None:
-            raise RequestError(f"{name!r}: no action of the catalog ({', '.join(self._actions)})")
+            raise RequestError(f"{name!r}: not an action of the catalog ({', '.join(self._actions)})")
         security.require(context, *action.roles)
         if not action.heavy:
             return _bytes(action.answer(body))
@@ -213,7 +213,7 @@ class CatalogServer(GuardedServer):
         return Tables(tuple(found))
 
     def _described(self) -> Iterator[tuple[catalog.TableSummary, pa.Schema]]:
-        """All tables with their columns; without those that are deleted meanwhile."""
+        """Yield all tables with their columns, except tables deleted at the same time."""
         for table in self._catalog.tables():
             try:
                 schema = self._catalog.current(table.table).schema
@@ -240,7 +240,7 @@ class CatalogServer(GuardedServer):
         return Placements(tuple(Placement(node.name, node.uri) for node in nodes), permit)
 
     def _acknowledge(self, body: memoryview) -> bytes:
-        """A receipt that a node gave to the client."""
+        """Record a receipt that a node gave to the client."""
         upload, node, described = open_receipt(self._secret, body, RECEIPT_BYTES)
         info = PartitionInfo.decode(described)
         self._catalog.uploads.acknowledge(upload, info.digest, node, info)
@@ -270,7 +270,7 @@ class CatalogServer(GuardedServer):
     def _register(self, body: memoryview) -> Registered:
         asked = decode(NodeAddress, body)
         check_location(asked.location)
-        # Before the address is kept: a node that is refused has replaced nobody's.
+        # Before the address is stored: a refused node must not replace another node's address.
         if asked.catalog not in (None, self._catalog.identity):
             raise RequestError(OTHER_CATALOG)
         self._catalog.register_node(asked.node, asked.location, asked.folder)
@@ -278,12 +278,12 @@ class CatalogServer(GuardedServer):
 
 
 def _asked(descriptor: flight.FlightDescriptor) -> Ask:
-    """What a descriptor asks. By path, for any Flight client: all rows of the table, as batches."""
+    """Return the query of a descriptor. A path, for any Flight client, means all rows of the table as batches."""
     if descriptor.descriptor_type == flight.DescriptorType.PATH:
         try:
             (name,) = (part.decode() for part in descriptor.path)
         except ValueError:
-            raise RequestError("descriptor: a path of one part, the table's name, is meant") from None
+            raise RequestError("descriptor: use a path of one part, the table's name") from None
         return Ask(msgspec.Raw(wire.encode_query(Query(name))), "v1")
     return decode(Ask, descriptor.command or b"")
 

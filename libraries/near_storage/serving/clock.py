@@ -1,6 +1,6 @@
-"""The two clocks of the network: the time of day for tickets, and one that only goes forward for waiting.
+"""The two clocks of the network: the time of day for tickets, and a monotonic one for waiting.
 
-Everything else gets its time as a parameter, so that no test has to sleep.
+All other code gets the time as a parameter, so that no test has to sleep.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import time
 
 
 def now_s() -> float:
-    """Seconds since the epoch, as all machines of a cluster have them."""
+    """Return seconds since the epoch, the same on all machines of a cluster."""
     return time.time()
 
 
 def elapsed_s() -> float:
-    """Seconds since some moment of this process; never goes back."""
+    """Return seconds of a clock that never goes back, since an arbitrary moment of this process."""
     return time.monotonic()

@@ -1,7 +1,7 @@
-"""How many bytes each way would send, before anything is read: what the catalog chooses by.
+"""Estimate the bytes that each way would send, before reading, so that the catalog can choose.
 
-Selectivities are the constants of System R (Selinger et al., Access Path Selection, SIGMOD 1979, table 1), for row
-groups of which some rows may match; groups that match as a whole, or not at all, are known.
+For row groups with some matching rows, selectivities are the constants of System R (Selinger et al., Access Path
+Selection, SIGMOD 1979, table 1). Groups that match entirely or not at all are known.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from libraries.near_storage.reading.columns import leaves_of
 
 EQUAL, RANGE, MOST_OF_LIST = 1 / 10, 1 / 3, 1 / 2
 GROWTH = 2
-"""Text decoded is taken to be so many times as long as its chunk is stored: codecs and dictionaries do more or less."""
+"""Assumed ratio of decoded text to its stored chunk; the real one depends on codecs and dictionaries."""
 LEAST_TEXT_BYTES = 8
 
 
 def selectivity(where: Predicate | None) -> float:
-    """The share of rows for which the filter is taken to be true, from 0 to 1."""
+    """Return the assumed share of rows for which the filter is true, from 0 to 1."""
     match where:
         case None:
             return 1.0
@@ -57,7 +57,7 @@ def selectivity(where: Predicate | None) -> float:
 
 
 def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetadata) -> float:
-    """About how many bytes a row of these columns has on the wire: fixed widths, and what text was stored as."""
+    """Return the approximate wire bytes of a row of these columns: fixed widths, and the stored size of text."""
     stored = metadata.chunks["length"].sum(axis=0, dtype=np.int64)
     rows = max(1, int(metadata.rows.sum()))
     total = 0.0
@@ -74,8 +74,8 @@ def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetada
 def chunk_bytes(
     metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """int64, for each of some row groups (numbers among all of `metadata`): the bytes of these leaf columns, as
-    stored."""
+    """Return the stored bytes of these leaf columns for each of the row groups (numbers among all of `metadata`), as
+    int64."""
     lengths = metadata.chunks["length"]
     held = np.zeros(len(groups), np.int64)
     for leaf in leaves:

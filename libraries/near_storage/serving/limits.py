@@ -1,6 +1,6 @@
-"""How much a server does at once: requests that compute, requests that wait, bytes of all of them together.
+"""Limits on what a server does at once: computing requests, waiting requests, and the memory of all of them.
 
-Flight has no limits of its own: every call gets a thread, and all of them would be answered together.
+Flight has no limits: every call gets a thread and runs immediately.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from libraries.near_storage.serving.memory_limit import default_memory_bytes
 from libraries.near_storage.words import number_of, size_of
 
 CLAIMED_SHARE, FOOTERS_SHARE = 1 / 2, 1 / 8
-"""Of a server's memory: what requests may claim, and what parsed footers may take that are kept. The rest is what
-allocators keep of freed memory: a crowd of hostile requests that claimed 340 MB took 580 (pyarrow 26, mimalloc)."""
+"""Shares of a server's memory: what requests may claim, and what cached footers may take. The rest is for freed memory
+that allocators keep: a crowd of hostile requests that claimed 340 MB took 580 (pyarrow 26, mimalloc)."""
 
 SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
-"""A request that claims more than the first share of what may be claimed gets none of what is beyond the second, unless
-it is alone: small ones go on beside it."""
+"""A request that claims more than the first share of the claimable memory must stay within the second share unless it
+runs alone, so that small requests continue next to it."""
 
 OVERDUE_S = 5.0
-"""A request that waited so long has its turn before all others: its client must not take the server for hung."""
+"""A request that has waited this long gets the next turn, so that its client does not consider the server hung."""
 
 TURN_S = 60.0
-"""A request under way waits for its next turn no longer than this: turns are short."""
+"""Maximum wait of a running request for its next turn. Turns are short."""
 
 ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one server holds to.
+    """The limits of one server.
 
-    `requests` compute at once, and as many uploads are taken; `waiting` more are under way, between two batches or
-    before their first turn, for which they wait at most `wait_s`; the others are told to come again.
-    A batch of an answer has about `batch_bytes` (one row at least; larger ones leave the processor's caches on their
-    way through Flight); all requests together hold at most `memory_bytes`, parsed footers included, beside what the
-    process takes at rest; an uploaded partition has at most `partition_bytes`.
+    `requests` requests compute at once, and the same number of uploads is accepted. `waiting` more are admitted,
+    between two batches or waiting at most `wait_s` for their first turn; further ones are refused as busy. A batch of
+    an answer has about `batch_bytes` (at least one row; larger batches leave the CPU caches on their way through
+    Flight). All requests together hold at most `memory_bytes`, cached footers included, in addition to what the process
+    takes at rest. An uploaded partition has at most `partition_bytes`.
     """
 
     requests: int = 8
@@ -53,13 +53,14 @@ class Limits:
 
 
 class Gate:
-    """Gives requests turns to compute, and memory. Safe for threads.
+    """Gives requests turns to compute, and memory. Thread-safe.
 
-    Turns go to those that computed least so far, so that a short request passes long ones, or that waited for long.
+    The next turn goes to the request that has computed least, so that short requests pass long ones, or to an overdue
+    one.
     """
 
     def __init__(self, limits: Limits, tidy: Callable[[], None] = lambda: None) -> None:
-        """`tidy` is called often, before memory is claimed: it may give back what was freed."""
+        """`tidy` is called often, before memory is claimed; it may return freed memory to the system."""
         self._limits = limits
         self._tidy = tidy
         self._memory_bytes = int(CLAIMED_SHARE * limits.memory_bytes)
@@ -75,7 +76,7 @@ class Gate:
 
     @contextmanager
     def admitting(self) -> Iterator[Request]:
-        """A turn for as long as the block runs. BusyError if none gets free in time."""
+        """Hold a turn while the block runs. Raises BusyError if none becomes free in time."""
         request = Request(self)
         with request.admitted():
             yield request
@@ -83,12 +84,12 @@ class Gate:
     # --- for requests ------------------------------------------------------------------------------------
 
     def enter(self, request: Request) -> None:
-        """Be under way, and take a turn."""
+        """Admit the request and take a turn."""
         limits = self._limits
         with self._lock:
             if self._under_way >= limits.requests + limits.waiting:
                 told = number_of(self._under_way, "request is", "requests are")
-                raise BusyError(f"{told} under way, at most {limits.requests + limits.waiting}: come again")
+                raise BusyError(f"{told} under way, at most {limits.requests + limits.waiting}: retry later")
             self._under_way += 1
             self.admitted += 1
         try:
@@ -106,11 +107,11 @@ class Gate:
         self.give_turn(request)
 
     def is_wanted(self) -> bool:
-        """Whether another request waits for a turn."""
+        """Return whether another request waits for a turn."""
         return bool(self._for_turn)
 
     def take_turn(self, request: Request, wait_s: float) -> None:
-        """Compute. BusyError if others do so for longer than `wait_s`."""
+        """Wait for a turn. Raises BusyError if there is none within `wait_s` seconds."""
 
         def start() -> bool:
             if self._computing >= self._limits.requests:
@@ -121,11 +122,11 @@ class Gate:
 
         with self._lock:
             if not self._wait(self._for_turn, request, start, wait_s):
-                raise BusyError(f"waited {wait_s:g} s behind {number_of(self._computing, 'request')}: come again")
+                raise BusyError(f"waited {wait_s:g} s behind {number_of(self._computing, 'request')}: retry later")
         request.began_s = clock.elapsed_s()
 
     def give_turn(self, request: Request) -> None:
-        """Compute no longer; nothing happens to a request that does not."""
+        """Give the turn back, if the request has one."""
         if request.began_s is None:
             return
         request.computed_s += clock.elapsed_s() - request.began_s
@@ -135,15 +136,15 @@ class Gate:
             _serve(self._for_turn)
 
     def claim(self, request: Request, needed: int, what: str) -> None:
-        """Hold so many bytes from now on, in place of those before.
+        """Hold `needed` bytes from now on, instead of the previous claim.
 
-        Where others hold too many the request gives up its turn until they do not: BusyError if that takes too long.
-        TooLargeError for more than all may hold.
+        While others hold too much, the request gives up its turn and waits; raises BusyError if that takes too long,
+        and TooLargeError for more than the total limit.
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
                 f"{what}: needs {size_of(needed)} of memory, limit {size_of(self._memory_bytes)} for all requests to a "
-                "node; ask for fewer columns, or for the way v2"
+                "node; request fewer columns, or the way v2"
             )
 
         self._tidy()
@@ -164,7 +165,7 @@ class Gate:
             if not self._wait(self._for_memory, request, fits, self._limits.wait_s):
                 raise BusyError(
                     f"{what}: needs {size_of(needed)} of memory, other requests hold {size_of(self._held_bytes)} of "
-                    f"{size_of(self._memory_bytes)}: come again"
+                    f"{size_of(self._memory_bytes)}: retry later"
                 )
         self.take_turn(request, TURN_S)
 
@@ -179,7 +180,7 @@ class Gate:
             _serve(self._for_memory)
 
     def _wait(self, line: list[_Waiting], request: Request, start: Callable[[], bool], wait_s: float) -> bool:
-        """Whether the request started within the time, at once or when one that gave way served the line."""
+        """Return whether the request started in time, at once or when another request served the line."""
         if not line and start():
             return True
         waiting = _Waiting(request, start, threading.Condition(self._lock), clock.elapsed_s())
@@ -201,7 +202,7 @@ class _Waiting:
 
 
 def _serve(line: list[_Waiting]) -> None:
-    """Start those of a line that can, the overdue first, then what computed least. To be called under the lock."""
+    """Start those of a line that can start: overdue ones first, then those that computed least. Call under the lock."""
     overdue_s = clock.elapsed_s() - OVERDUE_S
     for waiting in sorted(line, key=lambda each: (each.since_s > overdue_s, each.request.computed_s)):
         if not waiting.started and waiting.start():
@@ -211,10 +212,10 @@ def _serve(line: list[_Waiting]) -> None:
 
 
 class Request:
-    """One request of a gate: its turns, and the memory that it holds. For one thread at a time."""
+    """One request of a gate: its turns and its memory. For one thread at a time."""
 
     def __init__(self, gate: Gate, is_cancelled: Callable[[], bool] = bool) -> None:
-        """`is_cancelled` tells whether nobody waits for the answer any more."""
+        """`is_cancelled` returns whether the client is gone."""
         self._gate = gate
         self._is_cancelled = is_cancelled
         self.held_bytes = 0
@@ -223,7 +224,7 @@ class Request:
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
-        """Under way for as long as the block runs, beginning with a turn; memory is given back after it."""
+        """Admit the request while the block runs, starting with a turn; release its memory afterwards."""
         self._gate.enter(self)
         try:
             yield
@@ -231,19 +232,19 @@ class Request:
             self._gate.leave(self)
 
     def claim(self, nbytes: int, what: str) -> None:
-        """Hold so many bytes in place of those before; see `Gate.claim`."""
+        """Claim `nbytes` instead of the previous claim; see `Gate.claim`."""
         self._gate.claim(self, nbytes, what)
 
     def pause(self) -> None:
-        """Let others have a turn that computed less. UnavailableError if nobody waits for the answer any more."""
+        """Let requests that computed less have a turn. Raises UnavailableError if the client is gone."""
         if self._is_cancelled():
-            raise UnavailableError("the client has gone")
+            raise UnavailableError("the client is gone")
         if self._gate.is_wanted():
             self._gate.give_turn(self)
             self._gate.take_turn(self, TURN_S)
 
     def in_turns(self, items: Iterator[ItemT]) -> Iterator[ItemT]:
-        """The items, each made in a turn; while the caller has one, others have the turn."""
+        """Yield the items, each computed in a turn; while the caller processes one, other requests have the turn."""
         for item in items:
             self._gate.give_turn(self)
             yield item

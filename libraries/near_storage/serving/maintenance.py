@@ -1,6 +1,6 @@
-"""The catalog's work on the nodes: what they hold against what it knows, replicas that are missing, bytes not needed.
+"""The catalog's maintenance of nodes: compare contents, replace missing replicas, remove unneeded bytes.
 
-Decisions are made in `storing`; here they are carried out, each by a call to a node.
+`storing` makes the decisions; this module carries them out, each by a call to a node.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from libraries.near_storage.storing.uploads import Node
 LOG = logging.getLogger("near_storage")
 
 VERIFY_S = 3600.0
-"""How long a node may read its partitions."""
+"""Time limit for a node to read its partitions."""
 COLLECT_EVERY_S = 60.0
 ASKED_AT_ONCE = 16
 
 Ticket = Callable[[Piece, int], bytes]
-"""A ticket that lets a node copy one partition of so many bytes from another."""
+"""Makes a ticket that lets a node copy one partition of the given size from another node."""
 
 
 class Maintaining:
-    """Check, repair and removal for one catalog. One repair at a time; safe for threads."""
+    """Check, repair and removal for one catalog. One repair at a time; thread-safe."""
 
     def __init__(self, catalog: Catalog, peers: Caller, ticket: Ticket, orphan_age_s: float) -> None:
         self._catalog = catalog
@@ -56,11 +56,11 @@ class Maintaining:
         self._collector = threading.Thread(target=self._collect_for_ever, name="near-storage-collector", daemon=True)
 
     def start(self) -> None:
-        """Remove what nobody needs from now on, in the background."""
+        """Start removing unneeded partitions in the background."""
         self._collector.start()
 
     def hurry(self) -> None:
-        """Something is to be removed now."""
+        """Wake the background removal now."""
         self._hurry.set()
 
     def stop(self) -> None:
@@ -71,16 +71,16 @@ class Maintaining:
             self._collector.join(CALL_S)
 
     def check(self, verify: bool) -> Checked:
-        """What is not as it should be. BusyError while another check or a repair is at work.
+        """Return what differs from the expected state. Raises BusyError while another check or repair runs.
 
-        To `verify`, every node that lives must find the time: BusyError or UnavailableError names one that does not.
+        With `verify`, every live node must complete its check: BusyError or UnavailableError names one that does not.
         """
         with self._alone():
             found = self._checked(verify)
         return Checked(_findings(found), len(found.steps))
 
     def repair(self, verify: bool) -> Repaired:
-        """Mend what can be mended: replicas first, removals last. Errors are those of `check`; then nothing is done."""
+        """Repair what is possible: replicas first, removals last. Raises the errors of `check` before any change."""
         with self._alone():
             found = self._checked(verify)
             failed: list[str] = []
@@ -103,9 +103,9 @@ class Maintaining:
             return Repaired(_findings(found), copied, recorded, removed, tuple(failed))
 
     def restore(self, version: TableVersion) -> None:
-        """Get descriptions of partitions that are damaged in the catalog from nodes, which make them of the bytes.
+        """Recover damaged descriptions of partitions in the catalog from nodes, which compute them from the bytes.
 
-        DamagedError if no node of one of them answers.
+        Raises DamagedError if no node answers for one of them.
         """
         for partition in version.partitions:
             try:
@@ -119,7 +119,7 @@ class Maintaining:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         if not self._one.acquire(timeout=CALL_S / 2):
-            raise BusyError("another check or repair is at work: come again")
+            raise BusyError("another check or repair is running: retry later")
         try:
             yield
         finally:
@@ -133,13 +133,13 @@ class Maintaining:
         return integrity.check(self._catalog.upkeep.view(), reports, self._orphan_age_s)
 
     def _report(self, node: Node, verify: bool) -> NodeReport | None:
-        """What a node says of itself, None if it does not answer; an error if it lives and has no time to read all."""
+        """Return a node's report, None if it does not answer. Raises an error if it is alive but could not read all."""
         try:
             told = self._peers.ask(node.uri, "report", Report(verify), Reported, VERIFY_S if verify else CALL_S)
         except NearStorageError as error:
             if verify and self._report(node, False) is not None:
-                # Taken for one that is gone, all that it holds would be copied elsewhere.
-                raise type(error)(f"node {node.name} lives, and did not read all that it holds: {error}") from None
+                # Treated as gone, everything on this node would be copied to others.
+                raise type(error)(f"node {node.name} is running, but did not read all its data: {error}") from None
             return None
         return NodeReport({digest: Held(*held) for digest, held in told.held.items()}, frozenset(told.damaged))
 
@@ -157,11 +157,11 @@ class Maintaining:
         message = Copy(step.digest, stored_bytes, locations[step.source], ticket)
         info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, copy_s(stored_bytes)))
         if not info.same_content(self._catalog.info(step.digest)):
-            raise DamagedError(f"node {step.target} describes its copy as another one; it is not counted")
+            raise DamagedError(f"node {step.target} describes its copy differently; the copy is not counted")
         self._catalog.upkeep.record(step.digest, step.target)
 
     def _record(self, step: integrity.Record) -> None:
-        # It may have been removed since the node reported it: NotFoundError then, and nothing is recorded.
+        # If it was removed since the node reported it, this raises NotFoundError and nothing is recorded.
         locations = {node.name: node.uri for node in self._catalog.nodes()}
         self._peers.act(locations[step.node], "describe", OfDigest(step.digest))
         self._catalog.upkeep.record(step.digest, step.node)
@@ -193,7 +193,7 @@ class Maintaining:
                 with self._one:
                     self._remove(self._catalog.upkeep.collect(), [])
             except Exception:
-                # Whatever it was of: without this thread nothing would be removed any more, and nobody would know.
+                # Without this thread nothing would be removed any more, and the failure would go unnoticed.
                 LOG.exception("collecting failed")
 
 

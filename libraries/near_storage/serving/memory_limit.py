@@ -1,4 +1,4 @@
-"""How much memory this process may have, as its control group or the machine limits it."""
+"""The memory limit of this process: that of its control group or of the machine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 MOST_BYTES = 500_000_000
 SHARE = 1 / 4
-"""Of the memory that processes of a group share: catalog, other nodes and clients may be in it."""
+"""Share of the group's memory, which the catalog, other nodes and clients may also use."""
 
 
 def default_memory_bytes(system: Path = Path("/")) -> int:
-    """What a server uses for all of its requests together if nothing else is said."""
+    """Return the default memory limit of a server for all its requests together."""
     return min(MOST_BYTES, int(SHARE * min(_limits(system), default=MOST_BYTES / SHARE)))
 
 
 def _limits(system: Path) -> Iterator[int]:
-    """All limits that hold for this process: of its control groups, of those around them, and of the machine."""
+    """Yield all limits of this process: of its control groups, of their parents, and of the machine."""
     yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     root = system / "sys/fs/cgroup"
     for line in _text(system / "proc/self/cgroup").splitlines():

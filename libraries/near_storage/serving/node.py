@@ -1,7 +1,7 @@
-"""A storage node: partitions in a folder of its own, stored, read, copied and removed over Flight.
+"""A storage node: partitions in its folder are stored, read, copied and removed over Flight.
 
-Clients show tickets that the catalog signed, servers of the cluster show the cluster's token. What is sent for a ticket
-is made in `answering`.
+Clients present tickets signed by the catalog, servers of the cluster present the cluster's token. `node_streams` makes
+the answer to a ticket.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from libraries.near_storage.storing.partitions import PartitionStore
 UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
 """An upload: the bytes of a Parquet file in pieces of at most `UPLOAD_BATCH_BYTES`, one row each."""
 ENDING_S = 10.0
-"""Streams that are under way when a server is told to end have so many seconds."""
+"""Seconds that running streams get when a server shuts down."""
 COPIED_BYTES_PER_S = 1e6
-"""A node that sends another one less in a second counts as hung."""
+"""Minimum rate between nodes; a slower node counts as hung."""
 
 
 def copy_s(stored_bytes: int) -> float:
-    """How long a node may take to fetch one partition from another."""
+    """Return the time limit for a node to copy one partition from another."""
     return 60 + stored_bytes / COPIED_BYTES_PER_S
 
 
 class StorageNode(GuardedServer):
-    """The Flight server of one node; it answers from construction on. `close` ends it and gives the folder up."""
+    """The Flight server of one node; it serves from construction on. `close` ends it and releases the folder."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class StorageNode(GuardedServer):
         self._secret = secret
         self._limits = limits or Limits()
         self.gate = Gate(self._limits, Resident(self._limits.memory_bytes).tidy)
-        # Of their own: who stops in the middle of an upload keeps its place, and shall keep no query out.
+        # Separate from queries: an upload that stalls keeps its place, and must not block queries.
         self._uploads = Gate(self._limits)
         self._answering = Answering(store, self._limits)
         self.sent = self._answering.sent
@@ -93,25 +93,25 @@ class StorageNode(GuardedServer):
         super().__init__(host, port, tls, {security.hash_token(token): "cluster"})
 
     def close(self, within_s: float = ENDING_S) -> bool:
-        """Stop answering, and give the folder up. False if a stream still hangs after `within_s` seconds."""
+        """Stop serving and release the folder. Return False if a stream still hangs after `within_s` seconds."""
         ended = self.end(within_s)
         self.peers.close()
         self._store.close()
         return ended
 
     def register(self, catalog: str, location: str | None = None) -> None:
-        """Tell the catalog where this node is; the folder belongs to that catalog from now on.
+        """Register this node at the catalog; the folder belongs to that catalog from now on.
 
-        `location` is the address that clients use, if it is another than the node's own. Errors of ours.
+        `location` is the address for clients, if it differs from the node's own. Raises errors of near storage.
         """
         message = NodeAddress(self.name, location or self.location, self._store.identity(), self._store.owner())
         registered = self.peers.ask(catalog, "register", message, Registered)
         self._store.claim(registered.catalog)
 
-    # --- what GuardedServer asks for ---------------------------------------------------------------------
+    # --- methods of GuardedServer ------------------------------------------------------------------------
 
     def answer_get(self, context: flight.ServerCallContext, ticket: bytes) -> Stream:
-        """Rows, chunks or files for a ticket of the catalog."""
+        """Return rows, chunks or files for a ticket of the catalog."""
         grant, wish = open_ticket(self._secret, ticket, clock.now_s(), ("v1", "v2", "all"))
         request = Request(self.gate, context.is_cancelled)
         try:
@@ -124,7 +124,7 @@ class StorageNode(GuardedServer):
     def _admitted(
         self, request: Request, batches: Iterator[tuple[pa.RecordBatch, bytes]]
     ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
-        # The request is under way when the first batch is asked for: a stream that nobody begins to read takes nothing.
+        # The request is admitted when the first batch is requested, so that an unread stream uses no resources.
         with request.admitted():
             try:
                 yield from request.in_turns(batches)
@@ -138,28 +138,28 @@ class StorageNode(GuardedServer):
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
     ) -> None:
-        """Store the partition that a permit names; the receipt goes back when it is on the disk."""
+        """Store the partition that a permit names; send the receipt once it is on disk."""
         grant, _ = open_ticket(self._secret, command, clock.now_s(), ("put",))
         if not reader.schema.equals(UPLOAD):
-            raise RequestError(f"upload: columns {reader.schema.names}, one of large_binary called 'data' is meant")
+            raise RequestError(f"upload: got columns {reader.schema.names}, expected one of large_binary named 'data'")
         (piece,) = grant.pieces
         limit_bytes = min(grant.stored_bytes, self._limits.partition_bytes)
         if grant.stored_bytes > limit_bytes:
             raise RequestError(
-                f"upload: a partition of {grant.stored_bytes:,} bytes, this node takes {limit_bytes:,}: split the table"
+                f"upload: partition of {grant.stored_bytes:,} bytes, this node allows {limit_bytes:,}: split the table"
             )
         with self._uploads.admitting():
             info = self._store.put(_uploaded(reader), piece.digest, limit_bytes)
         writer.write(pa.py_buffer(sign_receipt(self._secret, grant.upload, self.name, info.encode())))
 
     def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:
-        """Health is told to everybody, the rest is for servers of the cluster."""
+        """Run an action. Everyone may request `health`; other actions are for servers of the cluster."""
         if name == "health":
             return encode(Health("node", self.name))
         security.require(context, "cluster")
         action = self._actions.get(name)
         if action is None:
-            raise RequestError(f"{name!r}: no action of a node ({', '.join(self._actions)})")
+            raise RequestError(f"{name!r}: not an action of a node ({', '.join(self._actions)})")
         reply = action(body)
         return reply if isinstance(reply, bytes) else encode(reply)
 
@@ -170,7 +170,7 @@ class StorageNode(GuardedServer):
 
     def _report(self, body: memoryview) -> Reported:
         asked = decode(Report, body)
-        # What only lists a folder waits behind no query: a node that is busy is not one that is gone.
+        # A plain listing of the folder does not wait for queries, so that a busy node does not appear to be gone.
         with self.gate.admitting() if asked.verify else nullcontext():
             report = self._store.report(clock.now_s(), asked.verify)
         held = {digest: (found.stored_bytes, found.age_s) for digest, found in report.held.items()}
@@ -186,7 +186,7 @@ class StorageNode(GuardedServer):
         return b""
 
     def _copy(self, body: memoryview) -> bytes:
-        """Fetch a partition from another node; what is known of it, when it is on the disk."""
+        """Copy a partition from another node; return its description once it is on disk."""
         asked = decode(Copy, body)
         with self._uploads.admitting():
             info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes)
@@ -204,23 +204,23 @@ class StorageNode(GuardedServer):
 
 
 def _uploaded(reader: flight.MetadataRecordBatchReader) -> Iterator[memoryview]:
-    """The bytes of an upload, piece by piece."""
+    """Yield the bytes of an upload in pieces."""
     while True:
         try:
             batch = reader.read_chunk().data
         except StopIteration:
             return
         except (pa.ArrowException, OSError) as error:
-            raise UnavailableError(f"upload: broke off ({type(error).__name__})") from None
+            raise UnavailableError(f"upload: interrupted ({type(error).__name__})") from None
         if batch is None:
             raise RequestError("upload: a message without data")
         if batch.nbytes > UPLOAD_BATCH_BYTES + (1 << 16):
-            raise RequestError(f"upload: a message of {batch.nbytes} bytes, at most {UPLOAD_BATCH_BYTES} are taken")
+            raise RequestError(f"upload: a message of {batch.nbytes} bytes, at most {UPLOAD_BATCH_BYTES} are allowed")
         try:
             batch.validate(full=True)
         except pa.ArrowInvalid:
-            raise RequestError("upload: a message that is no valid batch") from None
+            raise RequestError("upload: a message that is not a valid batch") from None
         for value in batch.column(0):
             if not value.is_valid:
-                raise RequestError("upload: a null among the pieces")
+                raise RequestError("upload: a null piece")
             yield memoryview(value.as_buffer())

@@ -1,6 +1,6 @@
-"""What a storage node sends for a ticket: rows (V1), parts of aggregates (V1), chunks (V2), or whole files.
+"""The stream of a storage node for a ticket: rows (V1), parts of aggregates (V1), chunks (V2), or whole files.
 
-Every stream ends in totals, says beside each batch where it belongs, and can begin behind what a client already has.
+Every stream states the position of each batch, ends with totals, and can resume after what a client already has.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from libraries.near_storage.storing.partitions import PartitionStore
 from libraries.near_storage.words import number_of
 
 ALIVE_S = 1.0
-"""After so many seconds without a batch a node that gets on says so."""
+"""Seconds without a batch after which a working node sends a sign of life."""
 WHOLE = -1
-"""In place of a row group and a column: bytes of the file as they lie (its footer, or all of it)."""
+"""Replaces row group and column for bytes of the file as stored (its footer, or all of it)."""
 PARTS_MERGED = 16
-"""So many parts of aggregates are held before they are merged."""
+"""Number of parts of aggregates that are held before they are merged."""
 MERGED_BYTES = 4 << 20
-"""Or so many bytes of them, or twice what they came to the last time."""
+"""Bytes of parts held before they are merged, if more than twice the size of the last merge."""
 COPIES_MERGED = 4
-"""Of the parts' bytes, while they are merged: put together, grouped, sorted."""
+"""Copies of the parts during a merge: concatenated, grouped, sorted."""
 COPIES_SENT = 3
-"""Of a batch of chunks or bytes: read, sent, and on its way."""
+"""Copies of a batch of chunks or bytes: read, sent, and in transit."""
 
 Stream: TypeAlias = tuple[pa.Schema, Iterator[tuple[pa.RecordBatch, bytes]]]
 
 
 class _Item(NamedTuple):
-    """A batch, where it belongs, and how many row groups were finished by it. Without a batch: still alive."""
+    """A batch, its position, and the number of row groups it completes. Without a batch: a sign of life."""
 
     partition: int
     group: int
@@ -58,13 +58,13 @@ class _Item(NamedTuple):
 
 @dataclass
 class Sent:
-    """What went out since the node started."""
+    """What was sent since the node started."""
 
     batch_bytes: int = 0
 
 
 class Answering:
-    """Streams of one node. Safe for threads."""
+    """The streams of one node. Thread-safe."""
 
     def __init__(self, store: PartitionStore, limits: Limits) -> None:
         self._store = store
@@ -73,10 +73,10 @@ class Answering:
         self.sent = Sent()
 
     def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:
-        """The schema and the batches that answer a ticket, each with its note.
+        """Return the schema and the batches that answer a ticket, each with its note.
 
-        `request` is what memory is claimed by, and what others get their turns by while nothing is sent. NotFoundError,
-        from here or from the iterator, if a partition is no longer on the node.
+        `request` claims memory, and lets others have turns while nothing is sent. Raises NotFoundError, at once or
+        during iteration, if a partition is no longer on the node.
         """
         if not grant.pieces:
             raise RequestError("ticket: names no partition")
@@ -97,7 +97,7 @@ class Answering:
     # --- the four kinds ----------------------------------------------------------------------------------
 
     def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema, claim: Claim) -> Iterator[_Item]:
-        """Rows that match, in stored order."""
+        """Yield matching rows in stored order."""
         working = working_types.working_schema(shown)
         for piece, groups, skipped in _remaining(grant, wish):
             stretches = self._stretches(grant, piece, groups, query, query.columns or (), claim, query.limit)
@@ -121,7 +121,7 @@ class Answering:
     def _aggregated(
         self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, claim: Claim
     ) -> Iterator[_Item]:
-        """One part a partition, in as many batches as its groups need."""
+        """Yield one part per partition, in as many batches as its groups need."""
         claims = _Claims(claim)
         for piece, groups, _ in _remaining(grant, wish):
             parts: list[pa.Table] = []
@@ -145,7 +145,7 @@ class Answering:
                     done += batch.num_rows
 
     def _parts(self, grant: Grant, wish: Wish, query: Query, claim: Claim) -> Iterator[_Item]:
-        """Footers that the client lacks, and the chunks of the columns that it needs."""
+        """Yield footers that the client lacks, and the chunks of the columns that it needs."""
         for piece, groups, _ in _remaining(grant, wish):
             info = self._store.info(piece.digest)
             claim(
@@ -165,7 +165,7 @@ class Answering:
                 yield _Item(piece.position, WHOLE, 0, None, len(groups))
 
     def _whole(self, grant: Grant, wish: Wish, claim: Claim) -> Iterator[_Item]:
-        """Files, byte for byte."""
+        """Yield files, byte for byte."""
         claim(COPIES_SENT * self._limits.batch_bytes, "whole files")
         for piece, groups, _ in _remaining(grant, wish):
             with self._store.opened(piece.digest) as descriptor:
@@ -181,7 +181,7 @@ class Answering:
     def _noted(
         self, schema: pa.Schema, items: Iterator[_Item], request: Request, limit: int | None = None
     ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
-        """Batches with their notes, then the totals. After `limit` rows nothing more is read."""
+        """Yield batches with their notes, then the totals. Stop reading after `limit` rows."""
         empty = empty_batch(schema)
         number = rows = groups = 0
         limited = limit == 0
@@ -217,7 +217,7 @@ class Answering:
         claim: Claim,
         limit: int | None = None,
     ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
-        """Row groups that are read together: the first one, how many they are, and their rows that match."""
+        """Yield row groups that are read together: the first one, how many there are, and their matching rows."""
         info = self._store.info(piece.digest)
         _check_groups(info, groups)
         claims = _Claims(claim)
@@ -244,25 +244,25 @@ class Answering:
 
 
 class _Claims:
-    """Claims of one request for what it reads and for what it keeps beside that, put together."""
+    """The sum of a request's claims: what it reads now, and what it keeps meanwhile."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._read_bytes = self._kept_bytes = 0
 
     def read(self, nbytes: int, what: str) -> None:
-        """What the stretch that is read now takes, in place of the one before."""
+        """Claim memory for the current stretch, instead of the previous one."""
         self._read_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
 
     def keep(self, nbytes: int, what: str) -> None:
-        """What stays while stretches are read."""
+        """Claim memory that stays in use while stretches are read."""
         self._kept_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
 
 
 def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:
-    """The columns that must be read for a query, in the table's order: those of its answer, its filter, its groups."""
+    """Return the columns to read for a query, in the table's order: those of its answer, filter and groups."""
     if query.aggregated:
         shown: tuple[str, ...] = tuple(aggregates.plan(query, schema).columns)
     else:
@@ -272,7 +272,7 @@ def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:
 
 
 def answer_schema(query: Query, schema: pa.Schema) -> pa.Schema:
-    """The schema of a V1 stream that answers `query` on a table of `schema`: rows, or parts of aggregates."""
+    """Return the schema of a V1 stream that answers `query` on a table of `schema`: rows, or parts of aggregates."""
     if query.aggregated:
         return batches.plain_schema(aggregates.plan(query, schema).part_schema)
     names = schema.names if query.columns is None else query.columns
@@ -280,13 +280,13 @@ def answer_schema(query: Query, schema: pa.Schema) -> pa.Schema:
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """A batch without rows, in memory as it will arrive."""
+    """Return a batch without rows, in the memory layout of received batches."""
     columns = [pa.nulls(0, field.type) for field in schema]
     return batches.settled(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int]]:
-    """The pieces and row groups that a client still wants, and how many rows of the first group it has."""
+    """Yield the pieces and row groups that a client still wants, and how many rows of the first group it has."""
     after = wish.after or Position(-1, -1, 0)
     for piece in grant.pieces:
         if piece.position < after.partition:
@@ -297,13 +297,13 @@ def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int
 
 
 def _check_groups(info: PartitionInfo, groups: list[int]) -> None:
-    """StaleError for row groups that the partition does not have: the plan is of another one."""
+    """Raise StaleError for row groups that the partition does not have: the plan belongs to another one."""
     if groups and not 0 <= min(groups) <= max(groups) < len(info.compact.rows):
-        raise StaleError(f"Partition {info.digest} has {len(info.compact.rows)} row groups, others are asked for")
+        raise StaleError(f"Partition {info.digest} has {len(info.compact.rows)} row groups, but others were requested")
 
 
 def _bytes_of(offset: int, data: bytes | pa.Buffer) -> pa.RecordBatch:
-    """Bytes of the file from `offset` on, as a batch of `PARTS`."""
+    """Return bytes of the file from `offset` on, as a batch of `PARTS`."""
     length = len(data) if isinstance(data, bytes) else data.size
     bounds = pa.py_buffer(np.array([0, length], np.int64))
     columns = [

@@ -1,8 +1,8 @@
-"""From a query to endpoints: which row groups of which partitions, in which way, from which nodes.
+"""From a query to endpoints: which row groups of which partitions, by which way, from which nodes.
 
-The catalog's compact metadata of all partitions is pruned at once. Between the ways the rule is: aggregates are made at
-the node; otherwise the way that is estimated to send fewer bytes (`estimating`), V1 for an answer of few bytes, because
-V2 needs footers first.
+The catalog prunes the compact metadata of all partitions at once. The way is chosen by this rule: nodes compute
+aggregates; other queries use the way with fewer estimated bytes (`estimates`), and V1 for small answers, because V2
+needs footers first.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.uploads import Node
 
 FEW_BYTES = 1 << 20
-"""An answer of at most so many bytes comes by V1."""
+"""An answer of at most this many bytes uses V1."""
 HELD_SHARE = 1 / 4
-"""Row groups whose chunks are a larger share of a node's memory are not decoded there: they need as much again."""
+"""Row groups whose chunks exceed this share of a node's memory are not decoded there: that takes as much again."""
 MOST_PIECES = 10_000
-"""Partitions of one endpoint: a ticket of four times as many is longer than a node takes."""
+"""Limit of partitions per endpoint: a ticket for four times as many is longer than a node accepts."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Planned:
-    """The answer to a query's question where to read."""
+    """Where to read for a query."""
 
     query: Query
     table_schema: pa.Schema
@@ -55,7 +55,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Table:
-    """A version with what is known of its partitions."""
+    """A table version and the metadata of its partitions."""
 
     version: TableVersion
     metadata: CompactMetadata
@@ -63,9 +63,9 @@ class Table:
 
 
 def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
-    """Choose row groups, way and nodes, of which each has `memory_bytes` for all of its requests.
+    """Choose row groups, way and nodes; each node has `memory_bytes` for all of its requests.
 
-    PredicateError and RequestError for what cannot be asked of this table.
+    Raises PredicateError and RequestError for queries that the table does not allow.
     """
     schema = table.version.schema
     bound = bind(query, schema)
@@ -106,7 +106,7 @@ def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
 
 
 def bind(query: Query, schema: pa.Schema) -> Query:
-    """The query with its filter bound to the table. PredicateError, RequestError for columns that there are not."""
+    """Bind the filter of a query to the table. Raises PredicateError, and RequestError for unknown columns."""
     if query.aggregated:
         aggregates.plan(query, schema)
     else:
@@ -120,11 +120,11 @@ class _Figures:
     v1_bytes: int
     v2_bytes: int
     held_bytes: int
-    """What a node holds at once for V1: the chunks of the largest row group."""
+    """Memory that V1 needs at once: the chunks of the largest row group."""
 
 
 def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Sequence[int]) -> _Figures:
-    """Rows of the row groups that are read, and what the two ways would send."""
+    """Return the rows of the row groups to read, and the bytes that each way would send."""
     metadata, schema = table.metadata, table.version.schema
     groups, all_match = _places(metadata, chosen)
     rows = metadata.rows[groups]
@@ -142,14 +142,14 @@ def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Seque
 
 @dataclass(frozen=True)
 class _Counted:
-    """Row groups of which nothing but the number of rows is asked, and the rows in them."""
+    """Row groups of which only the number of rows is needed, and their total rows."""
 
     groups: int = 0
     rows: int = 0
 
 
 def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Counted]:
-    """What is left to read when rows are to be counted, and what is counted: row groups of which all rows match."""
+    """For a count of rows, return what is left to read, and what is counted: row groups whose rows all match."""
     groups, all_match = _places(table.metadata, chosen)
     left = [Chosen(each.file, each.groups[~each.all_match], each.all_match[~each.all_match]) for each in chosen]
     counted = _Counted(int(all_match.sum()), int(table.metadata.rows[groups[all_match]].sum()))
@@ -158,14 +158,14 @@ def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Cou
 
 def _choose_way(query: Query, figures: _Figures, counted: _Counted, memory_bytes: int) -> tuple[Way, str]:
     if counted.groups and not figures.rows:
-        return "v1", "the catalog knows how many rows there are"
+        return "v1", "the catalog knows the number of rows"
     if figures.held_bytes > HELD_SHARE * memory_bytes:
         return (
             "v2",
-            f"a row group is {figures.held_bytes:,} bytes, too many to decode in {memory_bytes:,} of memory",
+            f"a row group has {figures.held_bytes:,} bytes, too many to decode in {memory_bytes:,} bytes of memory",
         )
     if query.aggregated:
-        return "v1", "aggregates are made at the nodes"
+        return "v1", "nodes compute aggregates"
     rows, chunks = f"about {figures.v1_bytes:,} bytes of rows", f"{figures.v2_bytes:,} bytes of chunks and footers"
     if figures.v1_bytes <= FEW_BYTES:
         return "v1", f"the answer is small: {rows}"
@@ -175,7 +175,7 @@ def _choose_way(query: Query, figures: _Figures, counted: _Counted, memory_bytes
 
 
 def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.ndarray, np.ndarray]:
-    """Chosen row groups as places among all of the table, and of each whether all of its rows match."""
+    """Return the global numbers of the chosen row groups, and for each whether all of its rows match."""
     if not chosen:
         return np.zeros(0, np.int64), np.zeros(0, bool)
     firsts = np.searchsorted(metadata.file, [each.file for each in chosen])
@@ -184,7 +184,7 @@ def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.nda
 
 
 def _limited(table: Table, chosen: list[Chosen], query: Query) -> list[Chosen]:
-    """Without the row groups that come after enough rows that surely match: a LIMIT does not need them."""
+    """Drop row groups after the point where enough rows certainly match for the LIMIT."""
     if query.limit is None or query.aggregated or not chosen:
         return chosen
     groups, all_match = _places(table.metadata, chosen)
@@ -200,7 +200,7 @@ def _limited(table: Table, chosen: list[Chosen], query: Query) -> list[Chosen]:
 
 
 def _every_partition(table: Table, chosen: Sequence[Chosen], ask: Ask) -> list[Chosen]:
-    """All partitions, those without chosen row groups too."""
+    """Return all partitions, including those without chosen row groups."""
     known = {each.file: each for each in chosen}
     files = range(len(table.version.partitions)) if ask.positions is None else sorted(set(ask.positions))
     none = Chosen(0, np.zeros(0, np.int64), np.zeros(0, bool))
@@ -208,7 +208,7 @@ def _every_partition(table: Table, chosen: Sequence[Chosen], ask: Ask) -> list[C
 
 
 def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[int, ...], ask: Ask) -> list[Endpoint]:
-    """Partitions that the same nodes can send, in the same order of preference, are one stream."""
+    """Combine partitions that the same nodes can send, in the same order of preference, into one stream."""
     partitions = [table.version.partitions[each.file] for each in chosen]
     together: dict[tuple[Node, ...] | int, tuple[tuple[Node, ...], list[Chosen]]] = {}
     for each, nodes in zip(chosen, _preferred(partitions, ask), strict=True):
@@ -221,9 +221,9 @@ def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[i
 
 
 def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:
-    """The replicas of each partition, the one to ask first in front: so that all nodes send about as many bytes.
+    """Return the replicas of each partition, preferred first, so that all nodes send about the same number of bytes.
 
-    If there are at least as many sets of replicas as nodes, a set has one order: that makes one stream a node.
+    If there are at least as many sets of replicas as nodes, each set has one order, which gives one stream per node.
     """
     sets = {partition.nodes for partition in partitions}
     names = {node.name for nodes in sets for node in nodes}
@@ -240,7 +240,7 @@ def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ..
             continue
         ordered = tuple(sorted(partition.nodes, key=lambda node: (node.name in ask.avoid, sending[node.name])))
         if not ordered:
-            raise UnavailableError(f"partition {partition.position}: no node is known to hold it; repair the store")
+            raise UnavailableError(f"partition {partition.position}: no known node holds it; run 'store repair'")
         sending[ordered[0].name] += weights[partition.nodes] if by_set else partition.stored_bytes
         if by_set:
             fixed[partition.nodes] = ordered
@@ -267,6 +267,6 @@ def _share(table: Table, chosen: Sequence[Chosen], nodes: tuple[Node, ...], way:
 
 
 def check_positions(ask: Ask) -> None:
-    """RequestError if partitions are named without their version, or by no number."""
+    """Raise RequestError if partitions are named without their version, or by an invalid number."""
     if ask.positions is not None and (ask.version is None or any(position < 0 for position in ask.positions)):
-        raise RequestError("partitions are asked for by number from 0 on, together with the version that they are of")
+        raise RequestError("request partitions by numbers of at least 0, together with their version")

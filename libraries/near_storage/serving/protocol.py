@@ -1,7 +1,7 @@
-"""What catalog, nodes and clients say to each other: JSON messages, and the notes beside each batch of a stream.
+"""The messages between catalog, nodes and clients: JSON, and a note for each batch of a stream.
 
-A request of any of them is a frozen struct here; whatever does not decode to exactly that is refused with what and
-where. Filters and queries travel inside as the JSON of `predicates.wire`, which has limits of its own.
+Every request is a frozen struct of this module; anything that does not decode to one is refused with the reason and
+position. Filters and queries inside are JSON of `predicates.wire`, which has its own limits.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import pyarrow as pa
 from libraries.near_storage.errors import RequestError
 
 REQUEST_BYTES = 4 << 20
-"""The most bytes of a request: descriptors, actions, tickets."""
+"""Maximum bytes of a request: descriptors, actions, tickets."""
 RECEIPT_BYTES = 256 << 20
-"""The most bytes of a node's receipt: 32 bytes for each chunk of a partition, and its schema."""
+"""Maximum bytes of a node's receipt: 32 bytes per chunk of a partition, and its schema."""
 UPLOAD_BATCH_BYTES = 4 << 20
-"""The most bytes of one message of an upload."""
+"""Maximum bytes of one message of an upload."""
 
 MOST_GROUPS = 1 << 24
-"""The most row groups of one partition that a message may name."""
+"""Maximum row groups of one partition that a message may name."""
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as they lie, the client does the rest.
-all: the node sends whole files, as a store without computation would; only who asks for it gets it."""
+"""v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as stored, the client does the rest.
+all: the node sends whole files, as a store without computation would; never chosen by the catalog."""
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether V1 keeps parsed footers from one query to the next, or parses those of all partitions for each, as the
-thesis's chapter 8.1 does."""
+"""Whether V1 keeps parsed footers between queries, or parses those of all partitions for each query, as in chapter 8.1
+of the thesis."""
 
 MessageT = TypeVar("MessageT")
 
@@ -42,11 +42,11 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ask(Message, frozen=True):
-    """The command of a descriptor: how one asks the catalog for the endpoints of a query.
+    """The command of a descriptor: request the endpoints of a query from the catalog.
 
-    Without a `way` the catalog chooses. `version` and `positions` name the partitions of one version again (StaleError
-    if it is no longer the current one); `split` gives an endpoint to each partition; `avoid` are names of nodes to go
-    to last. For measurements: `footers`, and without `filtered` all rows of the row groups that the filter leaves.
+    Without a `way` the catalog chooses. `version` and `positions` request partitions of one version (StaleError if it
+    is no longer current); `split` gives each partition its own endpoint; nodes named in `avoid` are used last. For
+    measurements: `footers`, and `filtered=False` for all rows of the row groups that remain after pruning.
     """
 
     query: msgspec.Raw
@@ -60,12 +60,12 @@ class Ask(Message, frozen=True):
 
 
 class QueryPlan(Message, frozen=True):
-    """`app_metadata` of a FlightInfo: what the catalog decided, and by which figures.
+    """`app_metadata` of a FlightInfo: the catalog's decision and its figures.
 
-    Bytes are of this query: `table_bytes` what fetching all files takes, `v1_bytes` and `v2_bytes` what the two ways
-    are estimated to send. `schema` is the table's, as an Arrow IPC message in base64. `rows_counted` are those of
-    `groups_counted` row groups that all match where nothing but their number is asked: the catalog knows it, and no
-    endpoint has them.
+    Bytes are those of this query: `table_bytes` for fetching all files, `v1_bytes` and `v2_bytes` estimated for the two
+    ways. `schema` is the table's, as an Arrow IPC message in base64. `rows_counted` are the rows of `groups_counted`
+    row groups that match entirely in a query that only counts rows: the catalog knows their number, so no endpoint has
+    them.
     """
 
     table: str
@@ -87,8 +87,9 @@ class QueryPlan(Message, frozen=True):
 
 
 class Piece(Message, frozen=True, array_like=True):
-    """One partition's part of a ticket: its place in the table, its digest, the row groups to read, and those of them
-    of which every row passes the filter. Row groups are told by `to_runs`.
+    """One partition's part of a ticket: its position in the table, its digest, and row groups encoded by `to_runs`.
+
+    These are the row groups to read, and those of them of which every row passes the filter.
     """
 
     position: int
@@ -100,9 +101,9 @@ class Piece(Message, frozen=True, array_like=True):
 class Share(Message, frozen=True):
     """`app_metadata` of an endpoint: what a client checks its stream against.
 
-    `nodes` are the names of the endpoint's locations, in their order. Where the client decodes, `footers` and
-    `chunks` have an entry a piece: the blake2b digest of the footer, and the xxh3 of each chunk that it may need (row
-    groups x leaf columns, little-endian): of the row groups to read for V2, of all of them for whole files.
+    `nodes` are the names of the endpoint's locations, in order. If the client decodes, `footers` and `chunks` have one
+    entry per piece: the blake2b digest of the footer, and the xxh3 of each chunk it may need (row groups x leaf
+    columns, little-endian): of the row groups to read for V2, of all row groups for whole files.
     """
 
     nodes: tuple[str, ...]
@@ -113,7 +114,7 @@ class Share(Message, frozen=True):
 
 
 def to_runs(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Ascending numbers as runs of neighbours: first and count of each, one behind the other."""
+    """Encode ascending numbers as runs of consecutive ones: first and count of each run."""
     runs: list[int] = []
     for number in numbers:
         if runs and runs[-2] + runs[-1] == number:
@@ -124,18 +125,18 @@ def to_runs(numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def from_runs(runs: Sequence[int]) -> list[int]:
-    """The numbers of `to_runs`; RequestError for what it never makes, and for more than any partition has."""
+    """Decode the numbers of `to_runs`. Raises RequestError for invalid runs and for too many numbers."""
     firsts, counts = runs[::2], runs[1::2]
     if len(firsts) != len(counts) or min(runs, default=0) < 0 or sum(counts) > MOST_GROUPS:
-        raise RequestError(f"row groups: runs of first and count are meant, at most {MOST_GROUPS} groups in all")
+        raise RequestError(f"row groups: expected runs of first and count, at most {MOST_GROUPS} groups in total")
     return [number for first, count in zip(firsts, counts, strict=True) for number in range(first, first + count)]
 
 
-# --- notes beside the batches of a stream ----------------------------------------------------------------
+# --- notes of the batches of a stream -------------------------------------------------------------------
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The last that a client has of a stream: partition, row group, and rows of that group's answer (all: -1)."""
+    """The end of what a client has of a stream: partition, row group, and rows of that group's answer (-1: all)."""
 
     partition: int
     group: int
@@ -143,9 +144,9 @@ class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="batch"):
-    """`app_metadata` of a batch: the how manieth of the stream it is, where it belongs, a digest of all that and of it.
+    """`app_metadata` of a batch: its number in the stream, its position, and a digest of these and of the batch.
 
-    `rows` are the rows of the row group's answer before this batch. A batch without rows says how far the node is.
+    `rows` are the rows of the row group's answer before this batch. A batch without rows reports progress.
     """
 
     number: int
@@ -156,7 +157,7 @@ class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="totals"):
-    """`app_metadata` of the last batch, which has no rows. A stream without it has not ended."""
+    """`app_metadata` of the last batch, which has no rows. A stream without it is incomplete."""
 
     batches: int
     rows: int
@@ -168,20 +169,20 @@ class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class Begin(Message, frozen=True):
-    """Begin a new version of a table, leaving out nodes that are known to be down, or full."""
+    """Begin a new version of a table, without nodes that are known to be down or full."""
 
     table: str
     avoid: tuple[str, ...] = ()
 
 
 class Begun(Message, frozen=True):
-    """The name of an upload that has begun."""
+    """The name of the upload that was begun."""
 
     upload: str
 
 
 class Place(Message, frozen=True):
-    """Where does this partition go?"""
+    """Request nodes for this partition."""
 
     upload: str
     position: int
@@ -190,14 +191,14 @@ class Place(Message, frozen=True):
 
 
 class Placement(Message, frozen=True):
-    """A storage node: its name, and where Flight finds it now."""
+    """A storage node: its name, and its current Flight address."""
 
     node: str
     location: str
 
 
 class Placements(Message, frozen=True):
-    """Nodes; for an upload those that must still get the partition, and the permit to put it there."""
+    """Nodes; for an upload, those that still need the partition, and the permit to put it there."""
 
     nodes: tuple[Placement, ...]
     permit: bytes
@@ -216,7 +217,7 @@ class OfTable(Message, frozen=True):
 
 
 class Committed(Message, frozen=True):
-    """The version that is the current one from now on."""
+    """The version that is current from now on."""
 
     version: int
 
@@ -239,14 +240,14 @@ class Tables(Message, frozen=True):
 
 
 class Check(Message, frozen=True):
-    """Compare what nodes hold with what the catalog knows; `verify` reads every byte again."""
+    """Compare the contents of nodes with the catalog; `verify` reads every byte."""
 
     verify: bool = False
 
 
 class Finding(Message, frozen=True):
-    """One thing that is not as it should be: its kind, node, partition, a sentence, tables, and whether `repair` mends
-    it (`storing.checking`)."""
+    """A deviation from the expected state: its kind, node, partition, a sentence, tables, and whether `repair` fixes it
+    (`storing.integrity`)."""
 
     kind: str
     node: str | None
@@ -257,14 +258,14 @@ class Finding(Message, frozen=True):
 
 
 class Checked(Message, frozen=True):
-    """All findings of a check, and how many steps would mend what can be mended."""
+    """All findings of a check, and the number of steps to repair what is possible."""
 
     findings: tuple[Finding, ...]
     steps: int
 
 
 class Repaired(Message, frozen=True):
-    """What a repair did: findings before, replicas copied, recorded and removed, steps that failed and why."""
+    """The result of a repair: earlier findings, replicas copied, recorded and removed, failed steps with reasons."""
 
     findings: tuple[Finding, ...]
     copied: int
@@ -274,9 +275,9 @@ class Repaired(Message, frozen=True):
 
 
 class NodeAddress(Message, frozen=True):
-    """A storage node tells its name, the address that clients reach it by, and what folder it has.
+    """A storage node reports its name, its address for clients, and its folder.
 
-    `folder` is its identity, `catalog` that of the catalog that it belongs to, if it belongs to one already.
+    `folder` is the identity of the folder, `catalog` that of the catalog it belongs to, if any.
     """
 
     node: str
@@ -298,7 +299,7 @@ class OfNode(Message, frozen=True):
 
 
 class Report(Message, frozen=True):
-    """Say what is there; `verify` reads every byte."""
+    """Report the contents; `verify` reads every byte."""
 
     verify: bool = False
 
@@ -317,7 +318,7 @@ class OfDigest(Message, frozen=True):
 
 
 class Removing(Message, frozen=True):
-    """Remove this partition; `number` is the catalog's, for each removal another."""
+    """Remove this partition; `number` is unique per removal and assigned by the catalog."""
 
     digest: str
     number: int
@@ -333,10 +334,10 @@ class Copy(Message, frozen=True):
 
 
 class Statistics(Message, frozen=True):
-    """What a node's process used since it started, for measurements.
+    """Resources that a node's process used since it started, for measurements.
 
-    CPU seconds of user and system, peak resident bytes, bytes that the device gave and took for this process (Linux's
-    /proc/self/io), bytes of batches sent, requests answered, most requests at once.
+    CPU seconds of user and system, peak resident bytes, bytes read from and written to the device by this process
+    (Linux's /proc/self/io), bytes of batches sent, requests answered, maximum of concurrent requests.
     """
 
     cpu_s: float
@@ -359,15 +360,15 @@ class Health(Message, frozen=True):
 
 
 def encode(message: msgspec.Struct) -> bytes:
-    """The JSON of a message."""
+    """Encode a message as JSON."""
     return msgspec.json.encode(message)
 
 
 def decode(kind: type[MessageT], data: bytes | memoryview, most_bytes: int = REQUEST_BYTES) -> MessageT:
-    """The message of `kind` that the JSON holds; RequestError if it is longer than allowed or anything else."""
+    """Decode a message of `kind` from JSON. Raises RequestError if it is too long or invalid."""
     name = getattr(kind, "__name__", "message")
     if len(data) > most_bytes:
-        raise RequestError(f"{name}: {len(data)} bytes, at most {most_bytes} are taken; ask for less at once")
+        raise RequestError(f"{name}: {len(data)} bytes, at most {most_bytes} are allowed; request less at once")
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -375,7 +376,7 @@ def decode(kind: type[MessageT], data: bytes | memoryview, most_bytes: int = REQ
 
 
 def decode_note(data: bytes | memoryview) -> Note | Totals:
-    """What stands beside a batch; RequestError if that is no note of ours."""
+    """Decode the metadata of a batch. Raises RequestError if it is not a note of this protocol."""
     try:
         return msgspec.json.decode(data, type=Note | Totals)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -383,12 +384,12 @@ def decode_note(data: bytes | memoryview) -> Note | Totals:
 
 
 def pack_schema(schema: pa.Schema) -> bytes:
-    """A schema as the bytes of its Arrow IPC message."""
+    """Encode a schema as an Arrow IPC message."""
     return schema.serialize().to_pybytes()
 
 
 def unpack_schema(data: bytes) -> pa.Schema:
-    """The schema of `pack_schema`, which only our own servers send; RequestError if it is none."""
+    """Decode the schema of `pack_schema`, which only our own servers send. Raises RequestError if it is invalid."""
     try:
         return pa.ipc.read_schema(pa.py_buffer(data))
     except (pa.ArrowException, OSError) as error:

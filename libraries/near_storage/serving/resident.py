@@ -1,7 +1,7 @@
-"""Memory that allocators keep of what was freed, given back to the system before it comes to much.
+"""Return freed memory that allocators keep to the system before it becomes large.
 
-Every thread of Flight's has memory of its own, in Arrow's pool and in the C library's: without this a node that held
-150 MB at a time had grown by 520 MB after 200 requests (pyarrow 26, glibc).
+Each Flight thread has its own memory in Arrow's pool and in the C library's. Without this, a node that held 150 MB at a
+time had grown by 520 MB after 200 requests (pyarrow 26, glibc).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import pyarrow as pa
 from libraries.near_storage.serving import clock
 
 GROWN_SHARE = 0.4
-"""Of the limit: a process that grew by less is left alone, because memory that is given back has to be had again."""
+"""Share of the limit by which a process may grow before memory is returned, because getting it again takes time."""
 EVERY_S = 0.1
-"""The least time between two times, since each looks through all of it."""
+"""Minimum interval in seconds, because each run walks through all memory."""
 
 
 class Resident:
-    """How much this process has grown since this was made. Safe for threads."""
+    """The growth of this process since construction. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._most_bytes = int(GROWN_SHARE * limit_bytes)
@@ -31,7 +31,7 @@ class Resident:
         self._last_s = clock.elapsed_s()
 
     def tidy(self) -> None:
-        """Give back what is free, if the process has grown by much."""
+        """Return free memory to the system if the process has grown a lot."""
         if clock.elapsed_s() - self._last_s < EVERY_S or resident_bytes() - self._at_rest_bytes < self._most_bytes:
             return
         if self._busy.acquire(blocking=False):
@@ -45,7 +45,7 @@ class Resident:
 
 
 def resident_bytes() -> int:
-    """What this process has in memory; 0 where the system does not tell."""
+    """Return the resident memory of this process; 0 where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
@@ -53,4 +53,4 @@ def resident_bytes() -> int:
 
 
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
-"""glibc's; other C libraries have none."""
+"""Exists in glibc only."""

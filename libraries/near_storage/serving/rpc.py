@@ -1,6 +1,6 @@
-"""Calls to catalog and nodes, by clients and by servers of one another: connections that are kept, tokens, time limits.
+"""Calls to catalog and nodes, from clients and servers: persistent connections, tokens, time limits.
 
-Errors come out as ours.
+Raises errors of near storage.
 """
 
 from __future__ import annotations
@@ -20,24 +20,23 @@ from libraries.near_storage.serving.security import is_loopback
 from libraries.near_storage.storing.names import check_uri
 
 CALL_S = 30.0
-"""How long a call without a stream may take."""
+"""Time limit of a call without a stream."""
 
 _ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific)
-"""Flight's batches lie anywhere in memory; what computes on them wants numbers at their own boundaries."""
+"""Flight's batches may start at any address; computing on them requires aligned numbers."""
 
 ReplyT = TypeVar("ReplyT")
 
 
 class Caller:
-    """Connections to any number of servers, each kept until `close`. Safe for threads.
+    """Connections to any number of servers, each kept until `close`. Thread-safe.
 
-    `token` is shown to each server that is called with it; `tls_roots` are PEM certificates to trust in place of the
-    system's.
+    `token` is sent with calls that use it; `tls_roots` are PEM certificates to trust instead of the system's.
     """
 
     def __init__(self, token: str | None = None, tls_roots: bytes | None = None) -> None:
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise UnauthenticatedError("token: it has characters that no token has; ask who runs the catalog for one")
+            raise UnauthenticatedError("token: contains invalid characters; ask the operator of the catalog for one")
         self._token = token
         self._tls_roots = tls_roots
         self._clients: dict[str, flight.FlightClient] = {}
@@ -45,14 +44,14 @@ class Caller:
         self._closed = False
 
     def client(self, location: str) -> flight.FlightClient:
-        """The connection to `grpc://host:port` or `grpc+tls://host:port`; it is made by its first call.
+        """Return the connection to `grpc://host:port` or `grpc+tls://host:port`; its first call connects.
 
-        RequestError for any other address, and for one in the clear that is not this machine: neither tokens nor rows
-        go over a network unencrypted.
+        Raises RequestError for any other address, and for an unencrypted address of another machine: neither tokens nor
+        rows may cross a network unencrypted.
         """
         with self._lock:
             if self._closed:
-                raise RequestError("this client was closed; connect again")
+                raise RequestError("this client is closed; connect again")
             found = self._clients.get(location)
             if found is None:
                 check_location(location)
@@ -60,18 +59,18 @@ class Caller:
                 try:
                     found = self._clients[location] = flight.FlightClient(location, **roots)
                 except pa.ArrowException as error:
-                    raise RequestError(f"{location}: Arrow takes it for no address ({str(error)[:200]})") from None
+                    raise RequestError(f"{location}: Arrow does not accept this address ({str(error)[:200]})") from None
             return found
 
     def options(self, timeout_s: float = CALL_S, with_token: bool = True) -> flight.FlightCallOptions:
-        """Options of one call: its time limit, and the token."""
+        """Return the options of one call: its time limit and the token."""
         headers = []
         if self._token is not None and with_token:
             headers = [(b"authorization", f"Bearer {self._token}".encode())]
         return flight.FlightCallOptions(timeout=timeout_s, headers=headers, read_options=_ALIGNED)
 
     def act(self, location: str, name: str, message: msgspec.Struct | bytes, timeout_s: float = CALL_S) -> bytes:
-        """The answer to an action. SilentError if nobody answers there."""
+        """Return the reply to an action. Raises SilentError if nothing answers there."""
         body = message if isinstance(message, bytes) else encode(message)
         client = self.client(location)
         try:
@@ -88,7 +87,7 @@ class Caller:
         kind: type[ReplyT],
         timeout_s: float = CALL_S,
     ) -> ReplyT:
-        """The answer to an action, as a message of `kind`."""
+        """Return the reply to an action, decoded as a message of `kind`."""
         return decode(kind, self.act(location, name, message, timeout_s), RECEIPT_BYTES)
 
     def close(self) -> None:
@@ -101,7 +100,7 @@ class Caller:
 
 
 def check_location(location: str) -> None:
-    """RequestError unless the address is one of a server, with TLS or on this machine."""
+    """Raise RequestError unless this is a server address with TLS or on this machine."""
     check_uri(location)
     try:
         parts = urlsplit(location)
@@ -111,4 +110,4 @@ def check_location(location: str) -> None:
     if not known or parts.hostname is None:
         raise RequestError(f"{location!r}: no host, or no port from 1 to 65535; write grpc://HOST:PORT")
     if parts.scheme != "grpc+tls" and not is_loopback(parts.hostname):
-        raise RequestError(f"{location}: without TLS only this machine itself is called; write grpc+tls://")
+        raise RequestError(f"{location}: without TLS only this machine can be called; use grpc+tls://")

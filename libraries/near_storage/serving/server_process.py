@@ -1,6 +1,6 @@
-"""A catalog or a node as a process of its own: from files and addresses to a server that runs until it is told to end.
+"""Run a catalog or a node as a process: from files and addresses to a server that runs until it is terminated.
 
-It prints nothing; who starts it is told the address by a call, when requests are answered.
+Prints nothing; a callback receives the address once requests are answered.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from libraries.near_storage.storing.partitions import PartitionStore
 LOG = logging.getLogger("near_storage")
 
 REGISTER_EVERY_S = 1.0
-"""A node that finds no catalog asks again after so many seconds."""
+"""Seconds between attempts of a node to reach its catalog."""
 
 TELL_EVERY_S = 60.0
-"""And tells so often that it still does."""
+"""Seconds between reports that the node still waits."""
 
 Ready = Callable[[str], None]
 
@@ -47,14 +47,14 @@ def serve_catalog(
     orphan_age_s: float = 3600.0,
     ready: Ready | None = None,
 ) -> None:
-    """Serve the catalog in `folder` until SIGTERM or SIGINT.
+    """Serve the catalog in `folder` until SIGTERM or SIGINT. Call it from the main thread.
 
-    `secret` is the cluster's, `tokens` are hashes of the clients' (`security.hash_token`); `tls_roots` are PEM
-    certificates by which the nodes are trusted. `ready` is called with the address once requests are answered. Errors
-    of ours if the folder, the address or a file cannot be used. To be called from the main thread.
+    `secret` is the cluster's, `tokens` are hashes of the clients' tokens (`security.hash_token`); `tls_roots` are PEM
+    certificates to verify nodes. `ready` is called with the address once requests are answered. Raises errors of near
+    storage if the folder, the address or a file cannot be used.
     """
     if grace_s < LIFETIME_S:
-        raise RequestError(f"a grace of {grace_s:g} s is shorter than the life of a ticket, {LIFETIME_S} s; take more")
+        raise RequestError(f"the grace period must be at least the ticket life of {LIFETIME_S} s (got {grace_s:g} s)")
     stopping = _stop_signals()
     catalog = Catalog(folder, replicas, grace_s)
     server = CatalogServer(catalog, secret, tokens, host, port, tls, tls_roots, limits, orphan_age_s)
@@ -77,15 +77,15 @@ def serve_node(
     limits: Limits | None = None,
     ready: Ready | None = None,
 ) -> None:
-    """Serve the partitions in `folder` until SIGTERM or SIGINT, under a name that stays the node's for ever.
+    """Serve the partitions in `folder` until SIGTERM or SIGINT. Call it from the main thread.
 
-    The node registers at `catalog` (and waits for one that is not there yet) under the address `advertise`, which is
-    its own if none is given; then `ready` is called with its own address. `tls_roots` are PEM certificates by which
-    catalog and other nodes are trusted. Errors of ours if the folder, the address or the name cannot be used. To be
-    called from the main thread.
+    `name` is permanent for this node. The node registers at `catalog` (and waits until it is available) with the
+    address `advertise`, by default its own; then `ready` is called with its own address. `tls_roots` are PEM
+    certificates to verify catalog and other nodes. Raises errors of near storage if the folder, the address or the name
+    cannot be used.
     """
     if advertise is None and is_everywhere(host):
-        raise RequestError(f"{host} is no address that clients can call: name the node's own by --advertise")
+        raise RequestError(f"clients cannot call {host}: give the node's own address with --advertise")
     stopping = _stop_signals()
     store = PartitionStore(folder)
     server = StorageNode(store, name, secret, host, port, tls, tls_roots, limits)
@@ -99,7 +99,7 @@ def serve_node(
 
 
 def _registered(server: StorageNode, catalog: str, advertise: str | None, stopping: threading.Event) -> bool:
-    """Whether the node was registered before it was told to stop. A reason is told once, then that it still waits."""
+    """Retry to register until the process is stopped; return whether it succeeded. Log each reason once."""
     told, told_s = "", 0.0
     while not stopping.is_set():
         try:
@@ -126,6 +126,6 @@ def _stop_signals() -> threading.Event:
 def _end(server: CatalogServer | StorageNode) -> None:
     if server.close():
         return
-    # What hangs in a call to a client that no longer reads cannot be ended from here; all that was stored is synced.
-    LOG.warning("streams that hang were cut off")
+    # A call that hangs because its client stopped reading cannot be ended from here; all stored data is synced.
+    LOG.warning("hanging streams were cut off")
     os._exit(0)

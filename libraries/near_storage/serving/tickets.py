@@ -1,8 +1,8 @@
-"""Tickets: what a node may be asked, signed by the cluster's secret, for a short time.
+"""Tickets: what a caller may request from a node, signed with the cluster's secret, for a short time.
 
-A ticket is HMAC-SHA256 (RFC 2104) over a JSON grant, so that nodes need no list of users: who shows a ticket was let in
-by the catalog a minute ago. Behind the signed part a client may add, unsigned, from where on it wants the rest: that
-only makes the answer shorter.
+A ticket is HMAC-SHA256 (RFC 2104) over a JSON grant. Nodes need no list of users: the catalog authenticated the holder
+of a ticket at most a minute ago. After the signed part a client may append, unsigned, the position to resume at, which
+can only shorten the answer.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from libraries.near_storage.serving.protocol import (
 )
 
 LIFETIME_S = 60
-"""How long a ticket is good. A stream that has begun goes on; one that is resumed later needs a new ticket."""
+"""Validity of a ticket. A running stream continues; one that is resumed later needs a new ticket."""
 SECRET_BYTES = 32
-"""The least bytes of a cluster's secret."""
+"""Minimum bytes of a cluster's secret."""
 
 _HEAD = struct.Struct("<4s32sI")
 _MAGIC = b"NST1"
@@ -37,9 +37,9 @@ _EMPTY = msgspec.Raw(b"null")
 
 
 class Grant(Message, frozen=True):
-    """What is granted: to read pieces of one version of a table in one of the ways, or to put one partition.
+    """A permission to read pieces of one table version by one of the ways, or to put one partition.
 
-    `upload` and `stored_bytes` belong to put: the node takes exactly so many bytes, of that digest.
+    `upload` and `stored_bytes` are for put: the node accepts exactly that many bytes, with that digest.
     """
 
     kind: Way | Literal["put"]
@@ -55,7 +55,7 @@ class Grant(Message, frozen=True):
 
 
 class Wish(Message, frozen=True):
-    """The unsigned end of a ticket: go on after this position; leave out the footers of these partitions (V2)."""
+    """The unsigned end of a ticket: resume after this position; omit the footers of these partitions (V2)."""
 
     after: Position | None = None
     known: tuple[int, ...] = ()
@@ -66,31 +66,31 @@ def _signature(secret: bytes, payload: bytes | memoryview) -> bytes:
 
 
 def issue(secret: bytes, grant: Grant) -> bytes:
-    """The ticket of a grant. RequestError if it is longer than a node takes."""
+    """Sign a grant as a ticket. Raises RequestError if it is longer than a node accepts."""
     payload = encode(grant)
     if _HEAD.size + len(payload) > REQUEST_BYTES:
         raise RequestError(
             f"the ticket of this query has {len(payload)} bytes, at most {REQUEST_BYTES} are allowed: "
-            "ask for split endpoints, or with a filter that leaves fewer row groups"
+            "request split endpoints, or use a filter that leaves fewer row groups"
         )
     return _HEAD.pack(_MAGIC, _signature(secret, payload), len(payload)) + payload
 
 
 def with_wish(ticket: bytes, wish: Wish) -> bytes:
-    """The same ticket, from which the client wants less."""
+    """Return the ticket with a wish for less data."""
     length = _HEAD.unpack_from(ticket)[2]
     return ticket[: _HEAD.size + length] + encode(wish)
 
 
 def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ...]) -> tuple[Grant, Wish]:
-    """What a ticket grants, and from where on.
+    """Return the grant of a ticket, and the position to resume at.
 
-    UnauthenticatedError if it was not signed by this cluster, is no longer good, or is not of one of `kinds`;
-    RequestError if it is too long or its unsigned end is none of ours. The signature is compared in constant time and
-    before anything in it is decoded.
+    Raises UnauthenticatedError if it was not signed by this cluster, has expired, or is not of one of `kinds`;
+    RequestError if it is too long or its unsigned end is invalid. The signature is compared in constant time, before
+    anything in it is decoded.
     """
     if len(ticket) > REQUEST_BYTES:
-        raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are taken")
+        raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are allowed")
     forged = UnauthenticatedError("ticket: not signed by this cluster; ask the catalog for one")
     if len(ticket) < _HEAD.size:
         raise forged
@@ -105,15 +105,15 @@ def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ..
             f"ticket: expired {now_s - grant.expires_s:.0f} s ago; ask the catalog for a new one"
         )
     if grant.kind not in kinds:
-        raise UnauthenticatedError(f"ticket: good for {grant.kind}, not for {' or '.join(kinds)}")
+        raise UnauthenticatedError(f"ticket: valid for {grant.kind}, not for {' or '.join(kinds)}")
     rest = memoryview(ticket)[_HEAD.size + length :]
     return grant, decode(Wish, rest) if rest else Wish()
 
 
 def sign_receipt(secret: bytes, upload: str, node: str, info: bytes) -> bytes:
-    """What a node gives back for a partition that it holds durably: the catalog believes nobody else.
+    """Sign a node's receipt for a partition that it holds durably. The catalog accepts no other proof.
 
-    The upload is signed too, so that a receipt is worth nothing in another one.
+    The upload is part of the signed data, so that a receipt is invalid for another upload.
     """
     head = encode(_ReceiptHead(upload, node))
     payload = struct.pack("<I", len(head)) + head + info
@@ -126,9 +126,9 @@ class _ReceiptHead(Message, frozen=True):
 
 
 def open_receipt(secret: bytes, receipt: bytes | memoryview, most_bytes: int) -> tuple[str, str, bytes]:
-    """Upload, node, and the encoded `PartitionInfo` of a receipt; UnauthenticatedError if no node signed it."""
+    """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if it is forged."""
     if len(receipt) > most_bytes:
-        raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are taken")
+        raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are allowed")
     payload = memoryview(receipt)[32:]
     if not hmac.compare_digest(_signature(secret, payload), bytes(receipt[:32])) or len(payload) < 4:
         raise UnauthenticatedError("receipt: not signed by a node of this cluster")

@@ -1,4 +1,4 @@
-"""What this process used since it started, as Linux counts it: for measurements of a node from outside."""
+"""Resources used by this process since it started, as counted by Linux, for measurements of a node from outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """CPU seconds of user and system, peak resident bytes, bytes that the device gave and took."""
+    """CPU seconds of user and system, peak resident bytes, bytes read from and written to the device."""
 
     cpu_s: float
     peak_bytes: int
@@ -17,7 +17,7 @@ class Usage(NamedTuple):
 
 
 def of_this_process() -> Usage:
-    """As of now. Where the system does not tell of devices (no /proc/self/io), these are -1."""
+    """Return the current usage. Device bytes are -1 where the system does not report them (no /proc/self/io)."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     device = _device()
     return Usage(
@@ -29,7 +29,7 @@ def of_this_process() -> Usage:
 
 
 def _high_water_bytes(otherwise: int) -> int:
-    """The most that was resident since this program began: ru_maxrss begins with what its parent had."""
+    """Return the peak resident memory of this program: ru_maxrss would start with its parent's."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -1,1 +1,1 @@
-"""What lies on disk, durably: a node's partitions and the catalog's tables."""
+"""Durable storage on disk: a node's partitions and the catalog's tables."""

@@ -1,8 +1,9 @@
-"""The catalog: which tables there are, of which partitions each version consists, and on which nodes these lie.
+"""The catalog: tables, the partitions of each version, and the nodes that hold them.
 
-Versions never change. A new one is switched in by one transaction when every replica of every partition was
-acknowledged as synced (`uploads`), so a reader sees the old or the new one. What was replaced or deleted stays readable
-for a grace time, and is then collected (`upkeep`). It knows neither Flight nor tickets; nodes are names and addresses.
+Versions never change. A new one becomes current in one transaction, after every replica of every partition was
+acknowledged as synced (`uploads`), so a reader sees the old or the new one. A replaced or deleted version stays
+readable for a grace period and is then collected (`upkeep`). Nodes are names and addresses here; Flight and tickets are
+handled elsewhere.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ METADATA_LIMIT_BYTES = 1 << 30
 INFO_LIMIT_BYTES = 256 << 20
 VERSIONS_LIMIT_BYTES = 64 << 20
 PARTITION_BYTES = 700
-"""About what a `Partition` with two nodes takes in memory."""
+"""Approximate memory of a `Partition` with two nodes."""
 TABLES_NAMED = 5
-"""As many are told of those that stand in the way."""
+"""Maximum number of tables that an error names."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,13 @@ class TableVersion:
 
     @property
     def nbytes(self) -> int:
-        """About the bytes of memory that it takes."""
+        """Approximate bytes of memory."""
         return PARTITION_BYTES * len(self.partitions)
 
 
 @dataclass(frozen=True)
 class TableSummary:
-    """A table as a list of tables shows it."""
+    """One entry of a list of tables."""
 
     table: str
     number: int
@@ -76,11 +77,11 @@ class TableSummary:
 
 
 class Catalog:
-    """The catalog in a folder that this process owns (`BusyError` if another has it). Safe for threads.
+    """The catalog in a folder that this process owns (`BusyError` if another process does). Thread-safe.
 
-    `replicas` is how many nodes must hold each partition of what is uploaded from now on. `grace_s` seconds is for how
-    long a replaced or deleted version can be read: at least the life of a ticket, and tickets are for current versions
-    alone. An upload of which nothing was heard for `upload_idle_s` seconds is given up by `upkeep.collect`.
+    `replicas` is the number of nodes that must hold each partition of future uploads. A replaced or deleted version can
+    be read for `grace_s` seconds, which must be at least the life of a ticket; tickets are only for current versions.
+    `upkeep.collect` aborts uploads without activity for `upload_idle_s` seconds.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class Catalog:
         calls: FileCalls | None = None,
     ) -> None:
         if replicas < 1:
-            raise RequestError(f"{replicas} replicas were asked for: at least 1 is needed.")
+            raise RequestError(f"The number of replicas must be at least 1 (got {replicas}).")
         self._database = Database(folder, calls or OSCalls())
         self._grace_s = grace_s
         self._clock = clock
@@ -106,16 +107,16 @@ class Catalog:
             (self.identity,) = connection.execute("SELECT identity FROM catalog").fetchone()
 
     def close(self) -> None:
-        """Give the folder up."""
+        """Release the folder."""
         self._database.close()
 
     # --- nodes -------------------------------------------------------------------------------------------
 
     def register_node(self, name: str, uri: str, folder: str) -> None:
-        """A node of this name is at this address from now on; its folder has this `PartitionStore.identity` for ever.
+        """Register the current address of a node; its folder keeps this `PartitionStore.identity` permanently.
 
-        `RequestError` if the name is that of another folder, or the folder is known by another name: one of two nodes
-        would take the place of the other, and what that one holds would be found no more.
+        Raises `RequestError` if the name belongs to another folder, or the folder has another name: otherwise one node
+        would replace another, whose partitions could no longer be found.
         """
         row = check_node(name), check_uri(uri), check_folder(folder)
         with self._database.reading() as connection:
@@ -126,10 +127,10 @@ class Catalog:
                 "SELECT name, folder FROM nodes WHERE name = ? OR folder = ?", (name, folder)
             ).fetchall():
                 if known != name:
-                    raise RequestError(f"This folder is that of node {known}: start it by that name.")
+                    raise RequestError(f"This folder belongs to node {known}: start it with that name.")
                 if other != folder:
                     raise RequestError(
-                        f"Node {name} has another folder: start this one by another name (--name). If the other is "
+                        f"Node {name} has another folder: start this one with another name (--name). If the other is "
                         f"gone for good, run 'store repair --forget {name}' first."
                     )
             connection.execute(
@@ -139,15 +140,15 @@ class Catalog:
             )
 
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes that registered, by name."""
+        """Return all registered nodes, by name."""
         with self._database.reading() as connection:
             return tuple(Node(*row) for row in connection.execute("SELECT name, uri FROM nodes ORDER BY name"))
 
     def forget_node(self, name: str) -> None:
-        """A node is gone for good. Its partitions count as lost, and `upkeep` has them copied from where they are.
+        """Remove a node that is gone for good. Its partitions count as lost; `upkeep` has them copied from elsewhere.
 
-        Raises `RequestError` while some partition is on this node alone, or an upload uses it; `NotFoundError` if there
-        is no such node.
+        Raises `RequestError` if the node has the only copy of a partition, or an upload uses it; `NotFoundError` if the
+        node is unknown.
         """
         with self._database.transaction(moves=True) as connection:
             alone = connection.execute(
@@ -162,20 +163,20 @@ class Catalog:
                 named = ", ".join(tables[:TABLES_NAMED]) + (" and others" if len(tables) > TABLES_NAMED else "")
                 raise RequestError(
                     f"Node {name} has the only copy of {number_of(partitions, 'partition')} of {named}: start it, and "
-                    "repair the store first. If it is gone for good, put or delete these tables, and forget it when "
-                    f"the grace of their old versions, {self._grace_s:g} s, is over."
+                    "repair the store first. If it is gone for good, put or delete these tables, and forget it after "
+                    f"the grace period of their old versions, {self._grace_s:g} s."
                 )
             if connection.execute("SELECT * FROM placements WHERE node = ?", (name,)).fetchone():
                 raise RequestError(f"An upload in progress uses node {name}: wait for it, or abort it.")
             for table in ("replicas", "removals"):
                 connection.execute(f"DELETE FROM {table} WHERE node = ?", (name,))
             if connection.execute("DELETE FROM nodes WHERE name = ?", (name,)).rowcount == 0:
-                raise NotFoundError(f"There is no node {name}.")
+                raise NotFoundError(f"Node {name} does not exist.")
 
     # --- tables ------------------------------------------------------------------------------------------
 
     def tables(self) -> tuple[TableSummary, ...]:
-        """All tables with their current versions, by name."""
+        """Return all tables with their current versions, by name."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 """SELECT table_name, number, rows, stored_bytes,
@@ -185,43 +186,43 @@ class Catalog:
         return tuple(TableSummary(*row) for row in rows)
 
     def current(self, table: str) -> TableVersion:
-        """The version of a table that is current now; `NotFoundError` if there is no such table."""
+        """Return the current version of a table. Raises `NotFoundError` for an unknown table."""
         with self._database.reading() as connection:
             found = connection.execute(
                 "SELECT number FROM versions WHERE table_name = ? AND replaced_s IS NULL", (check_table(table),)
             ).fetchone()
             if found is None:
-                raise NotFoundError(f"There is no table {table}: 'store tables' shows those that there are.")
+                raise NotFoundError(f"Table {table} does not exist: 'store tables' lists all tables.")
             return self._version(connection, found[0])
 
     def version(self, table: str, number: int) -> TableVersion:
-        """A version that is current, or was within the grace time; `StaleError` for any other."""
+        """Return a version that is current, or was within the grace period. Raises `StaleError` for any other."""
         with self._database.reading() as connection:
             found = connection.execute(
                 "SELECT replaced_s FROM versions WHERE number = ? AND table_name = ?", (number, check_table(table))
             ).fetchone()
             if found is None or (found[0] is not None and found[0] + self._grace_s <= self._clock()):
-                raise StaleError(f"Version {number} of table {table} is no longer served: ask for the current one.")
+                raise StaleError(f"Version {number} of table {table} is no longer served: request the current one.")
             return self._version(connection, number)
 
     def delete(self, table: str) -> None:
-        """Nobody finds the table from now on; `NotFoundError` if there is none. Its bytes go after the grace."""
+        """Delete a table; its bytes are removed after the grace period. Raises `NotFoundError` for an unknown table."""
         with self._database.transaction() as connection:
             gone = connection.execute(
                 "UPDATE versions SET replaced_s = ? WHERE table_name = ? AND replaced_s IS NULL",
                 (self._clock(), check_table(table)),
             )
             if gone.rowcount == 0:
-                raise NotFoundError(f"There is no table {table}: 'store tables' shows those that there are.")
+                raise NotFoundError(f"Table {table} does not exist: 'store tables' lists all tables.")
 
     # --- what is known of partitions ---------------------------------------------------------------------
 
     def info(self, digest: str) -> PartitionInfo:
-        """What is known of a partition; `DamagedError` if that is damaged: `restore_info` with what a node says."""
+        """Return the description of a partition. If it is damaged, raise `DamagedError`; `restore_info` replaces it."""
         return self._infos.get(check_digest(digest), lambda: self._load_info(digest))
 
     def restore_info(self, info: PartitionInfo) -> None:
-        """Put back a description that was damaged, as a node made it from the partition's bytes."""
+        """Replace a damaged description by one that a node computed from the partition's bytes."""
         with self._database.transaction() as connection:
             changed = connection.execute(
                 "UPDATE partitions SET info = ? WHERE digest = ? AND stored_bytes = ? AND rows = ?",
@@ -231,7 +232,7 @@ class Catalog:
                 raise NotFoundError(f"There is no partition {info.digest} of {info.stored_bytes:,} bytes.")
 
     def metadata(self, version: TableVersion) -> CompactMetadata:
-        """The compact metadata of all partitions together; `file` counts the version's partitions from 0."""
+        """Return the compact metadata of all partitions together; `file` counts the version's partitions from 0."""
         digests = [partition.digest for partition in version.partitions]
         return self._metadata.get(
             version.number, lambda: compact.together([self.info(digest).compact for digest in digests])
@@ -241,14 +242,14 @@ class Catalog:
         with self._database.reading() as connection:
             found = connection.execute("SELECT info FROM partitions WHERE digest = ?", (digest,)).fetchone()
         if found is None:
-            raise NotFoundError(f"There is no partition {digest}.")
+            raise NotFoundError(f"Partition {digest} does not exist.")
         info = PartitionInfo.decode(found[0])
         if info.digest != digest:
-            raise DamagedError(f"The description of partition {digest} is that of another one.")
+            raise DamagedError(f"The description of partition {digest} belongs to another partition.")
         return info
 
     def _version(self, connection: sqlite3.Connection, number: int) -> TableVersion:
-        """The version as it is; read once, and again when nodes or replicas have changed since."""
+        """Return a version; read it again only if nodes or replicas have changed."""
         key = number, self._database.moves
         return self._versions.get(key, lambda: self._read_version(connection, number))
 

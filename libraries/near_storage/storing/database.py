@@ -1,7 +1,7 @@
-"""The catalog's SQLite file: its tables, its settings, and transactions that tell their errors.
+"""The catalog's SQLite file: tables, settings, and transactions that convert SQLite's errors.
 
-`synchronous=EXTRA` with a rollback journal is the setting under which a commit that returned survives a power cut: with
-FULL, the deletion of the journal may be lost, and the commit with it (sqlite.org/pragma.html#pragma_synchronous).
+With `synchronous=EXTRA` and a rollback journal, a commit that returned survives a power cut. With FULL, the deletion of
+the journal could be lost, and the commit with it (sqlite.org/pragma.html#pragma_synchronous).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ SETTINGS = (
 
 TABLES = (
     "CREATE TABLE catalog (identity TEXT NOT NULL) STRICT",
-    # The name is for clients, the folder's own identity for telling two nodes of one name apart.
+    # `name` is for clients; `folder` identifies the folder, to distinguish two nodes with one name.
     """CREATE TABLE nodes (
         name TEXT PRIMARY KEY, uri TEXT NOT NULL, folder TEXT NOT NULL UNIQUE
     ) STRICT, WITHOUT ROWID""",
-    # What is known of a partition, whoever refers to it.
+    # One description per partition, shared by all versions and uploads that refer to it.
     """CREATE TABLE partitions (
         digest TEXT PRIMARY KEY, stored_bytes INTEGER NOT NULL, rows INTEGER NOT NULL, info BLOB NOT NULL
     ) STRICT""",
-    # A number is never given twice, so that an old ticket means nothing else later. replaced_s is NULL while current.
+    # A number is never reused, so that an old ticket cannot refer to a later version. replaced_s is NULL while current.
     """CREATE TABLE versions (
         number INTEGER PRIMARY KEY AUTOINCREMENT, table_name TEXT NOT NULL, upload TEXT NOT NULL UNIQUE,
         schema BLOB NOT NULL,
@@ -53,7 +53,7 @@ TABLES = (
         digest TEXT NOT NULL REFERENCES partitions, node TEXT NOT NULL REFERENCES nodes, PRIMARY KEY (digest, node)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX replicas_of_node ON replicas (node)",
-    # An upload in progress: the nodes that it may use in their order, the columns of its first partition.
+    # An upload in progress: the nodes it may use in order, and the columns of its first partition.
     """CREATE TABLE uploads (
         id TEXT PRIMARY KEY, table_name TEXT NOT NULL, nodes TEXT NOT NULL, active_s REAL NOT NULL,
         schema BLOB, leaves_digest TEXT
@@ -67,7 +67,7 @@ TABLES = (
         stored_bytes INTEGER NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (upload, digest, node)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX uploads_of_partition ON placements (digest, node)",
-    # Decided, perhaps not done: until it is done, the partition is placed on other nodes.
+    # Decided, possibly not yet done. Until it is done, the partition is placed on other nodes.
     """CREATE TABLE removals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, node TEXT NOT NULL REFERENCES nodes,
         UNIQUE (digest, node)
@@ -83,7 +83,7 @@ class Database:
         self._owned: int | None = own_folder(calls, folder)
         self._lock = RLock()
         self.moves = 0
-        """Rises when a known partition may lie elsewhere than before, so that what was read of that can be kept."""
+        """Increases when a known partition may have moved, so that cached positions can be checked."""
         with _told():
             self._connection = calls.connect(folder / "catalog.sqlite")
         try:
@@ -96,7 +96,7 @@ class Database:
             raise
 
     def close(self) -> None:
-        """End the connection, then give up the folder; a second call does nothing."""
+        """Close the connection, then release the folder. Repeated calls do nothing."""
         with self._lock:
             self._connection.close()
             owned, self._owned = self._owned, None
@@ -105,20 +105,20 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which several queries see one state."""
+        """Yield a connection on which several queries see the same state."""
         with self._lock, _told():
             yield self._connection
 
     @contextmanager
     def transaction(self, moves: bool = False) -> Iterator[sqlite3.Connection]:
-        """All that is done inside is durable after it, or none of it is done. `moves`: nodes or replicas change."""
+        """Run a transaction: all of it is durable afterwards, or none is done. `moves`: nodes or replicas change."""
         with self._lock, _told():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
-                # SQLite itself has ended it after some errors of the disk.
+                # SQLite itself ends the transaction after some disk errors.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
@@ -134,7 +134,7 @@ class Database:
             if (application, version) != (0, 0):
                 raise NearStorageError(
                     f"The catalog's file is of another program or release (mark {application:#x}, format {version}; "
-                    f"ours is {APPLICATION:#x}, {FORMAT}): start this release with another folder."
+                    f"ours is {APPLICATION:#x}, {FORMAT}): use another folder with this release."
                 )
             for table in TABLES:
                 connection.execute(table)
@@ -145,15 +145,15 @@ class Database:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """SQLite's errors as errors for users, without SQL and paths."""
+    """Convert SQLite's errors to errors for users, without SQL and paths."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorname", type(error).__name__)
         if code == "SQLITE_FULL":
-            raise FullError("The catalog's disk is full: free space there. Nothing of the request was kept.") from error
+            raise FullError("The catalog's disk is full: free space on it. Nothing of the request was kept.") from error
         if code in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
-            raise DamagedError(f"The catalog's file is damaged ({code}): put back a copy of its folder.") from error
+            raise DamagedError(f"The catalog's file is damaged ({code}): restore a copy of its folder.") from error
         raise NearStorageError(
-            f"The catalog's file cannot be used ({code}). Look at the disk, then ask for the table's version again."
+            f"The catalog's file cannot be used ({code}). Check the disk, then request the table's version again."
         ) from error

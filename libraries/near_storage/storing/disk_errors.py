@@ -1,6 +1,6 @@
-"""What near storage tells of a folder that is in use and of file calls that failed.
+"""Errors of near storage for a folder that is in use and for failed file calls.
 
-It knows neither Parquet nor what the files mean; the calls themselves are those of libraries/durable.
+The calls themselves are those of libraries/durable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from libraries.near_storage.errors import BusyError, FullError, NearStorageError
 
 
 def own_folder(calls: durable.FileCalls, folder: Path) -> int:
-    """Make the folder if there is none and own it; the descriptor of its lock, which ends with the process.
+    """Create the folder if necessary and own it; return the descriptor of its lock, which ends with the process.
 
     Raises `BusyError` if another process owns it.
     """
@@ -25,10 +25,10 @@ def own_folder(calls: durable.FileCalls, folder: Path) -> int:
 
 
 def disk_error(error: OSError, what: str) -> NearStorageError:
-    """What to tell of a failed file call: without a path, and a full disk by its own name."""
+    """Return the error for a failed file call, without a path; a full disk gets its own class."""
     if durable.is_full(error):
-        return FullError(f"{what}: the disk is full. Nothing of it was kept; free space there, then try again.")
+        return FullError(f"{what}: the disk is full. Nothing of it was kept; free space, then try again.")
     if error.errno == errno.ENOENT:
-        return NotFoundError(f"{what}: it is not there any more. Ask the catalog again.")
+        return NotFoundError(f"{what}: it no longer exists. Ask the catalog again.")
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
-    return NearStorageError(f"{what}: the disk failed ({reason}). Look at the machine's log before trying again.")
+    return NearStorageError(f"{what}: the disk failed ({reason}). Check the machine's log before trying again.")

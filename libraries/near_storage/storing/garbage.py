@@ -1,7 +1,7 @@
-"""What the catalog decides about bytes that nobody needs any more, and about replicas that repair brought back.
+"""The catalog's decisions about unneeded bytes and repaired replicas.
 
-A removal is decided here first, in one transaction with what makes the bytes unneeded, and only then done on the node.
-As long as it is not done, no upload places the same partition there, so a late removal takes nothing that was put anew.
+A removal is first recorded in the transaction that makes the bytes unneeded, and only then carried out on the node.
+Until then no upload places the same partition there, so a late removal cannot delete a new upload.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from libraries.near_storage.storing.uploads import give_up, remove_unused, remov
 
 
 class Upkeep:
-    """Collection and repair, as far as the catalog is concerned."""
+    """Collection and repair, on the catalog's side."""
 
     def __init__(
         self, database: Database, replicas: int, grace_s: float, upload_idle_s: float, clock: Callable[[], float]
@@ -28,7 +28,7 @@ class Upkeep:
         self._clock = clock
 
     def collect(self) -> tuple[Removal, ...]:
-        """Give up idle uploads, forget versions whose grace is over; all removals that are to be done now."""
+        """Abort idle uploads and forget versions whose grace period is over; return all removals to carry out now."""
         now_s = self._clock()
         with self._database.transaction() as connection:
             idle = connection.execute("SELECT id FROM uploads WHERE active_s <= ?", (now_s - self._upload_idle_s,))
@@ -51,22 +51,22 @@ class Upkeep:
         return self.removals()
 
     def removals(self) -> tuple[Removal, ...]:
-        """What was decided to be removed and is not yet known to be, in the order of the decisions."""
+        """Return removals that were decided and not yet confirmed, in order of decision."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT number, digest, node FROM removals ORDER BY number").fetchall()
         return tuple(Removal(*row) for row in rows)
 
     def removed(self, removal: Removal) -> None:
-        """The node has removed it, durably."""
+        """Record that the node removed it durably."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM removals WHERE number = ?", (removal.number,))
 
     def view(self) -> CatalogView:
-        """What the catalog wants now, for `checking.check`; `DamagedError` if its own file is not sound."""
+        """Return the catalog's view for `integrity.check`. Raises `DamagedError` if its own file is damaged."""
         with self._database.reading() as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
-                raise DamagedError(f"The catalog's file is damaged ({verdict}): put back a copy of its folder.")
+                raise DamagedError(f"The catalog's file is damaged ({verdict}): restore a copy of its folder.")
             nodes = tuple(name for (name,) in connection.execute("SELECT name FROM nodes ORDER BY name"))
             replicas: dict[str, set[str]] = {}
             for digest, node in connection.execute("SELECT digest, node FROM replicas"):
@@ -86,22 +86,22 @@ class Upkeep:
         return CatalogView(self._replicas, nodes, wanted, uploading, removals)
 
     def permit(self, discards: Iterable[Discard]) -> tuple[Removal, ...]:
-        """Decide to remove orphans of a check, without what was placed or recorded since; all removals to be done."""
+        """Decide to remove orphans of a check, except those placed or recorded since; return all pending removals."""
         with self._database.transaction() as connection:
             for discard in discards:
                 remove_unwanted(connection, check_digest(discard.digest), check_node(discard.node))
         return self.removals()
 
     def record(self, digest: str, node: str) -> None:
-        """A node holds a good replica of a partition, synced: it was copied there, or found there.
+        """Record that a node holds a good, synced replica of a partition: copied to it, or found on it.
 
-        `NotFoundError` if no version needs the partition any more: then it is an orphan there. `BusyError` while it is
-        being removed from that node.
+        Raises `NotFoundError` if no version needs the partition any more, so that it is an orphan; `BusyError` while it
+        is being removed from that node.
         """
         with self._database.transaction(moves=True) as connection:
             place = (check_digest(digest), check_node(node))
             if not connection.execute("SELECT * FROM version_partitions WHERE digest = ?", place[:1]).fetchone():
-                raise NotFoundError(f"Partition {digest} is needed by no table any more.")
+                raise NotFoundError(f"No table needs partition {digest} any more.")
             if connection.execute("SELECT * FROM removals WHERE digest = ? AND node = ?", place).fetchone():
                 raise BusyError(f"Partition {digest} is being removed from node {node}: check again.")
             connection.execute("INSERT OR IGNORE INTO replicas VALUES (?, ?)", place)

@@ -1,7 +1,7 @@
-"""What is wrong with a store, and the steps that mend it: from what the catalog wants and what the nodes report.
+"""Find what is wrong with a store and the steps to repair it, from the catalog's view and the nodes' reports.
 
-Pure: nothing here reads a disk or asks a node. Who runs the steps copies first (the node's `put` under the partition's
-digest, then `upkeep.record`), and removes only what `upkeep.permit` lets him remove.
+Pure: no disk is read and no node called. The caller copies first (the node's `put` under the partition's digest, then
+`upkeep.record`), and removes only what `upkeep.permit` allows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ProblemKind: TypeAlias = Literal["silent", "lost", "damaged", "unrecorded", "few
 
 @dataclass(frozen=True)
 class Wanted:
-    """A partition of some readable version: its size, where it should lie, and which tables need it."""
+    """A partition of some readable version: its size, its expected nodes, and the tables that need it."""
 
     stored_bytes: int
     nodes: frozenset[str]
@@ -27,7 +27,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Removal:
-    """What was decided to be removed from a node: `store.remove(digest, number)` there, then `upkeep.removed`."""
+    """A decided removal from a node: `store.remove(digest, number)` there, then `upkeep.removed`."""
 
     number: int
     digest: str
@@ -36,7 +36,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class CatalogView:
-    """What the catalog wants, as of one moment. `uploading` and `removals` are (digest, node) that are in progress."""
+    """The catalog's expected state at one moment. `uploading` and `removals` are (digest, node) in progress."""
 
     replicas: int
     nodes: tuple[str, ...]
@@ -47,12 +47,12 @@ class CatalogView:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be. `gone` loses data, `young` is only told.
+    """A deviation from the expected state. `gone` means lost data, `young` is only reported.
 
-    silent: the node did not answer. lost, damaged: a replica is missing or wrong. unrecorded: a replica that the
-    catalog does not know. few: fewer good replicas than there should be. gone: no good replica anywhere. orphan, young:
-    bytes that nothing needs, for longer or shorter than the grace. `tables` are those that need the partition;
-    `mendable` says whether the steps, if all are done, leave nothing of it that harms.
+    silent: the node did not answer. lost, damaged: a replica is missing or wrong. unrecorded: a replica unknown to the
+    catalog. few: fewer good replicas than required. gone: no good replica anywhere. orphan, young: bytes that nothing
+    needs, for longer or shorter than the grace period. `tables` need the partition; `mendable` states whether the steps
+    together resolve the finding.
     """
 
     kind: ProblemKind
@@ -74,7 +74,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Record:
-    """The node holds a partition that the catalog does not know to be there: `upkeep.record(digest, node)`."""
+    """The node holds a replica that the catalog does not know: `upkeep.record(digest, node)`."""
 
     digest: str
     node: str
@@ -82,7 +82,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Discard:
-    """The node holds bytes that nothing needs: give it to `upkeep.permit`, which may say no."""
+    """The node holds bytes that nothing needs: pass it to `upkeep.permit`, which may refuse."""
 
     digest: str
     node: str
@@ -93,7 +93,7 @@ Step: TypeAlias = Copy | Record | Discard
 
 @dataclass(frozen=True)
 class Check:
-    """All findings, and the steps in the order in which they are to be done."""
+    """All findings, and the repair steps in their required order."""
 
     findings: tuple[Finding, ...]
     steps: tuple[Step, ...]
@@ -102,8 +102,8 @@ class Check:
 def check(view: CatalogView, reports: Mapping[str, NodeReport], orphan_age_s: float) -> Check:
     """Compare the catalog with the nodes' reports; a node of the catalog without a report counts as silent.
 
-    Orphans younger than `orphan_age_s` seconds are told and kept: the catalog may be an old copy put back. Take the
-    view after the reports, else an upload that ended between the two looks like orphans.
+    Orphans younger than `orphan_age_s` seconds are reported and kept, because the catalog may be a restored backup.
+    Take the view after the reports; otherwise an upload that ended in between looks like orphans.
     """
     checking = _Checking(view, {name: reports[name] for name in view.nodes if name in reports})
     for name in view.nodes:
@@ -142,7 +142,7 @@ class _Checking:
         self.findings.append(Finding(kind, node, digest, text, tables, mendable))
 
     def partition(self, digest: str, wanted: Wanted) -> None:
-        """One wanted partition on all nodes."""
+        """Check one wanted partition on all nodes."""
         good = {name for name in self.reports if self._is_good(digest, wanted, name)}
         broken = [name for name in sorted(wanted.nodes - good) if name in self.reports]
         for name in broken:
@@ -162,14 +162,14 @@ class _Checking:
             self.copies.append(Copy(digest, source, target))
 
     def held(self, node: str, digest: str, old: bool, stored_bytes: int) -> None:
-        """One partition that a node holds, if nothing needs it."""
+        """Check one partition of a node for whether anything needs it."""
         place = (digest, node)
         if digest in self.view.wanted or place in self.view.uploading or place in self.view.removals:
             return
         if not old:
-            self.find("young", node, digest, f"Partition {digest} on node {node} is unknown, and too young to remove.")
+            self.find("young", node, digest, f"Partition {digest} on node {node} is unknown, and too recent to remove.")
             return
-        text = f"Partition {digest} on node {node} ({stored_bytes:,} bytes) is needed by nothing."
+        text = f"Partition {digest} on node {node} ({stored_bytes:,} bytes) is not needed by any table."
         self.find("orphan", node, digest, text)
         self.discards.append(Discard(digest, node))
 
@@ -180,11 +180,11 @@ class _Checking:
         return node in wanted.nodes or self._is_free(digest, node)
 
     def _is_free(self, digest: str, node: str) -> bool:
-        """Whether the node may become a replica: nothing is about to put it there, or to remove it."""
+        """Return whether the node may become a replica: no upload or removal of it is in progress."""
         return (digest, node) not in self.view.uploading and (digest, node) not in self.view.removals
 
     def _targets(self, digest: str, wanted: Wanted, good: set[str], broken: list[str]) -> list[str]:
-        """Where to copy: to the nodes that should have it, then to others until there are enough."""
+        """Return where to copy: to nodes that should have it, then to others until there are enough."""
         missing = self.view.replicas - len(good)
         others = sorted(
             (name for name in self.reports if name not in good | wanted.nodes and self._is_free(digest, name)),
@@ -203,7 +203,7 @@ class _Checking:
         silent = sorted(wanted.nodes - set(self.reports))
         tables = ", ".join(wanted.tables)
         if silent:
-            text = f"Partition {digest} of {tables} can be only on silent nodes: start {', '.join(silent)}."
+            text = f"Partition {digest} of {tables} may exist only on silent nodes: start {', '.join(silent)}."
         else:
             text = f"Partition {digest} of {tables} has no good replica left: put the table again."
         self.find("gone", None, digest, text, wanted.tables, mendable=False)

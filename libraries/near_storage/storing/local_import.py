@@ -1,6 +1,6 @@
-"""A catalog's and its nodes' folders filled without a service, for who has the files and the disks at hand.
+"""Fill the folders of a catalog and its nodes without running services, for local files and disks.
 
-The services open these folders afterwards, and each node registers its own address.
+Services open these folders afterwards, and each node registers its address.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from libraries.near_storage.storing.partition_metadata import blake2b
 from libraries.near_storage.storing.partitions import READ_BYTES, PartitionStore
 
 NOT_SERVED = "grpc://127.0.0.1:0"
-"""The address of a node until it is started and registers."""
+"""Address of a node until it is started and registers."""
 
 
 def fill(folder: Path, table: str, paths: Iterable[Path], nodes: int = 1, replicas: int = 1) -> None:
-    """Store Parquet files, byte for byte and in their order, as a new version of a table.
+    """Store Parquet files, byte for byte and in order, as a new version of a table.
 
-    The catalog lies in `folder/catalog`, the nodes `node-1`, `node-2` ... in folders of these names. Raises what
-    `PartitionStore.put` and `Uploads` raise; then the table is what it was before.
+    The catalog is in `folder/catalog`, the nodes `node-1`, `node-2` ... in folders of these names. Raises the errors of
+    `PartitionStore.put` and `Uploads`; the table is then unchanged.
     """
     catalog = Catalog(folder / "catalog", replicas)
     stores: dict[str, PartitionStore] = {}

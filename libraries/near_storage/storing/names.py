@@ -1,4 +1,4 @@
-"""Names that come from outside, checked before they touch a path or the catalog."""
+"""Check names from outside before they are used in a path or in the catalog."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from libraries.near_storage.errors import RequestError
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
 _URI = re.compile(r"grpc(\+tcp|\+tls)?://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):[0-9]{1,5}", re.ASCII)
-"""Arrow refuses other characters, and paths, where it is called: by then it would be an error of everybody."""
+"""Arrow refuses other characters and paths only when the address is called, which would affect all clients."""
 
 
 def check_digest(digest: str) -> str:
-    """A blake2b-256 digest as 64 lower-case hex digits; `RequestError` for anything else."""
+    """Check a blake2b-256 digest of 64 lower-case hex digits. Raises `RequestError` for anything else."""
     return _checked(_DIGEST, digest, "digest of a partition", "64 digits 0-9a-f")
 
 
 def check_table(name: str) -> str:
-    """A table's name; `RequestError` for anything but 1 to 128 letters, digits, `_`, `-` and `.`."""
-    return _checked(_NAME, name, "name of a table", "1 to 128 letters, digits, _ - ., the first no - or .")
+    """Check a table's name. Raises `RequestError` for anything but 1 to 128 letters, digits, `_`, `-` and `.`."""
+    return _checked(_NAME, name, "name of a table", "1 to 128 letters, digits, _ - ., not starting with - .")
 
 
 def check_node(name: str) -> str:
-    """A storage node's name, by the rule for tables; `RequestError` if it breaks it."""
-    return _checked(_NAME, name, "name of a node", "1 to 128 letters, digits, _ - ., the first no - or .")
+    """Check a storage node's name by the rule for tables. Raises `RequestError` for invalid names."""
+    return _checked(_NAME, name, "name of a node", "1 to 128 letters, digits, _ - ., not starting with - .")
 
 
 def check_folder(identity: str) -> str:
-    """What a storage node's folder is called, by the rule for tables; `RequestError` if it breaks it."""
-    return _checked(_NAME, identity, "identity of a folder", "1 to 128 letters, digits, _ - ., the first no - or .")
+    """Check the identity of a storage node's folder by the rule for tables. Raises `RequestError` if it is invalid."""
+    return _checked(_NAME, identity, "identity of a folder", "1 to 128 letters, digits, _ - ., not starting with - .")
 
 
 def check_uri(uri: str) -> str:
-    """Where Flight finds a server; `RequestError` if it is no address that Flight knows."""
+    """Check a server's Flight address. Raises `RequestError` if Flight does not support it."""
     return _checked(_URI, uri, "address of a server", "grpc://HOST:PORT or grpc+tls://HOST:PORT")
 
 

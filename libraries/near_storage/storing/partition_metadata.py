@@ -1,6 +1,6 @@
-"""What is known of one partition without reading it: schema, compact metadata, the digests of its column chunks.
+"""The description of one partition: schema, compact metadata, the digests of its column chunks.
 
-Made once when a partition is stored, kept beside it and in the catalog, and rebuilt from the partition's bytes.
+Computed once when a partition is stored, kept next to it and in the catalog, and rebuilt from the partition's bytes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FORMAT = 2
 
 @dataclass(frozen=True, eq=False)
 class PartitionInfo:
-    """One partition's description. `encode` and `decode` carry it to the catalog and into the file beside it.
+    """One partition's description. `encode` and `decode` convert it for the catalog and the file next to the partition.
 
     `digest` is the blake2b-256 of all `stored_bytes` bytes of the file, `footer_digest` that of its end: the Thrift
-    footer, its length in 4 bytes, and `PAR1`. `chunk_digests` has a row for each row group and a column for each leaf,
-    as `compact.chunks` has them.
+    footer, its length in 4 bytes, and `PAR1`. `chunk_digests` has one row per row group and one column per leaf, as in
+    `compact.chunks`.
     """
 
     digest: str
@@ -46,16 +46,16 @@ class PartitionInfo:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that it takes, without the schema."""
+        """Bytes of memory, without the schema."""
         return self.compact.nbytes + self.chunk_digests.nbytes
 
     @property
     def leaves_digest(self) -> str:
-        """Digest of the leaf columns (paths and kinds): alike in all partitions of a table, which prune as one."""
+        """Digest of the leaf columns (paths and kinds): equal in all partitions of a table, as pruning requires."""
         return blake2b(msgspec.msgpack.encode(self.compact.columns)).hexdigest()
 
     def same_content(self, other: PartitionInfo) -> bool:
-        """Whether two nodes mean the same bytes. Compact metadata may differ: nodes may be of two releases."""
+        """Return whether two nodes describe the same bytes. Compact metadata may differ between releases."""
         return (
             (self.digest, self.stored_bytes, self.rows) == (other.digest, other.stored_bytes, other.rows)
             and (self.footer_digest, self.footer_bytes) == (other.footer_digest, other.footer_bytes)
@@ -64,7 +64,7 @@ class PartitionInfo:
         )
 
     def encode(self) -> bytes:
-        """Bytes that begin with the blake2b-256 digest of the rest."""
+        """Encode the description, preceded by the blake2b-256 digest of the rest."""
         wire = _Wire(
             FORMAT,
             self.digest,
@@ -83,18 +83,18 @@ class PartitionInfo:
 
     @staticmethod
     def decode(data: bytes) -> PartitionInfo:
-        """The description in `data`; `DamagedError` if it is not what was encoded."""
+        """Decode the description in `data`. Raises `DamagedError` if it is not as encoded."""
         rest = memoryview(data)[DIGEST_BYTES:]
         if blake2b(rest).digest() != bytes(data[:DIGEST_BYTES]):
             raise DamagedError("The description of a partition is damaged: its digest differs.")
         try:
             wire = msgspec.msgpack.decode(rest, type=_Wire)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise DamagedError(f"The description of a partition is of another kind ({error}).") from None
+            raise DamagedError(f"The description of a partition has an unsupported form ({error}).") from None
         compact = load(wire.compact)
         shape = (wire.row_groups, wire.columns)
         if compact.chunks.shape != shape or len(wire.chunk_digests) != 8 * wire.row_groups * wire.columns:
-            raise DamagedError(f"The description of partition {wire.digest} disagrees with itself on its row groups.")
+            raise DamagedError(f"The description of partition {wire.digest} has contradictory numbers of row groups.")
         return PartitionInfo(
             wire.digest,
             wire.stored_bytes,
@@ -128,11 +128,11 @@ class _Wire(msgspec.Struct, array_like=True, frozen=True):
 
 
 Describe: TypeAlias = Callable[[Path, str], PartitionInfo]
-"""Path and digest of a partition -> its description; `FooterError` if it is no Parquet file that we take."""
+"""Path and digest of a partition -> its description; raises `FooterError` for unsupported files."""
 
 
 def describe_apart(path: Path, digest: str) -> PartitionInfo:
-    """Describe a file whose footer nobody vouches for: a child process reads it first."""
+    """Describe an untrusted file: a child process reads its footer first."""
     footer = read_footer_apart(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -142,7 +142,7 @@ def describe_apart(path: Path, digest: str) -> PartitionInfo:
 
 
 def describe(descriptor: int, footer: Footer, digest: str) -> PartitionInfo:
-    """The description of the open file, by its footer. `DamagedError` if the file ends early."""
+    """Describe the open file by its footer. Raises `DamagedError` if the file ends early."""
     end = os.pread(descriptor, footer.file_bytes - footer.start, footer.start)
     try:
         schema = footers.parse(end).schema.remove_metadata()
@@ -162,22 +162,22 @@ def describe(descriptor: int, footer: Footer, digest: str) -> PartitionInfo:
 
 
 def blake2b(data: bytes | memoryview = b"") -> hashlib.blake2b:
-    """The digest of partitions, footers and descriptions: blake2b-256."""
+    """Return the hash for partitions, footers and descriptions: blake2b-256."""
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
 
 
 def same_fields(one: pa.Schema, other: pa.Schema) -> bool:
-    """Whether two partitions may lie in one table: names, order, types and nullability; metadata may differ."""
+    """Return whether two schemas fit in one table: equal names, order, types and nullability; metadata may differ."""
     return bool(one.equals(other, check_metadata=False))
 
 
 def encode_schema(schema: pa.Schema) -> bytes:
-    """A schema in Arrow's IPC format."""
+    """Encode a schema in Arrow's IPC format."""
     return schema.serialize().to_pybytes()
 
 
 def decode_schema(data: bytes) -> pa.Schema:
-    """The schema in `data`; `DamagedError` if there is none."""
+    """Decode the schema in `data`. Raises `DamagedError` if there is none."""
     try:
         return pa.ipc.read_schema(pa.py_buffer(data))
     except (pa.ArrowException, OSError) as error:

@@ -1,14 +1,14 @@
-"""The folder of one storage node: immutable Parquet files named by their digest, and what is known of each.
+"""The folder of one storage node: immutable Parquet files named by their digest, with a description of each.
 
     lock                  held by the process that owns the folder
     catalog               the identity of the catalog whose partitions these are
-    folder                the identity of this folder, wherever it is served and under whatever name
+    folder                the identity of this folder, wherever and under whatever name it is served
     <digest>.parquet      a partition, byte for byte as it came
-    <digest>.info         its description (`describing.PartitionInfo`), which can be rebuilt
-    <random>.part         what is being written; removed when the folder is opened
+    <digest>.info         its description (`partition_metadata.PartitionInfo`), which can be rebuilt
+    <random>.part         unfinished file; removed when the folder is opened
 
-A name that ends in `.parquet` stands for bytes that were checked and synced before they got it. A reader works on a
-descriptor, so that nothing waits for it when a partition is removed.
+A name ending in `.parquet` is given only to bytes that were checked and synced. A reader uses a descriptor, so that a
+partition can be removed without waiting for readers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HELD_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Held:
-    """One partition as the folder shows it: its size, and for how long it has been there."""
+    """One partition in the folder: its size, and how long it has been there."""
 
     stored_bytes: int
     age_s: float
@@ -47,16 +47,16 @@ class Held:
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What a node says of itself: its partitions by digest, and those whose bytes were read and found wrong."""
+    """A node's report: its partitions by digest, and those whose bytes were read and found wrong."""
 
     held: dict[str, Held]
     damaged: frozenset[str] = frozenset()
 
 
 class PartitionStore:
-    """A node's partitions. Methods may be called from any thread; errors are those of `errors`, without paths.
+    """A node's partitions. Thread-safe; errors are those of `errors`, without paths.
 
-    Opening takes the folder for this process (`BusyError` if another has it) and clears away what a crash left.
+    Opening takes ownership of the folder (`BusyError` if another process has it) and removes what a crash left.
     """
 
     def __init__(self, folder: Path, calls: FileCalls | None = None, describe: Describe = describe_apart) -> None:
@@ -70,7 +70,7 @@ class PartitionStore:
         self._remove_leftovers()
 
     def close(self) -> None:
-        """Give the folder up; a second call does nothing."""
+        """Release the folder. Repeated calls do nothing."""
         with self._names:
             owned, self._owned = self._owned, None
         if owned is not None:
@@ -79,11 +79,11 @@ class PartitionStore:
     # --- partitions --------------------------------------------------------------------------------------
 
     def put(self, chunks: Iterable[bytes | memoryview], expected_digest: str | None, limit_bytes: int) -> PartitionInfo:
-        """Store a Parquet file that comes in pieces; when this returns it is on the disk, and stays after a power cut.
+        """Store a Parquet file that arrives in pieces; after this returns, it survives a power cut.
 
-        Raises `DamagedError` if the bytes are not those of `expected_digest`, `FooterError` if they are no Parquet file
-        that we take, `RequestError` beyond `limit_bytes`, `FullError` if they do not fit. Then nothing of them is kept.
-        A partition that is there already is written anew: that costs its writing, and mends a damaged one.
+        Raises `DamagedError` if the bytes do not match `expected_digest`, `FooterError` for unsupported files,
+        `RequestError` above `limit_bytes`, `FullError` if the disk is full; then none of the bytes are kept. An
+        existing partition is rewritten: this takes time, and repairs a damaged one.
         """
         if expected_digest is not None:
             check_digest(expected_digest)
@@ -103,10 +103,10 @@ class PartitionStore:
             return info
 
     def remove(self, digest: str, number: int) -> None:
-        """Remove a partition for good; it is no error if it is not there. Readers that opened it go on.
+        """Remove a partition permanently; a missing one is not an error. Readers that opened it continue.
 
-        `number` is the catalog's for this removal. A removal that is asked for twice is done once: the second call may
-        have hung on the way until the same partition was stored anew.
+        `number` is the catalog's number of this removal. A removal that is requested twice is done once, because the
+        second call may be delayed until the same partition is stored again.
         """
         check_digest(digest)
         self._infos.forget(digest)
@@ -121,7 +121,7 @@ class PartitionStore:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[int]:
-        """A descriptor to read the partition from, whatever happens to its name. `NotFoundError` if it is not here."""
+        """Yield a descriptor of the partition, valid whatever happens to its name. Raises `NotFoundError` if gone."""
         check_digest(digest)
         with self._told(f"Partition {digest}"):
             descriptor = self._calls.open(self._path(digest))
@@ -131,7 +131,7 @@ class PartitionStore:
             self._calls.close(descriptor)
 
     def info(self, digest: str) -> PartitionInfo:
-        """What is known of a partition; rebuilt from its bytes, checked first, where it is missing or damaged.
+        """Return the description of a partition; rebuild it from checked bytes if it is missing or damaged.
 
         Raises `NotFoundError`, and `DamagedError` if the partition itself is damaged.
         """
@@ -139,7 +139,7 @@ class PartitionStore:
         return self._infos.get(digest, lambda: self._load(digest))
 
     def footer_bytes(self, digest: str) -> bytes:
-        """The end of the file: the Thrift footer, its length and `PAR1`. `DamagedError` if they changed."""
+        """Return the end of the file: Thrift footer, its length and `PAR1`. Raises `DamagedError` if it changed."""
         info = self.info(digest)
         with self.opened(digest) as descriptor, self._told(f"Partition {digest}"):
             end = self._calls.read(descriptor, info.footer_bytes, info.stored_bytes - info.footer_bytes)
@@ -148,7 +148,7 @@ class PartitionStore:
         return end
 
     def verify(self, digest: str) -> None:
-        """Read all bytes of a partition; `DamagedError` if they are not those that were stored."""
+        """Read all bytes of a partition. Raises `DamagedError` if they changed since it was stored."""
         hashing = blake2b()
         with self.opened(digest) as descriptor, self._told(f"Partition {digest}"):
             offset = 0
@@ -161,7 +161,7 @@ class PartitionStore:
             )
 
     def digests(self) -> frozenset[str]:
-        """The partitions that are in the folder now."""
+        """Return the partitions that are in the folder now."""
         with self._told("The node's folder"):
             return frozenset(name.removesuffix(PARTITION) for name in self._listed(PARTITION))
 
@@ -170,37 +170,37 @@ class PartitionStore:
         return sum(held.stored_bytes for held in self._held(0.0).values())
 
     def report(self, now_s: float, verify: bool = False) -> NodeReport:
-        """What is here, for `checking`; `verify` reads every byte. `now_s` is the time of day, since the epoch."""
+        """Report the contents for `integrity`; `verify` reads every byte. `now_s` is the time since the epoch."""
         held = self._held(now_s)
         with self._told("The node's folder"):
-            # A name that a failed `put` left in memory alone would become a replica in the catalog.
+            # A failed `put` may have left a name only in memory, which the catalog would take for a replica.
             self._calls.fsync_folder(self._folder)
         if not verify:
             return NodeReport(held)
         return NodeReport(held, frozenset(digest for digest in held if self._is_damaged(digest)))
 
     def claim(self, catalog: str) -> None:
-        """Bind the folder to the catalog of that identity, for ever; `RequestError` if it is bound to another.
+        """Bind the folder permanently to the catalog of that identity. Raises `RequestError` if it is bound to another.
 
-        The repair of a catalog removes what it does not know: a node that it shared would lose everything.
+        A catalog's repair removes partitions that it does not know, so a shared node would lose everything.
         """
         if self._kept(OWNER, catalog) != catalog:
             raise RequestError(OTHER_CATALOG)
 
     def owner(self) -> str | None:
-        """The identity of the catalog that the folder is bound to, if it is."""
+        """Return the identity of the catalog that the folder is bound to, if any."""
         with self._names, self._told("The node's folder"):
             found = self._read_whole(self._folder / OWNER)
         return None if found is None else found.decode("ascii", "replace")
 
     def identity(self) -> str:
-        """What tells this folder from all others: random, and the same for ever from the first call on."""
+        """Return the identity of this folder: random, and permanent from the first call on."""
         return self._kept(IDENTITY, secrets.token_hex(16))
 
     # --- inside ------------------------------------------------------------------------------------------
 
     def _kept(self, name: str, text: str) -> str:
-        """What the file of that name says: `text`, durably, if it was not there."""
+        """Return the content of the file of that name; if it is missing, durably write `text`."""
         path = self._folder / name
         with self._names, self._told("The node's folder"):
             found = self._read_whole(path)
@@ -209,7 +209,7 @@ class PartitionStore:
                 with self._unfinished() as unfinished:
                     self._write(unfinished, [found], None)
                     self._calls.rename(unfinished, path)
-            # Where it was there too: a call before may have failed at this.
+            # Also if it existed: an earlier call may have failed at this step.
             self._calls.fsync_folder(self._folder)
         return found.decode("ascii", "replace")
 
@@ -236,7 +236,7 @@ class PartitionStore:
         except NotFoundError:
             return False
         except NearStorageError:
-            # Bytes that the disk does not give are as good as wrong.
+            # Bytes that cannot be read count as wrong.
             return True
         return False
 
@@ -248,7 +248,7 @@ class PartitionStore:
                 info = PartitionInfo.decode(stored)
                 if info.digest == digest:
                     return info
-        # Digests made of damaged chunks would vouch for the damage.
+        # Digests computed from damaged chunks would hide the damage.
         self.verify(digest)
         with self._told(f"Partition {digest}"):
             info = self._describe(self._path(digest), digest)
@@ -260,7 +260,7 @@ class PartitionStore:
         return info
 
     def _publish(self, partition: Path, beside: Path, digest: str) -> None:
-        """Give synced files their names, durably; a description without its partition does not stay."""
+        """Give synced files their final names, durably; a description without its partition is removed."""
         try:
             self._calls.rename(beside, self._beside(digest))
             self._calls.rename(partition, self._path(digest))
@@ -282,7 +282,7 @@ class PartitionStore:
             self._calls.close(descriptor)
 
     def _write(self, path: Path, chunks: Iterable[bytes | memoryview], limit_bytes: int | None) -> tuple[str, int]:
-        """Write a new file and sync it; its digest and size."""
+        """Write a new file and sync it; return its digest and size."""
         hashing, size = blake2b(), 0
         with self._told("A partition could not be stored"):
             descriptor = self._calls.create(path)
@@ -291,7 +291,7 @@ class PartitionStore:
                 size += len(chunk)
                 if limit_bytes is not None and size > limit_bytes:
                     raise RequestError(
-                        f"A partition is longer than the {limit_bytes:,} bytes that this node takes: split the table."
+                        f"A partition exceeds the {limit_bytes:,} bytes that this node allows: split the table."
                     )
                 hashing.update(chunk)
                 with self._told("A partition could not be stored"):
@@ -304,12 +304,12 @@ class PartitionStore:
 
     @contextmanager
     def _unfinished(self) -> Iterator[Path]:
-        """A name to write under, gone in the end if it was not given to a finished file."""
+        """Yield a temporary name; the file is removed at the end unless it was renamed."""
         path = self._folder / f"{secrets.token_hex(16)}{UNFINISHED}"
         try:
             yield path
         finally:
-            # What the disk does not let go now, the next opening of the folder removes.
+            # What cannot be removed now is removed when the folder is opened the next time.
             with suppress(OSError):
                 self._calls.unlink(path)
 
@@ -323,7 +323,7 @@ class PartitionStore:
 
     @contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Errors of the operating system as errors for users."""
+        """Convert errors of the operating system to errors for users."""
         try:
             yield
         except OSError as error:

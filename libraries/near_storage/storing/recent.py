@@ -1,4 +1,4 @@
-"""A bounded memory of what was loaded last."""
+"""A cache of bounded size for recently loaded values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """Whatever tells its size in bytes."""
+    """A value that reports its size in bytes."""
 
     @property
     def nbytes(self) -> int:
@@ -20,7 +20,7 @@ Held = TypeVar("Held", bound=Sized)
 
 
 class Recent(Generic[Held]):
-    """Keeps what was asked for last, of at most `limit_bytes` in all. Safe for threads."""
+    """Keeps the most recently used values, up to `limit_bytes` in total. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -29,7 +29,7 @@ class Recent(Generic[Held]):
         self._lock = Lock()
 
     def get(self, key: Hashable, load: Callable[[], Held]) -> Held:
-        """What is held under the key, else what `load` gives; two threads may both load it."""
+        """Return the value of the key, or call `load`; two threads may both load it."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)
@@ -39,7 +39,7 @@ class Recent(Generic[Held]):
         return loaded
 
     def forget(self, key: Hashable) -> None:
-        """Hold it no longer."""
+        """Drop the value of the key."""
         with self._lock:
             if key in self._held:
                 self._bytes -= self._held.pop(key).nbytes

@@ -1,10 +1,10 @@
-"""Uploads: how a new version of a table comes into the catalog.
+"""Uploads: how a new version of a table gets into the catalog.
 
-`begin`, then for each partition `place` (which says to which nodes it goes), its bytes to these nodes, `acknowledge`
-for each node that has them on its disk, and in the end `commit`. Two uploads to one table may run at once; each becomes
-a version when it commits, and the last one that committed is current. Nothing of it is seen before.
+Call `begin`; for each partition `place` (which returns its nodes), send the bytes to these nodes, and `acknowledge`
+each node that has them on disk; finally `commit`. Two uploads to one table may run at the same time; each becomes a
+version when it commits, and the last commit is current. Nothing is visible before.
 
-What is placed is known here before its bytes are sent, so that nothing collects them as orphans.
+Partitions are recorded here before their bytes are sent, so that they are not collected as orphans.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST_PARTITION_BYTES = 1 << 40
 
 @dataclass(frozen=True)
 class Node:
-    """A storage node: its name, which stays, and where Flight finds it now."""
+    """A storage node: its permanent name, and its current Flight address."""
 
     name: str
     uri: str
 
 
 class Uploads:
-    """The uploads of one catalog. `StaleError` from any call after the upload was committed, aborted or given up."""
+    """The uploads of one catalog. All calls raise `StaleError` after an upload was committed, aborted or timed out."""
 
     def __init__(self, database: Database, replicas: int, clock: Callable[[], float]) -> None:
         self._database = database
@@ -44,9 +44,9 @@ class Uploads:
         self._clock = clock
 
     def begin(self, table: str, without: Collection[str] = ()) -> str:
-        """Begin an upload to a table, new or not; the upload's name, which nobody can guess.
+        """Begin an upload to a new or existing table; return its unguessable name.
 
-        `without` are names of nodes that do not answer now or are full. `RequestError` if fewer than replicas are left.
+        `without` are names of nodes that are down or full. Raises `RequestError` if fewer nodes than replicas are left.
         """
         upload = secrets.token_hex(16)
         with self._database.transaction() as connection:
@@ -58,7 +58,7 @@ class Uploads:
             nodes = [name for (name,) in emptiest_first if name not in without]
             if len(nodes) < self._replicas:
                 raise RequestError(
-                    f"{number_of(self._replicas, 'replica is', 'replicas are')} asked for and "
+                    f"{number_of(self._replicas, 'replica is', 'replicas are')} required, but only "
                     f"{number_of(len(nodes), 'storage node')} can take one: start more nodes, or serve the catalog "
                     "with fewer replicas."
                 )
@@ -69,10 +69,10 @@ class Uploads:
         return upload
 
     def place(self, upload: str, position: int, digest: str, stored_bytes: int) -> tuple[Node, ...]:
-        """Announce the partition at `position` (from 0); the nodes that must still get its bytes.
+        """Announce the partition at `position` (from 0); return the nodes that still need its bytes.
 
-        Asked again, it names those that have not acknowledged since. `BusyError` while a partition of these bytes is
-        being removed from the nodes that it would go to.
+        Called again, it returns the nodes that have not acknowledged yet. Raises `BusyError` while a partition with
+        these bytes is being removed from the nodes that it would go to.
         """
         check_digest(digest)
         if not 0 <= position < MOST_PARTITIONS or not 0 < stored_bytes <= MOST_PARTITION_BYTES:
@@ -87,7 +87,7 @@ class Uploads:
                 "SELECT digest FROM upload_partitions WHERE upload = ? AND position = ?", (upload, position)
             ).fetchone()
             if known != digest:
-                raise RequestError(f"Partition {position} of this upload is {known}, not {digest}: begin anew.")
+                raise RequestError(f"Partition {position} of this upload is {known}, not {digest}: begin a new upload.")
             if not self._placed(connection, upload, digest):
                 chosen = self._choose(connection, nodes, position, digest)
                 connection.executemany(
@@ -102,10 +102,10 @@ class Uploads:
             return tuple(Node(*row) for row in rows)
 
     def acknowledge(self, upload: str, digest: str, node: str, info: PartitionInfo) -> None:
-        """A node has the partition on its disk, synced; `info` is what it says of it.
+        """Record that a node has the partition synced on disk; `info` is the node's description of it.
 
-        `DamagedError` if that is another partition than was placed or than another node has, `RequestError` if its
-        schema is not that of the upload's other partitions.
+        Raises `DamagedError` if it differs from what was placed or from another node's, `RequestError` if its schema
+        differs from the upload's other partitions.
         """
         with self._database.transaction() as connection:
             self._open(connection, upload)
@@ -117,7 +117,7 @@ class Uploads:
                 raise RequestError(f"Partition {digest} was not placed on node {node}: place it first.")
             if (info.digest, info.stored_bytes) != (digest, placed[0]):
                 raise DamagedError(
-                    f"Node {node} stored partition {info.digest} of {info.stored_bytes:,} bytes, and {digest} of "
+                    f"Node {node} stored partition {info.digest} of {info.stored_bytes:,} bytes, but {digest} of "
                     f"{placed[0]:,} bytes was announced: send it again."
                 )
             self._check_columns(connection, upload, info)
@@ -128,9 +128,9 @@ class Uploads:
             )
 
     def commit(self, upload: str) -> int:
-        """Switch the new version in, for all readers at once; its number, the same one if asked again.
+        """Make the new version current for all readers at once; return its number, the same one if called again.
 
-        `RequestError` if a position is missing or a node has not acknowledged; the upload goes on then.
+        Raises `RequestError` if a position is missing or a node has not acknowledged; the upload can then continue.
         """
         with self._database.transaction() as connection:
             committed = connection.execute("SELECT number FROM versions WHERE upload = ?", (upload,)).fetchone()
@@ -162,13 +162,13 @@ class Uploads:
         return number
 
     def abort(self, upload: str) -> None:
-        """Give an upload up; what it put on nodes and nothing else needs is to be removed."""
+        """Abort an upload; what it put on nodes is removed unless something else needs it."""
         with self._database.transaction() as connection:
             self._open(connection, upload)
             give_up(connection, upload)
 
     def _open(self, connection: sqlite3.Connection, upload: str) -> list[str]:
-        """The nodes that the upload may use; it counts as active now."""
+        """Return the nodes that the upload may use, and mark it as active now."""
         found = connection.execute(
             "UPDATE uploads SET active_s = ? WHERE id = ? RETURNING nodes", (self._clock(), upload)
         ).fetchall()
@@ -177,7 +177,7 @@ class Uploads:
         return list(json.loads(found[0][0]))
 
     def _check_columns(self, connection: sqlite3.Connection, upload: str, info: PartitionInfo) -> None:
-        """All partitions have the columns of the first that was acknowledged, in Arrow and as leaves of Parquet."""
+        """Check that the columns equal those of the first acknowledged partition, in Arrow and as Parquet leaves."""
         schema, leaves_digest = connection.execute(
             "SELECT schema, leaves_digest FROM uploads WHERE id = ?", (upload,)
         ).fetchone()
@@ -192,7 +192,7 @@ class Uploads:
         elif leaves_digest != info.leaves_digest:
             raise RequestError(
                 f"Partition {info.digest} stores its columns as other Parquet types than the table's first: write all "
-                "files of a table by one writer with the same settings."
+                "files of a table with one writer and the same settings."
             )
 
     def _placed(self, connection: sqlite3.Connection, upload: str, digest: str) -> bool:
@@ -200,7 +200,7 @@ class Uploads:
         return placed.fetchone() is not None
 
     def _choose(self, connection: sqlite3.Connection, nodes: list[str], position: int, digest: str) -> list[str]:
-        """As many nodes as replicas, beginning one further for each position."""
+        """Return as many nodes as replicas, starting one node further for each position."""
         removing = {
             name for (name,) in connection.execute("SELECT node FROM removals WHERE digest = ?", (digest,)).fetchall()
         }
@@ -229,7 +229,7 @@ class Uploads:
         ).fetchone()
         if count == 0 or last != count - 1:
             raise RequestError(
-                f"This upload has {number_of(count, 'partition')} and the last one is number {last}: place all."
+                f"This upload has {number_of(count, 'partition')}, but the last one has number {last}: place all."
             )
         missing = connection.execute(
             "SELECT digest, node FROM placements WHERE upload = ? AND NOT acknowledged LIMIT 1", (upload,)
@@ -239,13 +239,13 @@ class Uploads:
 
 
 def forget(connection: sqlite3.Connection, upload: str) -> None:
-    """The upload is over."""
+    """Delete the records of an upload."""
     for table, column in (("placements", "upload"), ("upload_partitions", "upload"), ("uploads", "id")):
         connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (upload,))
 
 
 def give_up(connection: sqlite3.Connection, upload: str) -> None:
-    """End an upload without a version; what it placed and nobody else wants there is to be removed."""
+    """End an upload without a version; remove what it placed and nothing else needs."""
     placed = connection.execute("SELECT digest, node FROM placements WHERE upload = ?", (upload,)).fetchall()
     forget(connection, upload)
     for digest, node in placed:
@@ -254,7 +254,7 @@ def give_up(connection: sqlite3.Connection, upload: str) -> None:
 
 
 def remove_unwanted(connection: sqlite3.Connection, digest: str, node: str) -> None:
-    """Decide to remove what a node may hold, unless it is a replica or part of an upload."""
+    """Decide to remove a partition from a node, unless it is a replica or part of an upload there."""
     connection.execute(
         """INSERT OR IGNORE INTO removals (digest, node) SELECT ?1, ?2
            WHERE EXISTS (SELECT * FROM nodes WHERE name = ?2)
@@ -265,7 +265,7 @@ def remove_unwanted(connection: sqlite3.Connection, digest: str, node: str) -> N
 
 
 def remove_unused(connection: sqlite3.Connection) -> None:
-    """Forget partitions that no version and no upload has any more."""
+    """Delete partitions that no version and no upload uses."""
     connection.execute(
         """DELETE FROM partitions WHERE digest NOT IN (SELECT digest FROM version_partitions)
            AND digest NOT IN (SELECT digest FROM placements) AND digest NOT IN (SELECT digest FROM replicas)"""

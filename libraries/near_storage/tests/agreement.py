@@ -1,8 +1,8 @@
-"""Random questions to random files: every way of reading gives the answer in memory, row for row.
+"""Random queries on random files: every way of reading returns the same rows as an evaluation in memory.
 
-`python -m libraries.near_storage.tests.agreement` asks 20,000 filters and 5,000 aggregates, the tests few. The answer
-in memory is plain Python over all rows (`predicates.oracle`), never a dataset's filter, which loses rows with NaN. Each
-case is named by its seed.
+`python -m libraries.near_storage.tests.agreement` runs 20,000 filters and 5,000 aggregates, the tests run few. The
+expected answer comes from plain Python over all rows (`predicates.oracle`), never from a dataset's filter, which loses
+rows with NaN. Each case is identified by its seed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Case:
 
 
 def cases(seed: int, count: int, folder: Path, aggregated: bool = False) -> Iterator[Case]:
-    """So many cases; files are made anew for every twenty and lie in `folder`."""
+    """Yield `count` cases; files are made in `folder`, new ones for every twenty cases."""
     for number in range(count):
         if number % ASKED_OF_A_FILE == 0:
             files_seed = seed + number
@@ -56,7 +56,7 @@ def cases(seed: int, count: int, folder: Path, aggregated: bool = False) -> Iter
 
 
 def _taken(rows: pa.Table, found: list[bool | None]) -> pa.Table:
-    """Row by row, because Arrow filters no views."""
+    """Select row by row, because Arrow cannot filter views."""
     kept = [rows.slice(row, 1) for row, truth in enumerate(found) if truth is True]
     return pa.concat_tables([rows.slice(0, 0), *kept])
 
@@ -68,7 +68,7 @@ def _rows(rng: random.Random, rows: pa.Table, where: object) -> Query:
 
 
 def _aggregates(rng: random.Random, rows: pa.Table, where: object) -> Query:
-    """Some that have a meaning for their column's type; groups by no column, one or two."""
+    """Return random valid aggregates for the columns' types, with groups by no column, one or two."""
     asked: list[Aggregate] = [Aggregate("count", None, "a0")]
     for number in range(1, rng.randint(1, 4)):
         name = rng.choice(rows.column_names)
@@ -81,14 +81,14 @@ def _aggregates(rng: random.Random, rows: pa.Table, where: object) -> Query:
 
 
 def check(case: Case, files: LocalFiles, ways: list[tuple[str, str]]) -> None:
-    """AssertionError, which names the case, if one of the ways gives another answer than memory."""
+    """Raise AssertionError, which names the case, if one of the ways differs from memory."""
     for way, footers in ways:
         what = f"seed {case.seed}, {way} with footers {footers}: {case.query}"
         if case.query.aggregated:
             _check_aggregates(case, files, way, footers, what)
             continue
         found, report = files.query(case.query, way, footers)
-        # In this order: a slice of a table without columns may have more rows than that (pyarrow 26).
+        # In this order, because a slice of a table without columns may have more rows than that (pyarrow 26).
         expected = case.matching.slice(0, case.query.limit)
         expected = expected if case.query.columns is None else expected.select(list(case.query.columns))
         assert found.num_rows == expected.num_rows, what
@@ -106,7 +106,7 @@ def _check_aggregates(case: Case, files: LocalFiles, way: str, footers: str, wha
             files.query(case.query, way, footers)
         except RequestError:
             return
-        raise AssertionError(f"{what}: was answered, in memory it is refused") from None
+        raise AssertionError(f"{what}: was answered, but is refused in memory") from None
     found, _ = files.query(case.query, way, footers)
     assert found.schema == expected.schema, what
     assert found.num_rows == expected.num_rows, what
@@ -120,7 +120,7 @@ def _check_aggregates(case: Case, files: LocalFiles, way: str, footers: str, wha
 
 
 def _near(asked: Aggregate | None, one: object, other: object, rows: pa.Table) -> bool:
-    """Sums of floats depend on their order: up to rounding, or wholly where they overflow on the way."""
+    """Compare sums of floats up to rounding, because they depend on the order; accept any that overflow on the way."""
     if asked is None or asked.function not in ("sum", "avg") or not isinstance(one, float):
         return False
     sizes = [abs(each) for each in python_values(rows[asked.column]) if each is not None and math.isfinite(each)]
@@ -129,12 +129,12 @@ def _near(asked: Aggregate | None, one: object, other: object, rows: pa.Table) -
 
 
 def _values(table: pa.Table) -> list[str]:
-    """Columns as text: NaN is written like NaN, and -0.0 not like 0.0."""
+    """Return columns as text, so that NaN equals NaN and -0.0 differs from 0.0."""
     return [repr(python_values(column)) for column in table.columns]
 
 
 def run(seed: int, count: int, aggregated: bool, every_way: bool) -> int:
-    """Check so many cases; how many rows of them matched in all."""
+    """Check `count` cases; return how many of their rows matched in total."""
     matched = 0
     with tempfile.TemporaryDirectory() as name:
         last: list[Path] = []
@@ -152,7 +152,7 @@ def run(seed: int, count: int, aggregated: bool, every_way: bool) -> int:
 @click.option("--asked-aggregates", default=5_000, show_default=True)
 @click.option("--seed", default=1, show_default=True)
 def main(predicates: int, asked_aggregates: int, seed: int) -> None:
-    """Ask every way of reading; the first disagreement ends it, and is named by its seed."""
+    """Query by every way of reading; stop at the first disagreement, which is identified by its seed."""
     for what, count, aggregated in (("filters", predicates, False), ("aggregates", asked_aggregates, True)):
         matched = 0
         for start in range(0, count, 1_000):

@@ -1,8 +1,8 @@
-"""What the tests do a little of, done at length, each by a seed.
+"""Long versions of the tests, each identified by a seed.
 
-`python -m libraries.near_storage.tests.long_runs NAME...` runs those that are named, or all. Each ends in an error that
-names what was wrong, or says how long it took. `make fuzz-near-storage` and `make selfbench-near-storage` run some; the
-tests hold to the same rules with fewer cases.
+`python -m libraries.near_storage.tests.long_runs NAME...` runs the named ones, or all. Each reports how long it took,
+or fails with an error that names the problem. `make fuzz-near-storage` and `make selfbench-near-storage` run some; the
+tests apply the same rules to fewer cases.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SEED = 100_001
 
 
 def footers(folder: Path) -> str:
-    """Broken footers end in a footer or an error, in little time."""
+    """Check that broken footers give a footer or an error, quickly."""
     test_fuzzing.check(10_000, SEED, folder)
     return "10,000 broken footers"
 
 
 def requests(folder: Path) -> str:
-    """Broken requests are answered or refused, and tell nothing."""
+    """Check that broken requests are answered or refused, and reveal nothing."""
     with cluster(folder) as served:
         served.client().put("t", mutated.TABLE, 250)
         wrong = mutated.send(served, 10_000, SEED)
@@ -44,37 +44,37 @@ def requests(folder: Path) -> str:
 
 
 def messages(folder: Path) -> str:
-    """Broken filters end in a filter or an error."""
+    """Check that broken filters give a filter or an error."""
     test_wire.assert_bounded(10_000, SEED)
     return "10,000 broken filters"
 
 
 def filters(folder: Path) -> str:
-    """Filters say of every row what plain Python says."""
+    """Check that filters agree with plain Python on every row."""
     rng = random.Random(SEED)
     for _ in range(1_000):
         test_filter_evaluation.assert_exact(rng, filters=20)
-    return "20,000 filters beside Python"
+    return "20,000 filters compared with Python"
 
 
 def expressions(folder: Path) -> str:
-    """Translated expressions keep what Arrow keeps."""
+    """Check that translated expressions keep the same rows as Arrow."""
     rng = random.Random(SEED)
     compared = sum(test_expressions.assert_as_arrow(rng, 20)[0] for _ in range(1_000))
     assert compared > 10_000
-    return f"{compared:,} expressions beside Arrow"
+    return f"{compared:,} expressions compared with Arrow"
 
 
 def aggregates(folder: Path) -> str:
-    """Aggregates are what plain Python says."""
+    """Check that aggregates agree with plain Python."""
     rng = random.Random(SEED)
     for _ in range(1_000):
         test_aggregates.assert_exact(rng, 5)
-    return "5,000 aggregates beside Python"
+    return "5,000 aggregates compared with Python"
 
 
 def pruning(folder: Path) -> str:
-    """No row that matches is pruned, of no writer."""
+    """Check that pruning drops no matching row, for any writer."""
     for write in WRITERS.values():
         path = folder / "file.parquet"
         write(path, random.Random(SEED))
@@ -86,16 +86,16 @@ def pruning(folder: Path) -> str:
 
 
 def flight(folder: Path) -> str:
-    """Answers through Flight are those in memory."""
+    """Check that answers through Flight equal those in memory."""
     for aggregated in (False, True):
         place = folder / str(aggregated)
         place.mkdir()
         test_agreement.run(place, SEED, 500, aggregated, ways_each=5)
-    return "1,000 questions through Flight, each in 5 ways"
+    return "1,000 queries through Flight, each in 5 ways"
 
 
 def power_cuts(folder: Path) -> str:
-    """Nothing acknowledged is lost when the power goes out."""
+    """Check that acknowledged data survive power cuts."""
     disks = cuts.prepared()
     for seed in range(SEED, SEED + 1_000):
         cuts.live(seed, disks)
@@ -103,7 +103,7 @@ def power_cuts(folder: Path) -> str:
 
 
 def killed(folder: Path) -> str:
-    """Nothing acknowledged is lost when a writer is killed."""
+    """Check that acknowledged data survive killed writers."""
     return f"300 killed writers, {kills.main(300):,} operations acknowledged"
 
 
@@ -116,12 +116,12 @@ RUNS: dict[str, Callable[[Path], str]] = {
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(list(RUNS)))
 def main(names: tuple[str, ...]) -> None:
-    """Run the named ones, or all; the first that fails ends it."""
+    """Run the named ones, or all; stop at the first failure."""
     for name in names or RUNS:
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="near-storage-") as folder:
             told = RUNS[name](Path(folder))
-        click.echo(f"{told}: as they should be, in {time.monotonic() - started:.0f} s")
+        click.echo(f"{told}: passed in {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Random Parquet files of every writer, named by a seed: few rows in many small row groups, so that pruning decides."""
+"""Random Parquet files of every writer, identified by a seed, with many small row groups, so that pruning matters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FASTPARQUET_TYPES += (pa.string(), pa.bool_(), pa.timestamp("ns"))
 
 
 def write(rng: random.Random, folder: Path) -> tuple[list[Path], pa.Table]:
-    """A few files of one schema, and their rows as pyarrow reads all of them."""
+    """Write a few files of one schema; return them and their rows as read by pyarrow."""
     writer, types = rng.choice(
         [(_by_pyarrow, PARQUET_TYPES)] * 3
         + [(_by_duckdb, DUCKDB_TYPES), (_by_polars, POLARS_TYPES), (_by_fastparquet, FASTPARQUET_TYPES)]
@@ -54,16 +54,16 @@ def write(rng: random.Random, folder: Path) -> tuple[list[Path], pa.Table]:
         try:
             writer(rng, rows.slice(start, end - start), paths[-1])
         except pa.ArrowInvalid:
-            # Parquet has no seconds: the first and last of them are no milliseconds.
+            # Parquet has no seconds: the first and last seconds of int64 do not fit in milliseconds.
             return write(rng, folder)
     read = [pq.ParquetFile(path).read().replace_schema_metadata() for path in paths]
-    # fastparquet makes floats of integers where there are nulls.
+    # fastparquet converts integers with nulls to floats.
     same = 1 if any(not each.schema.equals(read[0].schema) for each in read) else len(paths)
     return paths[:same], pa.concat_tables(read[:same])
 
 
 def _clustered(rng: random.Random, rows: pa.Table) -> pa.Table:
-    """In the order of one column, so that row groups differ; nulls and NaN come last."""
+    """Sort by one column, so that row groups differ; nulls and NaN come last."""
     values = python_values(rows[rng.choice(rows.column_names)])
     order = sorted(range(len(values)), key=lambda row: (_place(values[row]), values[row] is not None and values[row]))
     return pa.concat_tables([rows.slice(0, 0), *(rows.slice(row, 1) for row in order)]).combine_chunks()
@@ -87,7 +87,7 @@ def _by_pyarrow(rng: random.Random, rows: pa.Table, path: Path) -> None:
 
 
 def _pieces(rng: random.Random, rows: pa.Table) -> list[pa.Table]:
-    """Row groups, some of them empty."""
+    """Split into row groups, some of them empty."""
     size = rng.choice((1, 3, 10, 100))
     pieces = [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
     for _ in range(rng.choice((0, 0, 1, 2))):

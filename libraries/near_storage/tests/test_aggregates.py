@@ -1,4 +1,4 @@
-"""Aggregates in parts: exact against plain Python over rows, whatever the parts, and DuckDB's opinion of them."""
+"""Partial aggregates: exact compared with plain Python over rows, for any parts, and compared with DuckDB."""
 
 import functools
 import math
@@ -37,7 +37,7 @@ def is_summed(type: pa.DataType) -> bool:
 
 
 def group_of(value: object) -> object:
-    """What a grouping value is equal by: NaN to NaN, -0.0 to 0.0."""
+    """Return a value by which group keys are equal: NaN equals NaN, -0.0 equals 0.0."""
     return "NaN" if isinstance(value, float) and math.isnan(value) else 0.0 if value == 0.0 else value
 
 
@@ -64,17 +64,17 @@ def assert_same(found: object, expected: object, values: list[object]) -> None:
         return
     if isinstance(expected, float) and isinstance(found, float):
         if not math.isfinite(expected) or not math.isfinite(found):
-            # A sum of doubles near their end may overflow in one order of adding and not in another.
+            # A sum of doubles near the maximum may overflow in one order of addition and not in another.
             assert repr(found) == repr(expected) or any(abs(value or 0) > 1e307 for value in values)
             return
         scale = sum(abs(value) for value in values if value is not None)
         assert abs(found - expected) <= 1e-12 * float(scale) + 1e-300
         return
-    raise AssertionError(f"{found!r} was found, {expected!r} expected of {values!r}")
+    raise AssertionError(f"found {found!r}, expected {expected!r} for {values!r}")
 
 
 def assert_exact(rng: random.Random, queries: int) -> None:
-    """Random aggregates over a random table in random parts: what Python says of each group, in the same order."""
+    """Check random aggregates over a random table in random parts against Python, in the same order of groups."""
     types = rng.choices(TYPES, k=4)
     data = table(rng, types, rng.choice((0, 1, 12)))
     rows = data.num_rows
@@ -86,7 +86,7 @@ def assert_exact(rng: random.Random, queries: int) -> None:
 
 
 def assert_answered(query: Query, parts: Sequence[pa.Table], data: pa.Table) -> None:
-    """The answer is Python's, or an error because a sum of decimals has more than 38 digits."""
+    """Check that the answer equals Python's, or is an error because a sum of decimals has more than 38 digits."""
     try:
         answer = answered(query, parts, data.schema)
     except RequestError as error:
@@ -165,7 +165,7 @@ def test_sums_of_integers_are_exact_beyond_64_bits() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_that_only_just_pass_64_bits_are_exact(sign: int) -> None:
-    """Nothing but their number makes them so large."""
+    """Only their number makes the sum so large."""
     values = pa.table({"x": [sign * 2**62] * 3, "g": [1, 1, 2]})
     assert ask("SELECT sum(x) AS x FROM t", values.slice(0, 2)) == {"x": [sign * 2**63]}
     assert ask("SELECT g, sum(x) AS x FROM t GROUP BY g", values)["x"] == [sign * 2**63, sign * 2**62]
@@ -178,7 +178,7 @@ def test_sums_of_narrow_integers_are_int64_and_never_wrap() -> None:
     assert answer.to_pydict() == {"x": [381]}
     plan = aggregates.plan(sql.parse("SELECT sum(x) AS x FROM t"), small.schema)
     beyond = pa.table({"s0": pa.array([Decimal(2**63)], pa.decimal256(76, 0))})
-    with pytest.raises(RequestError, match="x does not fit its type int64: sum 'x' at the client"):
+    with pytest.raises(RequestError, match="x does not fit its type int64"):
         aggregates.finish(plan, aggregates.merged(plan, [beyond]))
 
 

@@ -1,6 +1,6 @@
-"""A little of `agreement`: random filters and aggregates over random files, all ways against memory.
+"""A short run of `agreement`: random filters and aggregates over random files, all ways compared with memory.
 
-`make selfbench-near-storage` asks 25,000.
+`make selfbench-near-storage` runs 25,000.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""The ways of reading over files of a folder: one answer by all of them, and what each of them touches."""
+"""The ways of reading over files of a folder: all give the same answer; what each of them reads."""
 
 import itertools
 import math
@@ -103,7 +103,7 @@ WHERES = {
 
 @pytest.fixture(scope="module", params=WRITERS, ids=lambda writer: writer.__name__)
 def written(request, tmp_path_factory):
-    """Three files by one writer, prepared for reading; the table as pyarrow reads it of them, and its rows."""
+    """Write three files with one writer and prepare them; return them, the table as read by pyarrow, and its rows."""
     folder = tmp_path_factory.mktemp(request.param.__name__)
     paths = [folder / f"{number}.parquet" for number in range(3)]
     whole = table()
@@ -120,7 +120,7 @@ def test_every_way_gives_the_rows_in_stored_order(written, where):
     rows = [row for row in every_row if test(row)]
     for columns in (None, ("word", "number"), ("nothing",)):
         shown = stored.schema.names if columns is None else list(columns)
-        # Written out, because NaN equals nothing.
+        # As text, because NaN does not equal itself.
         expected = str({name: [row[name] for row in rows] for name in shown})
         for way, footers in WAYS:
             found, report = files.query(Query("t", columns, predicate), way, footers)
@@ -173,7 +173,7 @@ def test_what_no_file_can_answer_touches_no_file(paths, monkeypatch):
 
 def test_exactly_the_chunks_of_kept_row_groups_and_asked_columns_are_read(paths):
     files = LocalFiles.prepare(paths)
-    # The file 1 has the numbers 83 to 166, of which 133 and more are in its second row group.
+    # File 1 has the numbers 83 to 166; those from 133 on are in its second row group.
     query = Query("t", ("word", "real"), And((number(">=", 134), number("<=", 140))))
     expected = chunk_bytes(paths[1], [1], [0, 1, 2])
     for way in ("v1", "v2"):
@@ -181,7 +181,7 @@ def test_exactly_the_chunks_of_kept_row_groups_and_asked_columns_are_read(paths)
         assert found.num_rows == 21
         assert (report.row_groups_chosen, report.read_bytes) == (1, expected)
     assert sum(len(batch) for batch in files.parts(query)) == 3
-    # All rows of the group match, so that V1 need not look at the filter's column.
+    # All rows of the group match, so V1 need not read the filter's column.
     _, report = files.query(Query("t", ("real",), number(">=", 300)), "v1")
     assert report.read_bytes == chunk_bytes(paths[3], [1], [1])
 
@@ -328,7 +328,7 @@ def test_a_file_that_was_written_to_is_noticed(paths):
 
 @pytest.mark.parametrize(("way", "footers"), WAYS)
 def test_flipped_bits_are_never_an_answer(paths, way, footers):
-    """Bits that flip on a disk change no time of the file."""
+    """Bits that flip on a disk do not change the times of the file."""
     files = LocalFiles.prepare(paths)
     times = paths[0].stat()
     content = bytearray(paths[0].read_bytes())

@@ -1,1 +1,1 @@
-"""Ways of execution that write source: one function for each plan and each set of branches, compiled and kept."""
+"""Execution by generated source: one function per plan and set of branches, compiled and cached."""

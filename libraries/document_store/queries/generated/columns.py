@@ -1,8 +1,7 @@
-"""Generated code over columns: each plan becomes one function in Python and numpy for the branches that a schema
-has.
+"""Generated code over columns: each plan becomes one function in Python and numpy for the branches of a schema.
 
-Scan, filters, unnests and projections are fused into straight lines over whole columns; no array is assembled. Groups
-are made outside, of what the function gives, as in the paper (section 5).
+Scans, filters, unnests and projections are fused into straight-line code over whole columns; no array is assembled.
+Groups are made outside, from the results of the function, as in the paper (section 5).
 """
 
 from __future__ import annotations
@@ -34,23 +33,22 @@ from libraries.document_store.shredding import CodedColumn, Column
 
 
 class Receiver(Protocol):
-    """Who takes what generated functions give."""
+    """Receives the results of generated functions."""
 
     def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
-        """So many tuples: their keys, then the operand of each aggregate."""
+        """Receive `count` tuples: their keys, then the operand of each aggregate."""
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
-        """Rows of a projection, with the document of each."""
+        """Receive rows of a projection, with the document of each."""
 
     def documents(self, index: Index) -> None:
-        """Documents that are wanted whole."""
+        """Receive documents that are needed whole."""
 
 
 class Columns:
-    """The columns of one part as they are read, and what was made of them."""
+    """The columns of one part that were read, and views made of them."""
 
     def __init__(self, part: QueryPart) -> None:
-        """Nothing is read yet."""
         self.count = part.count
         self._part = part
         self._columns: dict[int, Column | CodedColumn] = {}
@@ -63,7 +61,7 @@ class Columns:
             self._columns.update(self._part.coded_columns(wanted))
 
     def view(self, leaf_number: int, depth: int) -> View:
-        """A column that was loaded, at a depth."""
+        """Return a loaded column, at a depth."""
         key = (leaf_number, depth)
         if key not in self._views:
             self._views[key] = View(self._columns[leaf_number], depth)
@@ -89,16 +87,16 @@ _functions = Cache()
 
 
 def function_for(plan: Plan, spelled: str, places: Places) -> Function | None:
-    """The function of a plan for a schema, compiled once for all with the same branches; None: it gives nothing.
+    """Return the compiled function of a plan for all schemas with the same branches; None if it gives no results.
 
-    `spelled` is the plan as JSON: plans that are equal to Python (1, 1.0 and True are) may not be the same.
+    `spelled` is the plan as JSON, because plans that are equal in Python (1, 1.0 and True are) may differ.
     """
     function: Function | None = _functions.get((spelled, signature(plan, places)), lambda: _generated(plan, places))
     return function
 
 
 def signature(plan: Plan, places: Places) -> tuple[Any, ...]:
-    """What of a schema decides the source: the branches of all positions that the plan reads."""
+    """Return what decides the source: the branches of all positions that the plan reads."""
     paths = [absolute(plan, read.of, read.path) for read in uses_of(plan)]
     paths += [absolute(plan, array.name, ()) for array in arrays_of(plan)]
     return tuple(tuple(map(_told, places.branches(path))) for path in paths)
@@ -109,7 +107,7 @@ def _told(branch: Branch) -> tuple[int, int, int]:
 
 
 class _Nothing(Exception):
-    """No tuple can come of this schema."""
+    """No tuple can come from this schema."""
 
 
 def _generated(plan: Plan, places: Places) -> Function | None:
@@ -122,7 +120,7 @@ def _generated(plan: Plan, places: Places) -> Function | None:
 
 
 class _Writer:
-    """Writes the steps of one plan, one after the other."""
+    """Writes the steps of one plan, in order."""
 
     def __init__(self, plan: Plan, columns: ColumnSource) -> None:
         self.plan, self.columns, self.source = plan, columns, columns.source
@@ -176,7 +174,7 @@ class _Writer:
                 self.source.line(f"{other.index} = narrowed({other.index}, {old})")
             self.source.line(f"n = len({old})")
         else:
-            # Nobody asks in which document an item lies.
+            # No later step uses the document of an item.
             old = ""
             self.source.line(f"{index} = {slots}")
             self.source.line(f"n = len({view}) if {index} is None else len({index})")
@@ -209,7 +207,7 @@ class _Writer:
         return self._made(aggregate.expression, made)
 
     def _made(self, expression: Expression, made: dict[tuple[str, Expression], str]) -> str:
-        # The spelling tells apart the constants that Python does not.
+        # The repr distinguishes constants that are equal in Python.
         key = (repr(expression), expression)
         if key not in made:
             made[key] = self.columns.vector(expression, self.tuples)
@@ -217,7 +215,7 @@ class _Writer:
 
 
 def _names_after(plan: Plan, number: int) -> set[str]:
-    """The names whose positions are wanted after a step that makes tuples."""
+    """Return the names whose positions are needed after a step that makes tuples."""
     parts = (part for whole in result_expressions(plan.result) for part in operands_of(whole))
     names = {part.of for part in parts if isinstance(part, Field)}
     if not isinstance(plan.result, GroupBy):

@@ -1,7 +1,7 @@
-"""Source of conditions and expressions over columns: masks and vectors, for the branches that one schema has.
+"""Generate source of conditions and expressions over columns: masks and vectors, for the branches of one schema.
 
-A condition becomes the source of a mask of the tuples for which it is true; `Not` is moved inwards until comparisons
-and tests say the opposite. What the schema alone decides is decided now.
+A condition becomes the source of a mask of the tuples for which it is true; `Not` is pushed down to comparisons and
+tests. What the schema alone decides is evaluated now.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from libraries.document_store.queries.vectors.vector import MISSING
 from libraries.document_store.values import ValueKind, kind_of
 
 MOST_JOINED = 16
-"""Masks that one expression joins: each lies within the next, and Python compiles only so many within each other."""
+"""Maximum masks joined by one expression, because Python limits the nesting that it compiles."""
 
 Mask = str | bool
-"""Source of a mask, or what is true of all tuples."""
+"""Source of a mask, or a constant result for all tuples."""
 
 OPPOSITE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -53,17 +53,17 @@ _TEXTS = (ValueKind.TEXT, ValueKind.BINARY)
 
 @dataclass(frozen=True)
 class Scope:
-    """What a name stands for: the document, or the items of an array."""
+    """What a name refers to: the document, or the items of an array."""
 
     path: Path
     depth: int
     index: str
-    """The variable with the slot of each tuple; it is None where tuples are the slots."""
+    """The variable with the slot of each tuple; it is None if tuples are the slots."""
 
 
 @dataclass(frozen=True)
 class Tuples:
-    """The tuples at one place of the source."""
+    """The tuples at one position of the source."""
 
     count: str
     """The variable with their number."""
@@ -71,27 +71,26 @@ class Tuples:
 
 
 class ColumnSource:
-    """Writes into a `Source` what is evaluated, and notes which leaves that reads."""
+    """Writes evaluations into a `Source`, and records the leaves that they read."""
 
     def __init__(self, source: FunctionSource, places: Places) -> None:
-        """For one schema."""
         self.source, self.places = source, places
         self.leaves: set[int] = set()
         """Numbers of the leaves that lines since the last reset read."""
 
     def view(self, branch: Branch, depth: int) -> str:
-        """A variable with the view of a branch's leaf."""
+        """Return a variable with the view of a branch's leaf."""
         self.leaves.add(branch.leaf.number)
         return self.source.variable("x", f"w.view({branch.leaf.number}, {depth})")
 
     def branches(self, read: Field, tuples: Tuples) -> tuple[Scope, Path, tuple[Branch, ...]]:
-        """Of a field: its scope, its path from the root, and its branches."""
+        """Return the scope of a field, its path from the root, and its branches."""
         scope = tuples.scopes[read.of]
         path = Path((*scope.path, *read.path))
         return scope, path, self.places.branches(path)
 
     def mask(self, condition: Condition, tuples: Tuples, negated: bool = False) -> Mask:
-        """The tuples for which the condition is true; if `negated`, for which it is false."""
+        """Return the mask of tuples for which the condition is true; if `negated`, for which it is false."""
         if isinstance(condition, Not):
             return self.mask(condition.condition, tuples, not negated)
         if isinstance(condition, And | Or):
@@ -144,7 +143,7 @@ class ColumnSource:
     def _of_values(
         self, read: Field, kinds: tuple[ValueKind, ...], tuples: Tuples, test: Callable[[str, Branch], str | None]
     ) -> Mask:
-        """The tuples whose value is of one of these kinds and passes the test, given as source over the values."""
+        """Return the mask of tuples whose value has one of these kinds and passes the test (source over values)."""
         scope, _, branches = self.branches(read, tuples)
         masks: list[Mask] = []
         for branch in branches:
@@ -167,7 +166,7 @@ class ColumnSource:
         if known is True:
             return f"({values} == {values})"
         test = f"({values} {_NUMPY[known[0]]} {self.source.value(known[1])})"
-        # NaN is unlike itself, but of what it is unlike nothing is known.
+        # NaN differs from itself, but a comparison with it is not true.
         return f"({test} & ({values} == {values}))" if kind is ValueKind.DOUBLE and known[0] == "!=" else test
 
     def _among(self, condition: In, tuples: Tuples, negated: bool) -> Mask:
@@ -204,7 +203,7 @@ class ColumnSource:
         return f"({kinds} == {int(kind)})"
 
     def kinds(self, expression: Expression, tuples: Tuples) -> str:
-        """Source of the kind of each tuple's value, uint8."""
+        """Return source of the kind of each tuple's value, uint8."""
         if not isinstance(expression, Field):
             return f"spelled_out({self.vector(expression, tuples)})"
         scope, path, branches = self.branches(expression, tuples)
@@ -214,7 +213,7 @@ class ColumnSource:
         return self.source.variable("k", f"kinds_of(({views}), {len(path)}, {scope.index})")
 
     def vector(self, expression: Expression, tuples: Tuples) -> str:
-        """A variable with the values of an expression; arrays and objects are as what is missing."""
+        """Return a variable with the values of an expression; arrays and objects count as missing."""
         if isinstance(expression, Field):
             return self._field(expression, tuples)
         if isinstance(expression, Constant):
@@ -243,8 +242,9 @@ class ColumnSource:
         return self.source.variable("v", f"of_views(({views}), {len(path)}, {scope.index})")
 
     def items(self, array: Unnest | AnyItem, tuples: Tuples) -> tuple[Scope, str, str] | None:
-        """For the items of an array: their scope, yet without an index, and variables with their slots and with a view
-        of them. None: the schema has no such items."""
+        """Return the scope of an array's items, without an index yet, and variables with their slots and a view.
+
+        Returns None if the schema has no such items."""
         scope = tuples.scopes[array.of]
         path = Path((*scope.path, *array.path, ITEMS))
         branches = self.places.branches(path)

@@ -1,7 +1,7 @@
-"""What generated functions give, until it is the answer: tuples into groups, projections into rows.
+"""Collect the results of generated functions into the answer: tuples into groups, projections into rows.
 
-Vectors are gathered over parts and grouped together; when they are many, their groups become states in Python, so that
-memory stays flat.
+Vectors of several parts are collected and grouped together; when there are many, their groups become Python states, so
+that memory stays flat.
 """
 
 from __future__ import annotations
@@ -31,33 +31,32 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 MOST_TUPLES = 4_000_000
-"""So many tuples are grouped at once: their vectors are in memory then."""
+"""Number of tuples that are grouped at once, with their vectors in memory."""
 
 
 class Collected:
-    """Takes what generated functions give for one part after the other; `part` is the one at work."""
+    """Receives the results of generated functions part by part; `part` is the current one."""
 
     def __init__(self, plan: Plan) -> None:
-        """With nothing."""
         self.plan = plan
         self.part: QueryPart | None = None
         self.interpretation = Interpretation(plan)
-        """For the parts that no generated function takes."""
+        """For the parts that no generated function covers."""
         self.groups: Groups = self.interpretation.groups
-        """Groups whose states are in Python: those of rows, and those of earlier vectors."""
+        """Groups with states in Python: those of rows, and those of earlier vectors."""
         self.placed: list[tuple[Place, Row]] = self.interpretation.placed
         self._count = 0
         self._pending_keys: list[Sequence[Codes | Vector]] = []
         self._pending_operands: list[Sequence[Vector | None]] = []
         self._pending_counts: list[np.ndarray] = []
-        """Where tuples are only counted: for how many each stands."""
+        """For queries that only count tuples: how many each one represents."""
         result = plan.result
         self._is_counting = isinstance(result, GroupBy) and all(
             aggregate.function == "count" and aggregate.expression is None for aggregate in result.aggregates
         )
 
     def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
-        """So many tuples: their keys, then the operand of each aggregate."""
+        """Receive `count` tuples: their keys, then the operand of each aggregate."""
         assert isinstance(self.plan.result, GroupBy)
         operands = vectors[len(self.plan.result.keys) :]
         found = vectors[: len(self.plan.result.keys)]
@@ -73,7 +72,7 @@ class Collected:
             self._into_states()
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
-        """Rows of a projection, with the document of each."""
+        """Receive rows of a projection, with the document of each."""
         assert self.part is not None
         assert isinstance(self.plan.result, Project)
         names = [column.name for column in self.plan.result.columns]
@@ -88,7 +87,7 @@ class Collected:
             self.placed.append((key, row))
 
     def documents(self, index: Index) -> None:
-        """Documents that are wanted whole."""
+        """Receive documents that are needed whole."""
         assert self.part is not None
         rows = self.part.rows()
         chosen = range(len(rows)) if index is None else index.tolist()
@@ -96,7 +95,7 @@ class Collected:
         self.placed.extend((keys[place], decode(rows[place])) for place in chosen)
 
     def answer(self) -> list[Row]:
-        """The rows of the result."""
+        """Return the rows of the result."""
         result = self.plan.result
         if not isinstance(result, GroupBy):
             return finish(self.plan, self.placed)
@@ -106,7 +105,7 @@ class Collected:
         return finish(self.plan, self._rows_of_vectors(result))
 
     def _grouped(self, result: GroupBy) -> tuple[int, list[Vector], list[Aggregated]]:
-        """The pending tuples in groups: how many groups, their keys, and each aggregate of all groups."""
+        """Group the pending tuples: return the number of groups, their keys, and each aggregate of all groups."""
         found = grouped(self._count, [codes_of_all(parts) for parts in zip(*self._pending_keys, strict=True)])
         operands = [_whole(column) for column in zip(*self._pending_operands, strict=True)]
         tuples = np.concatenate(self._pending_counts) if self._is_counting else None
@@ -161,7 +160,7 @@ def _listed(column: Results, chosen: np.ndarray | None) -> list[Any]:
 
 
 def candidates(plan: Plan, columns: dict[str, Results]) -> np.ndarray | None:
-    """Positions of the rows that can be among the first of a TopK, where numbers alone tell; None: all can be."""
+    """Return positions of rows that can be among the first of a TopK if numbers alone decide; None: all can be."""
     step = next((step for step in plan.steps if isinstance(step, TopK)), None)
     if step is None or not step.rows:
         return None
@@ -188,7 +187,7 @@ def _numbers(column: Results | None) -> np.ndarray | None:
 
 
 def _computed(expression: Expression, columns: dict[str, Results]) -> Results:
-    """A computed column as a vector, where it is a difference of vectors; nothing else is worth it."""
+    """Return a computed column as a vector if it is a difference of vectors; other expressions gain nothing."""
     if isinstance(expression, Field):
         return columns[expression.path[0]]
     if isinstance(expression, Call) and expression.function == "minus":

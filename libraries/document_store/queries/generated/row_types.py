@@ -1,6 +1,6 @@
-"""Types that decode of a row only what a plan reads, and step over the rest: msgspec structs made for one plan.
+"""msgspec structs made for one plan: they decode only the parts of a row that the plan reads, and skip the rest.
 
-Fields are attributes by number, so no name becomes code.
+Fields are attributes with numbered names, so no field name becomes code.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from libraries.document_queries.plan import Plan, absolute, arrays_of
 from libraries.document_queries.semantics import MISSING
 from libraries.document_store.queries.branches import Use, uses_of
 
+"""What is read at one position: the whole value, or parts of it."""
 Decode = Callable[[bytes], Any]
 
 
@@ -27,15 +28,15 @@ class Shape:
     fields: dict[str, Shape] = field(default_factory=dict)
     items: Shape | None = None
     struct: type[msgspec.Struct] | None = None
-    """What an object here is decoded to, unless it is wanted whole."""
+    """The type that an object here is decoded to, unless it is needed whole."""
 
     def attribute(self, name: str) -> str:
-        """The attribute of the struct that has a field."""
+        """Return the struct's attribute for a field."""
         return f"f{list(self.fields).index(name)}"
 
 
 def shape_of(plan: Plan) -> Shape:
-    """What a plan reads of a document."""
+    """Return what a plan reads of a document."""
     root = Shape()
     for read, use in uses_of(plan).items():
         _at(root, absolute(plan, read.of, read.path)).whole |= bool(use & Use.WHOLE)
@@ -57,13 +58,13 @@ def _at(shape: Shape, path: tuple[Any, ...]) -> Shape:
 
 def _make_structs(shape: Shape) -> None:
     if shape.whole:
-        # What lies below is read from the whole value.
+        # Values below are read from the whole value.
         for below in (*shape.fields.values(), *([shape.items] if shape.items else [])):
             below.whole = True
     for below in (*shape.fields.values(), *([shape.items] if shape.items else [])):
         _make_structs(below)
     parts = [(shape.attribute(name), _type_of(below), MISSING) for name, below in shape.fields.items()]
-    # Without the names of all fields nothing is decoded to it, and those of some could be attributes of others.
+    # If msgspec rejects one name, none is renamed: some names could equal attributes of others.
     names = {shape.attribute(name): name for name in shape.fields} if all(map(_is_plain, shape.fields)) else None
     shape.struct = msgspec.defstruct("Read", parts, rename=names, gc=False)
 
@@ -76,7 +77,7 @@ def _type_of(shape: Shape) -> Any:
 
 
 def decoder_of(shape: Shape) -> Decode:
-    """The function that decodes rows to structs of this shape."""
+    """Return the function that decodes rows to structs of this shape."""
     whole = msgspec.msgpack.Decoder()
     if shape.whole or not _has_plain_names(shape):
         return lambda row: converted(shape, whole.decode(row))
@@ -87,14 +88,14 @@ def decoder_of(shape: Shape) -> Decode:
         try:
             return typed(row)
         except msgspec.ValidationError:
-            # A union of types takes no bytes beside text: such rows are rare.
+            # msgspec allows no union of bytes and text; such rows are rare.
             return converted(shape, whole.decode(row))
 
     return decode
 
 
 def converted(shape: Shape, value: Any) -> Any:
-    """A decoded value as `shape` would have been decoded."""
+    """Convert a decoded value to what `shape` would have decoded."""
     if shape.whole:
         return value
     if type(value) is dict:
@@ -107,7 +108,7 @@ def converted(shape: Shape, value: Any) -> Any:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether msgspec takes the name as that of a field."""
+    """Return whether msgspec allows this name for a field."""
     return not any(character in '"\\' or character < " " for character in name)
 
 

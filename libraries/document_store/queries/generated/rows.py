@@ -1,6 +1,6 @@
-"""Generated code over rows: each plan becomes one loop in Python that decodes of a row only what it reads.
+"""Generated code over rows: each plan becomes one Python loop that decodes only what it reads of a row.
 
-Filters, unnests, projections and groups are fused into it.
+Filters, unnests, projections and groups are fused into the loop.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ class RowLoop:
     """The compiled loop of one plan, and the groups that it has made so far."""
 
     def __init__(self, plan: Plan, spelled: str) -> None:
-        """`spelled` is the plan as JSON, by which the function is kept."""
+        """`spelled` is the plan as JSON, the cache key of the function."""
         self.plan = plan
         self._function: Function = _functions.get(spelled, lambda: _generated(plan))
         self._groups: dict[Any, list[Any]] = {}
 
     def add(self, keys: Iterable[Any], rows: Iterable[bytes], placed: list[tuple[Place, Row]]) -> None:
-        """Take in rows; those of projections and whole documents are appended to `placed`."""
+        """Process rows; append those of projections and whole documents to `placed`."""
         self._function(rows, keys, self._groups, placed)
 
     def merge_into(self, groups: Groups) -> None:
-        """Put all groups so far into `groups`."""
+        """Merge all groups so far into `groups`."""
         result = self.plan.result
         assert isinstance(result, GroupBy)
         for values, *figures in self._groups.values():
@@ -97,14 +97,14 @@ def _generated(plan: Plan) -> Function:
 
 
 class _Writer:
-    """Writes the steps of one plan, each within the loop of the last unnest."""
+    """Writes the steps of one plan, each inside the loop of the last unnest."""
 
     def __init__(self, plan: Plan, shape: Shape, source: FunctionSource) -> None:
         self.plan, self.shape, self.source = plan, shape, source
         self.scopes: dict[str, str] = {"": "d"}
         """Name -> the variable that has its document or item."""
         self.read: dict[Field, str] = {}
-        """Fields that have a variable already."""
+        """Fields that already have a variable."""
 
     def write(self) -> None:
         with self.source.block("for key, row in zip(keys, rows, strict=True):"):
@@ -147,7 +147,7 @@ class _Writer:
         return shape
 
     def _value(self, expression: Expression) -> str:
-        """A variable with the value of an expression."""
+        """Return a variable with the value of an expression."""
         if isinstance(expression, Constant):
             return self.source.value(expression.value)
         if isinstance(expression, Call):
@@ -174,7 +174,7 @@ class _Writer:
         return self.source.variable("v", got)
 
     def _true(self, condition: Condition, negated: bool = False) -> str:
-        """Source that is true where the condition is true; if `negated`, where it is false."""
+        """Return source that is true where the condition is true; if `negated`, where it is false."""
         if isinstance(condition, Not):
             return self._true(condition.condition, not negated)
         if isinstance(condition, And | Or):
@@ -231,7 +231,7 @@ class _Writer:
 
     def _any_item(self, condition: AnyItem, negated: bool) -> str:
         items, found = self._items(condition), self.source.variable("m", "False")
-        # What the loop does not need again is read before it.
+        # Read what the loop needs repeatedly before it starts.
         for expression in expressions_of(condition.condition):
             if isinstance(expression, Field) and expression.of != condition.name:
                 self._value(expression)

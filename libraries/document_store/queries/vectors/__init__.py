@@ -1,1 +1,1 @@
-"""Values of many tuples at once, in numpy and pyarrow: what generated code over columns is made of. Knows no plans."""
+"""Operations on values of many tuples at once, in numpy and pyarrow, used by generated code over columns."""

@@ -1,7 +1,7 @@
-"""Aggregates of all groups at once, over vectors: the same figures as aggregates.py, which says what they are.
+"""Aggregates of all groups at once, over vectors, with the same results as aggregates.py, which specifies them.
 
-Each has one entry for each group, gives a column of results, and can hand single groups over to states in Python, where
-the tuples do not all come at once.
+Each has one entry per group, returns a column of results, and can convert groups to Python states if the tuples do not
+all come at once.
 """
 
 from __future__ import annotations
@@ -36,41 +36,44 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 Results = Vector | list[Any]
-"""One for each group: a vector where all are of one kind (or null), else Python's values."""
+"""One result per group: a vector if all are of one kind (or null), else Python values."""
 
 EXACT_BITS = 53
-"""Doubles hold all integers of so many bits."""
+"""Doubles represent all integers of this many bits exactly."""
 
 
 class Aggregated(Protocol):
     """One aggregate of all groups."""
 
     def results(self) -> Results:
-        """The figure of each group."""
+        """Return the result of each group."""
 
     def states(self) -> list[State]:
-        """The state of each group."""
+        """Return the state of each group."""
 
 
 class Counts:
-    """`count`: of tuples, or of values that are there."""
+    """`count`: of tuples, or of present values."""
 
     def __init__(
         self, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None = None
     ) -> None:
-        """`groups` is the group of each tuple; `tuples`, without an operand, for how many each of them stands."""
+        """`groups` is the group of each tuple; without an operand, `tuples` is how many tuples each one represents."""
         if operand is not None:
             groups = _of_values(groups, operand)
-        # Doubles hold all counts of tuples that one machine can have.
+        # Doubles represent every possible number of tuples in memory.
         self.counts = np.bincount(groups, tuples, group_count).astype(np.int64)
 
     def results(self) -> Results:
-        """As a vector."""
+        """Return the counts as a vector."""
         return Vector(len(self.counts), INTEGER, {INTEGER: self.counts})
 
     def states(self) -> list[State]:
-        """As states."""
+        """Return the counts as states."""
         return [CountState(count) for count in self.counts.tolist()]
+
+
+"""`sum` and `avg`: exact."""
 
 
 class Sums:
@@ -88,14 +91,14 @@ class Sums:
         self.doubles, self.special = double_sums(of_doubles, doubles, group_count)
 
     def results(self) -> Results:
-        """As a vector where all are integers that fit, else as Python's values."""
+        """Return a vector if all sums are integers that fit, else Python values."""
         if self.function == "sum" and not self.double_counts.any() and isinstance(self.integers, np.ndarray):
             kinds = np.where(self.integer_counts > 0, np.uint8(INTEGER), np.uint8(NULL))
             return Vector(self.group_count, kinds, {INTEGER: self.integers[self.integer_counts > 0]})
         return [state.result() for state in self.states()]
 
     def states(self) -> list[State]:
-        """As states."""
+        """Return the sums as states."""
         states: list[State] = []
         for group, total in enumerate(
             self.integers.tolist() if isinstance(self.integers, np.ndarray) else self.integers
@@ -111,13 +114,13 @@ class Sums:
 
 
 def integer_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> np.ndarray | list[int]:
-    """The exact sum of each group: int64 where none can go beyond, else Python's integers."""
+    """Return the exact sum of each group: int64 if none can overflow, else Python integers."""
     if len(values) == 0:
         return np.zeros(group_count, np.int64)
     bits = max(int(values.max()), -int(values.min())).bit_length() + len(values).bit_length()
     if bits <= EXACT_BITS:
         return np.bincount(groups, values, group_count).astype(np.int64)
-    # Both halves stay within what a double holds, as 2**21 tuples and more are added in pieces.
+    # Both halves stay exact as doubles, because at most 2**21 tuples are added at a time.
     low, high = np.zeros(group_count, object), np.zeros(group_count, object)
     for start in range(0, len(values), 1 << 20):
         piece, of = values[start : start + (1 << 20)], groups[start : start + (1 << 20)]
@@ -128,9 +131,10 @@ def integer_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> np
 
 
 def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tuple[dict[int, int], dict[int, float]]:
-    """Of each group with doubles their exact sum in units of 2**-UNIT_BITS; and of infinities and NaN the plain one.
+    """Return the exact sum of each group with doubles in units of 2**-UNIT_BITS, and plain sums of infinities and NaN.
 
-    Mantissas of one exponent are integers, whose halves are added without rounding; few exponents are left to Python.
+    Mantissas with the same exponent are integers whose halves are added without rounding; few exponents remain for
+    Python.
     """
     finite = np.isfinite(values)
     special: dict[int, float] = {}
@@ -151,7 +155,7 @@ def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tup
 
 
 class Extremes:
-    """`min` and `max`: of each kind the furthest out, and then of kinds."""
+    """`min` and `max`: the extreme value of each kind, then of all kinds."""
 
     def __init__(self, groups: np.ndarray, group_count: int, operand: Vector, highest: bool) -> None:
         """`groups` is the group of each tuple."""
@@ -166,7 +170,7 @@ class Extremes:
                 self.found.append((kind, has, take(values, index)))
 
     def results(self) -> Results:
-        """As a vector where there is one kind, else as Python's values."""
+        """Return a vector if there is one kind, else Python values."""
         if len(self.found) > 1:
             return [state.result() for state in self.states()]
         kinds = np.full(self.group_count, NULL, np.uint8)
@@ -177,7 +181,7 @@ class Extremes:
         return Vector(self.group_count, kinds, {kind: values for kind, _, values in self.found})
 
     def states(self) -> list[State]:
-        """As states."""
+        """Return the extremes as states."""
         states = [ExtremeState(self.highest) for _ in range(self.group_count)]
         for kind, has, values in self.found:
             for group, value in zip(
@@ -188,7 +192,7 @@ class Extremes:
 
 
 def ranks(kind: int, values: Values) -> np.ndarray:
-    """Integers that are ordered as the values of a kind are in results."""
+    """Return integers in the order of the values of a kind in results."""
     if kind == DOUBLE:
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         return np.asarray(bits ^ ((bits >> 63) & 0x7FFF_FFFF_FFFF_FFFF))
@@ -204,7 +208,7 @@ def ranks(kind: int, values: Values) -> np.ndarray:
 
 
 def furthest(groups: np.ndarray, ranks: np.ndarray, group_count: int, highest: bool) -> np.ndarray:
-    """For each group the position of one of its furthest values; -1: it has none."""
+    """Return for each group the position of one of its extreme values; -1: it has none."""
     if group_count == 1:
         return np.array([ranks.argmax() if highest else ranks.argmin()])
     if highest:
@@ -220,7 +224,7 @@ def furthest(groups: np.ndarray, ranks: np.ndarray, group_count: int, highest: b
 
 
 class Distinct:
-    """`count_distinct`: pairs of group and value, each once."""
+    """`count_distinct`: unique pairs of group and value."""
 
     def __init__(self, groups: np.ndarray, group_count: int, operand: Vector) -> None:
         """`groups` is the group of each tuple."""
@@ -234,12 +238,12 @@ class Distinct:
         self.group_count = group_count
 
     def results(self) -> Results:
-        """As a vector."""
+        """Return the counts as a vector."""
         counts = np.bincount(self.groups, minlength=self.group_count).astype(np.int64)
         return Vector(self.group_count, INTEGER, {INTEGER: counts})
 
     def states(self) -> list[State]:
-        """As states."""
+        """Return the distinct values as states."""
         states = [DistinctState() for _ in range(self.group_count)]
         values = self.values.tolist(None)
         for group, code in zip(self.groups.tolist(), self.codes.tolist(), strict=True):
@@ -250,7 +254,7 @@ class Distinct:
 def aggregated(
     function: str, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None
 ) -> Aggregated:
-    """An aggregate over tuples, whose groups are numbered from 0; `tuples` as `Counts` has it."""
+    """Return an aggregate over tuples with groups numbered from 0; `tuples` as in `Counts`."""
     if function == "count" or operand is None:
         return Counts(groups, group_count, operand, tuples)
     if function in ("sum", "avg"):
@@ -261,7 +265,7 @@ def aggregated(
 
 
 def _there(operand: Vector) -> np.ndarray | None:
-    """Positions of values that are neither missing nor null; None: all."""
+    """Return positions of values that are neither missing nor null; None: all."""
     if isinstance(operand.kinds, int):
         return np.zeros(0, np.int64) if operand.kinds in (NULL, MISSING) else None
     return np.flatnonzero((operand.kinds != NULL) & (operand.kinds != MISSING))

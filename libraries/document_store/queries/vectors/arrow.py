@@ -1,4 +1,4 @@
-"""To pyarrow and back without copies, and without pyarrow's own converters: those import pandas when first called."""
+"""Convert to pyarrow and back without copies and without pyarrow's own converters, which import pandas on first use."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pyarrow as pa
 
 from libraries.document_store import kernels
 
-# A library that was built before this function was written lacks it.
+# A library built before this function was added lacks it.
 _take_texts = getattr(kernels.library, "ds_take_texts", None)
 
 
 def integers(values: np.ndarray) -> pa.Array:
-    """An array of int64."""
+    """Return an array of int64."""
     values = np.ascontiguousarray(values, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
 def texts(offsets: np.ndarray, data: np.ndarray, kind: Any) -> pa.Array:
-    """An array of large_string or large_binary, by int64 offsets into bytes."""
+    """Return an array of large_string or large_binary, from int64 offsets into bytes."""
     return pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def constants(values: Sequence[str | bytes], kind: Any) -> pa.Array:
-    """An array of large_string or large_binary of Python's values; `[0]` is a scalar."""
+    """Return an array of large_string or large_binary from Python values; `[0]` is a scalar."""
     encoded = [value.encode() if isinstance(value, str) else value for value in values]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return texts(offsets, np.frombuffer(b"".join(encoded), np.uint8), kind)
 
 
 def taken(array: pa.Array, index: np.ndarray) -> pa.Array:
-    """The texts at these positions, of an array without nulls. Raises IndexError."""
+    """Return the texts at these positions of an array without nulls. Raises IndexError."""
     if _take_texts is None or array.offset or len(index) == 0:
         return array.take(integers(index))
     index = np.ascontiguousarray(index, np.int64)
@@ -43,7 +43,7 @@ def taken(array: pa.Array, index: np.ndarray) -> pa.Array:
     offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
     found = np.zeros(len(index) + 1, np.int64)
     np.cumsum(offsets[index + 1] - offsets[index], out=found[1:])
-    # Never without an address.
+    # One more byte, because an empty array may have no address.
     data = np.empty(int(found[-1]) + 1, np.uint8)
     _take_texts(
         ctypes.c_uint64(len(index)), kernels.address(index), kernels.address(offsets),
@@ -53,12 +53,12 @@ def taken(array: pa.Array, index: np.ndarray) -> pa.Array:
 
 
 def numbers(array: pa.Array, dtype: Any) -> np.ndarray:
-    """The values of an array of integers without nulls, in numpy."""
+    """Return the values of an integer array without nulls, in numpy."""
     return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * np.dtype(dtype).itemsize)
 
 
 def bools(array: pa.Array) -> np.ndarray:
-    """The values of an array of booleans without nulls, in numpy."""
+    """Return the values of a boolean array without nulls, in numpy."""
     end = array.offset + len(array)
     packed = np.frombuffer(array.buffers()[1], np.uint8, (end + 7) // 8)
     return np.unpackbits(packed, count=end, bitorder="little")[array.offset :].view(np.bool_)

@@ -1,7 +1,6 @@
-"""Texts of few different values as codes: what is asked of a text is asked of each different one, once.
+"""Texts with few distinct values as codes, so that tests run once per distinct text.
 
-Columns are coded in C, while they are decoded or taken in; without C, or with many different texts, they stay as they
-are.
+Columns are coded in C when they are decoded or received; without C, or with many distinct texts, they stay plain.
 """
 
 from __future__ import annotations
@@ -18,43 +17,42 @@ from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.shredding import Texts
 
 MOST_TEXTS = 256
-"""As in the kernel: with more different ones, codes save nothing."""
+"""As in the kernel: with more distinct texts, codes save nothing."""
 
-# A library that was built before this function was written lacks it.
+# A library built before this function was added lacks it.
 _kernel = getattr(kernels.library, "ds_text_codes", None)
 if _kernel is not None:
     _kernel.restype = ctypes.c_uint64
 
 
 class Coded:
-    """Texts, each by its place among the different ones."""
+    """Texts, each as an index into the distinct ones."""
 
     __slots__ = ("codes", "different")
 
     def __init__(self, codes: np.ndarray, different: pa.Array) -> None:
-        """`codes` are int32; `different` holds no text twice."""
+        """`codes` are int32; `different` has no duplicates."""
         self.codes, self.different = codes, different
 
     def __len__(self) -> int:
-        """How many texts."""
         return len(self.codes)
 
     def take(self, index: np.ndarray) -> Coded:
-        """The texts at these positions."""
+        """Return the texts at these positions."""
         return Coded(self.codes[index], self.different)
 
     def plain(self) -> pa.Array:
-        """The texts themselves."""
+        """Return the texts themselves."""
         return arrow.taken(self.different, self.codes)
 
     def to_pylist(self) -> list[Any]:
-        """Python's texts."""
+        """Return the texts as Python values."""
         different = self.different.to_pylist()
         return [different[code] for code in self.codes.tolist()]
 
 
 def coded(texts: Texts, kind: Any) -> Coded | None:
-    """The texts as codes; None where they are many, or where there is no kernel."""
+    """Return the texts as codes; None if there are many distinct ones, or no kernel."""
     count = len(texts)
     if _kernel is None or count == 0:
         return None
@@ -71,7 +69,7 @@ def coded(texts: Texts, kind: Any) -> Coded | None:
 
 
 def joined(parts: Sequence[Coded]) -> Coded:
-    """All texts of several, one after the other."""
+    """Concatenate the texts of several."""
     whole = pa.concat_arrays([part.different for part in parts]).dictionary_encode()
     place = arrow.numbers(whole.indices, np.int32)
     starts = np.cumsum([0, *(len(part.different) for part in parts)])
@@ -80,5 +78,5 @@ def joined(parts: Sequence[Coded]) -> Coded:
 
 
 def plain(values: Any) -> Any:
-    """Values as they are without codes."""
+    """Return values without codes."""
     return values.plain() if isinstance(values, Coded) else values

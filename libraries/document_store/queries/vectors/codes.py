@@ -1,6 +1,4 @@
-"""Values as small numbers, equal exactly where values are of the same kind and bits: what groups and distinct are
-made of.
-"""
+"""Values as small numbers that are equal exactly if the values have the same kind and bits, for groups and distinct."""
 
 from __future__ import annotations
 
@@ -26,13 +24,13 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 FEW = 256
-"""Codes of a part whose values are at most so many are made with the part: they lie in the processor's cache then."""
+"""Parts with at most this many distinct values get codes immediately, while they are in the CPU cache."""
 SPARE = 4
-"""Codes may be so many times as many as values before they are made closer: counting is faster than hashing."""
+"""Codes may be this many times as many as values before they are renumbered: counting is faster than hashing."""
 
 
 class Codes(NamedTuple):
-    """Values as codes from 0 to size - 1; `values` has the value of each code, also of codes that do not occur."""
+    """Values as codes from 0 to size - 1; `values` has the value of each code, including unused ones."""
 
     codes: np.ndarray
     size: int
@@ -40,7 +38,7 @@ class Codes(NamedTuple):
 
 
 def codes_of(vector: Vector) -> Codes:
-    """The codes of a vector's values."""
+    """Return the codes of a vector's values."""
     if isinstance(vector.kinds, int):
         if vector.kinds in WITHOUT_VALUES:
             return Codes(np.zeros(vector.count, np.int64), 1, Vector(1, vector.kinds, {}))
@@ -65,7 +63,7 @@ def codes_of(vector: Vector) -> Codes:
 
 
 def codes_if_few(vector: Vector) -> Codes | Vector:
-    """The codes of a vector whose values are found to be few at a glance; of others the vector itself."""
+    """Return the codes of a vector if its values are clearly few; otherwise the vector itself."""
     for kind, values in vector.values.items():
         if kind == DOUBLE or (kind in (TEXT, BINARY) and not isinstance(values, Coded)):
             return vector
@@ -75,7 +73,7 @@ def codes_if_few(vector: Vector) -> Codes | Vector:
 
 
 def codes_of_all(parts: Sequence[Codes | Vector]) -> Codes:
-    """The codes of all values of several parts, one after the other."""
+    """Return the codes of all values of several parts, concatenated."""
     if not all(isinstance(part, Codes) for part in parts):
         vectors = [part.values.take(part.codes) if isinstance(part, Codes) else part for part in parts]
         return codes_of(concatenated(vectors))
@@ -116,7 +114,7 @@ def _hashed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The codes that occur, and for each value the number of its code among them."""
+    """Return the codes that occur, and for each value the index of its code among them."""
     if size <= max(SPARE * len(codes), 1 << 16):
         occurs = np.zeros(size, np.bool_)
         occurs[codes] = True
@@ -140,7 +138,7 @@ class Groups:
 
 
 def grouped(count: int, keys: Sequence[Codes]) -> Groups:
-    """The groups of `count` tuples by the codes of their keys; without keys there is one."""
+    """Return the groups of `count` tuples by the codes of their keys; without keys there is one."""
     groups, group_count, found_keys = np.zeros(count, np.int64), 1, list[Vector]()
     for coded in keys:
         size = max(1, coded.size)
@@ -153,8 +151,9 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
 
 
 def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np.ndarray] | None:
-    """Of `count` tuples of keys the different ones, and how often each occurs; None where so many can differ that these
-    are no fewer."""
+    """Return the distinct keys of `count` tuples and how often each occurs.
+
+    Returns None if there could be as many distinct ones as tuples."""
     if not keys:
         return [], np.array([count])
     known = [key for key in keys if isinstance(key, Codes)]

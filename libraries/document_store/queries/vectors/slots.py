@@ -1,8 +1,7 @@
-"""Levels of one leaf to slots: where items begin, which slots belong together, where values are, all at once in
-numpy.
+"""Convert levels of one leaf to slots: where items begin, which slots belong together, where values are, in numpy.
 
-A slot of depth k is one item of the k-th array around a leaf, or the one token of an array that is empty or absent; a
-slot of depth 0 is a document. All leaves within the same arrays have the same slots.
+A slot of depth k is one item of the k-th array around a leaf, or the single token of an array that is empty or absent;
+a slot of depth 0 is a document. All leaves within the same arrays have the same slots.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from libraries.document_store.shredding import CodedColumn, Column, Texts
 from libraries.document_store.values import ValueKind
 
 Values = Any
-"""numpy: int64, float64 or bool; texts and binaries: Coded, or pyarrow's large_string and large_binary. One for each
-value that is there."""
+"""numpy: int64, float64 or bool; texts and binaries: Coded, or pyarrow's large_string and large_binary. One entry per
+present value."""
 
 
 class View:
@@ -30,7 +29,7 @@ class View:
     __slots__ = ("_flagged", "_parents", "leaf", "levels", "present", "values")
 
     def __init__(self, column: Column | CodedColumn, depth: int) -> None:
-        """At a depth of at most the leaf's own. Raises CorruptError for tokens that no shredder writes."""
+        """`depth` is at most the leaf's own. Raises CorruptError for tokens that no shredder writes."""
         leaf = self.leaf = column.leaf
         flag = np.uint8(leaf.null_flag - 1)
         masked, flagged, self._parents = column.levels & flag, column.levels > flag, None
@@ -43,39 +42,38 @@ class View:
             masked, flagged = masked[starts], flagged[starts]
             self._parents = repetition
         self.levels = masked
-        """uint8, for each slot: the level up to which something is there."""
+        """uint8, for each slot: the level up to which values exist."""
         self._flagged = flagged
         self.present: np.ndarray | None = None
-        """bool, for each slot: whether it has a value; None: all have. Of a leaf's own depth alone."""
+        """bool, for each slot: whether it has a value; None: all have. Only at the leaf's own depth."""
         if leaf.has_values and depth == len(leaf.array_levels):
             self.values = _values(column)
             if len(self.values) != len(masked):
                 self.present = masked == leaf.max_level
                 if np.count_nonzero(self.present) != len(self.values):
-                    raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that its levels do not tell of")
+                    raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that do not fit its levels")
 
     def __len__(self) -> int:
-        """How many slots."""
         return len(self.levels)
 
     def reaches(self, level: int) -> np.ndarray:
-        """bool, for each slot: whether something is there down to this level."""
+        """Return for each slot whether a value exists down to this level (bool)."""
         return np.asarray(self.levels >= level)
 
     def is_null(self, level: int) -> np.ndarray:
-        """bool, for each slot: whether there is an explicit null at a position of this level."""
+        """Return for each slot whether there is an explicit null at a position of this level (bool)."""
         return np.asarray(self._flagged & (self.levels == level - 1))
 
     def parents(self, depth: int) -> np.ndarray:
-        """int64, for each slot of this depth: the slot of the depth above in which it lies."""
+        """Return for each slot of this depth its enclosing slot of the depth above (int64)."""
         assert self._parents is not None
         return np.asarray(np.cumsum(self._parents < depth) - 1)
 
 
 def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of all tokens but delimiters, and for each how many arrays go on with it: 0 begins a document.
+    """Return positions of all tokens but delimiters, and how many arrays continue with each: 0 begins a document.
 
-    A token leaves open the arrays whose levels it reaches. A token below the innermost open one ends it: a delimiter.
+    A token keeps the arrays open whose levels it reaches. A token below the innermost open array ends it: a delimiter.
     """
     highest = leaf.max_level + 2
     levels = np.arange(highest)

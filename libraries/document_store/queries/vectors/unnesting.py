@@ -1,6 +1,6 @@
-"""Tuples and the items of their arrays, all at once: what generated code over columns calls to unnest.
+"""Join tuples with the items of their arrays, all at once, for generated code over columns that unnests.
 
-Tuples are kept as positions: for each name the slot of that depth.
+Tuples are kept as positions: for each name the slot of its depth.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from libraries.document_store.queries.vectors.vector import Index, Vector
 
 
 def items(views: Sequence[View], level: int) -> Index:
-    """The slots that are items, of those whose views these are: one view for each kind that an item may have."""
+    """Return the slots that are items; `views` has one view per kind that an item may have."""
     found = views[0].reaches(level) | views[0].is_null(level)
     for view in views[1:]:
         found |= view.reaches(level)
@@ -23,9 +23,9 @@ def items(views: Sequence[View], level: int) -> Index:
 
 
 def joined(outer: Index, parents: np.ndarray, inner: Index) -> tuple[np.ndarray, Index]:
-    """Tuples beside each of their items: for each new tuple the number of the old one, and the slot of its item.
+    """Join tuples with each of their items: return the number of the old tuple and the slot of the item for each pair.
 
-    `outer` has the slot of each old tuple, `parents` that of each inner slot, `inner` the slots that are items.
+    `outer` is the slot of each old tuple, `parents` that of each inner slot, `inner` the slots that are items.
     """
     if inner is not None:
         parents = parents[inner]
@@ -41,19 +41,19 @@ def joined(outer: Index, parents: np.ndarray, inner: Index) -> tuple[np.ndarray,
 
 
 def narrowed(index: Index, kept: np.ndarray) -> np.ndarray:
-    """The slots of the tuples that are kept."""
+    """Return the slots of the tuples that are kept."""
     return kept if index is None else index[kept]
 
 
 def any_of(old: np.ndarray, count: int) -> np.ndarray:
-    """bool, for each of `count` old tuples: whether it is among `old`."""
+    """Return for each of `count` old tuples whether it is in `old` (bool)."""
     found = np.zeros(count, np.bool_)
     found[old] = True
     return found
 
 
 def first_of_each(old: np.ndarray, values: Vector) -> np.ndarray:
-    """Positions of the tuples whose value no earlier tuple of the same old one has."""
+    """Return positions of the tuples whose value no earlier tuple of the same old one has."""
     coded = codes_of(values)
     size = max(1, coded.size)
     pairs, numbers = compressed(old * size + coded.codes, (int(old.max()) + 1 if len(old) else 0) * size)

@@ -1,7 +1,7 @@
-"""Values of many tuples at once: what generated code over columns calls, in numpy and pyarrow.
+"""Values of many tuples at once, in numpy and pyarrow, for generated code over columns.
 
-A vector has one value for each tuple: its kind, and the values of each kind close together. Arrays and objects have no
-vectors. What the functions mean is said in semantics.py.
+A vector has one value per tuple: its kind, and the values of each kind stored densely. Arrays and objects have no
+vectors. semantics.py defines the meaning of the functions.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ NUMBERS = (INTEGER, DOUBLE)
 WITHOUT_VALUES = (NULL, MISSING)
 
 MOST_COMPARED = 16
-"""Comparing every value with so many constants is faster than looking every value up among them."""
+"""Up to this many constants, comparing every value with each is faster than a lookup."""
 
 Index = np.ndarray | None
 """int64 positions; None: all, in order."""
 
 
 class Vector:
-    """One value for each tuple."""
+    """One value per tuple."""
 
     __slots__ = ("count", "kinds", "values")
 
     def __init__(self, count: int, kinds: int | np.ndarray, values: dict[int, Values]) -> None:
-        """`kinds` is one for all, or uint8 for each tuple; `values` has those of each kind, in the order of tuples."""
+        """`kinds` is one for all, or uint8 per tuple; `values` has those of each kind, in the order of tuples."""
         self.count, self.kinds, self.values = count, kinds, values
 
     def has(self, kind: int) -> np.ndarray:
-        """bool, for each tuple: whether its value is of this kind."""
+        """Return for each tuple whether its value has this kind (bool)."""
         if isinstance(self.kinds, int):
             return np.full(self.count, self.kinds == kind)
         return np.asarray(self.kinds == kind)
 
     def take(self, index: Index) -> Vector:
-        """The values at these positions."""
+        """Return the values at these positions."""
         if index is None:
             return self
         if isinstance(self.kinds, int):
@@ -62,7 +62,7 @@ class Vector:
         return Vector(len(index), kinds, values)
 
     def tolist(self, missing: Any) -> list[Any]:
-        """Python's values. Raises CorruptError for texts that are not UTF-8."""
+        """Return Python values. Raises CorruptError for texts that are not UTF-8."""
         if isinstance(self.kinds, int):
             return (
                 self._converted(self.kinds)
@@ -86,7 +86,7 @@ class Vector:
 
 
 def take(values: Values, index: np.ndarray) -> Values:
-    """The values at these positions."""
+    """Return the values at these positions."""
     return values[index] if isinstance(values, np.ndarray) else _taken(values, index)
 
 
@@ -95,7 +95,7 @@ def _taken(values: Coded | pa.Array, index: np.ndarray) -> Values:
 
 
 def concatenated(vectors: Sequence[Vector]) -> Vector:
-    """All values of several vectors, one after the other."""
+    """Concatenate the values of several vectors."""
     if len(vectors) == 1:
         return vectors[0]
     count = sum(vector.count for vector in vectors)
@@ -107,7 +107,7 @@ def concatenated(vectors: Sequence[Vector]) -> Vector:
 
 
 def spelled_out(vector: Vector) -> np.ndarray:
-    """The kind of each value, uint8."""
+    """Return the kind of each value, uint8."""
     return np.full(vector.count, vector.kinds, np.uint8) if isinstance(vector.kinds, int) else vector.kinds
 
 
@@ -122,14 +122,14 @@ def _joined(parts: list[Values]) -> Values:
 
 
 def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
-    """The values of a position that has one branch, whose leaf this is."""
+    """Return the values of a position with one branch, which has this leaf."""
     if view.present is None and view.values is not None:
         return Vector(len(view), kind, {kind: view.values}).take(index)
     return of_views(((view, kind),), level, index)
 
 
 def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vector:
-    """The values of a position of that level: of each branch its view, and its kind. Kinds without values are null."""
+    """Return the values of a position of that level from each branch's view and kind. Kinds without values are null."""
     kinds, values = _without_values(views[0][0], level), {}
     for view, kind in views:
         if view.values is None or len(view.values) == 0:
@@ -140,7 +140,7 @@ def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vec
 
 
 def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.ndarray:
-    """The kind at a position for each tuple, uint8: each branch has a view that tells whether it is there."""
+    """Return the kind at a position for each tuple, uint8; the view of each branch shows whether it is present."""
     kinds = _without_values(views[0][0], level)
     for view, kind in views:
         if kind != NULL:
@@ -149,7 +149,7 @@ def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.
 
 
 def _without_values(view: View, level: int) -> np.ndarray:
-    """uint8, for each slot: null where there is an explicit one at a position of this level, else missing."""
+    """Return for each slot null if there is an explicit one at a position of this level, else missing (uint8)."""
     kinds, is_null = np.full(len(view), MISSING, np.uint8), view.is_null(level)
     if is_null.any():
         kinds[is_null] = NULL
@@ -157,12 +157,12 @@ def _without_values(view: View, level: int) -> np.ndarray:
 
 
 def only_kinds(kinds: np.ndarray) -> Vector:
-    """A vector for those who only ask what is there, arrays and objects too."""
+    """Return a vector for callers that only test existence and kind, including arrays and objects."""
     return Vector(len(kinds), kinds, {})
 
 
 def constant(value: Any, kind: int, count: int) -> Vector:
-    """The same value for each tuple."""
+    """Return the same value for each tuple."""
     if kind == NULL:
         return Vector(count, NULL, {})
     if kind in (TEXT, BINARY):
@@ -172,12 +172,12 @@ def constant(value: Any, kind: int, count: int) -> Vector:
 
 
 def absent(count: int) -> Vector:
-    """No value for any tuple."""
+    """Return a vector without any value."""
     return Vector(count, MISSING, {})
 
 
 def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
-    """bool, for each tuple: what is known of its value; false where it has none."""
+    """Return for each tuple the known fact about its value (bool); false if it has none."""
     if view.present is not None:
         whole = np.zeros(len(view), np.bool_)
         whole[view.present] = known
@@ -186,21 +186,21 @@ def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
 
 
 def compare_texts(values: Values, operator: str, value: Any) -> np.ndarray:
-    """bool, for each text or binary: its comparison with a constant, by bytes."""
+    """Return for each text or binary its comparison with a constant, by bytes (bool)."""
     if isinstance(values, Coded):
         return compare_texts(values.different, operator, value)[values.codes]
     return arrow.bools(_ARROW[operator](values, arrow.constants((value,), values.type)[0]))
 
 
 def is_prefix(values: Values, text: str) -> np.ndarray:
-    """bool, for each text: whether it begins with another."""
+    """Return for each text whether it begins with another (bool)."""
     if isinstance(values, Coded):
         return is_prefix(values.different, text)[values.codes]
     return arrow.bools(pc.starts_with(values, text))
 
 
 def is_among(values: Values, several: Sequence[Any]) -> np.ndarray:
-    """bool, for each text or binary: whether it is one of several."""
+    """Return for each text or binary whether it is one of several (bool)."""
     if isinstance(values, Coded):
         return is_among(values.different, several)[values.codes]
     if len(several) > MOST_COMPARED:
@@ -212,7 +212,7 @@ def is_among(values: Values, several: Sequence[Any]) -> np.ndarray:
 
 
 def compare(left: Vector, operator: str, right: Vector) -> np.ndarray:
-    """bool, for each tuple: whether the comparison is true."""
+    """Return for each tuple whether the comparison is true (bool)."""
     found = np.zeros(left.count, np.bool_)
     for kind in left.values:
         for other in right.values:
@@ -237,7 +237,7 @@ def _compared(left: Values, operator: str, right: Values) -> np.ndarray:
 
 
 def _signs(integers: np.ndarray, doubles: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1 as an integer is less than, equal to or greater than a double, exactly."""
+    """Return -1, 0 or 1 if an integer is less than, equal to or greater than a double, exactly."""
     whole = np.floor(doubles)
     above, below = doubles >= 2.0**63, doubles < -(2.0**63)
     within = ~(above | below | np.isnan(doubles))
@@ -248,7 +248,7 @@ def _signs(integers: np.ndarray, doubles: np.ndarray) -> np.ndarray:
 
 
 def length(of: Vector) -> Vector:
-    """Characters of texts; null for all else."""
+    """Return the number of characters of texts; null for everything else."""
     if TEXT not in of.values:
         return Vector(of.count, NULL, {})
     return _where(of, TEXT, INTEGER, _lengths(of.values[TEXT]))
@@ -261,12 +261,12 @@ def _lengths(texts: Values) -> np.ndarray:
 
 
 def floor_divide(of: Vector, divisor: int) -> Vector:
-    """The whole part of integers divided by a positive one; null for all else."""
+    """Return the integer quotient of integers and a positive one; null for everything else."""
     return _where(of, INTEGER, INTEGER, of.values[INTEGER] // divisor) if INTEGER in of.values else _nulls(of)
 
 
 def modulo(of: Vector, divisor: int) -> Vector:
-    """The rest of integers divided by a positive one; null for all else."""
+    """Return the remainder of integers and a positive one; null for everything else."""
     return _where(of, INTEGER, INTEGER, of.values[INTEGER] % divisor) if INTEGER in of.values else _nulls(of)
 
 
@@ -282,7 +282,7 @@ def _where(of: Vector, kind: int, new_kind: int, values: Values) -> Vector:
 
 
 def minus(left: Vector, right: Vector) -> Vector:
-    """Differences of numbers; null for all else."""
+    """Return differences of numbers; null for everything else."""
     kinds = np.full(left.count, NULL, np.uint8)
     parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {INTEGER: [], DOUBLE: []}
     for kind in NUMBERS:
@@ -309,7 +309,7 @@ def _subtract(
             parts[DOUBLE].append((places, left.astype(np.float64) - right.astype(np.float64)))
         return
     difference = left - right
-    # Two's complement wraps exactly when the operands' signs differ and the result's is not the left one's.
+    # Two's complement overflows exactly if the operands' signs differ and the result's differs from the left one's.
     wrapped = ((left ^ right) & (left ^ difference)) < 0
     if wrapped.any():
         pairs = zip(left[wrapped].tolist(), right[wrapped].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Components in memory for the tests of layouts, and what a dict in memory says of them."""
+"""Components in memory for the tests of layouts, and a dict as the model of their contents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.values import ValueKind
 
 Versions = Mapping[int | str, dict[str, Any] | None]
-"""Key to document, None for one that was deleted."""
+"""Key to document, None for a deleted one."""
 
 
 @dataclass
 class MemoryFile:
-    """A file for one writer or many readers, which remembers what was read."""
+    """A file for one writer or many readers that records what was read."""
 
     data: bytearray = field(default_factory=bytearray)
     name: str = "00000001.component"
@@ -46,7 +46,7 @@ def new_schema(text_keys: bool = False, limit: int = 4000) -> Schema:
 def write(
     layout: str, versions: Versions, schema: Schema | None = None, text_keys: bool = False, batch: int = 1000, **options
 ) -> tuple[MemoryFile, Schema]:
-    """A component's file, and the schema that it leaves."""
+    """Write a component; return its file and the resulting schema."""
     keys = sorted(versions)
     array = np.array(keys, object if text_keys else np.int64)
     rows = [None if versions[key] is None else msgspec.msgpack.encode(versions[key]) for key in keys]
@@ -63,7 +63,6 @@ def component_of(layout: str, versions: Versions, schema: Schema | None = None, 
 
 
 def read_back(component: StoredComponent) -> dict[int | str, dict[str, Any] | None]:
-    """All entries of a component."""
     found: dict[int | str, dict[str, Any] | None] = {}
     for leaf in component.leaves:
         keys, antimatter = leaf.keys()
@@ -78,7 +77,7 @@ def read_back(component: StoredComponent) -> dict[int | str, dict[str, Any] | No
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two values are of one type and of the same bits; the order of fields does not count."""
+    """Return whether two values have one type and the same bits; the order of fields is ignored."""
     if type(first) is not type(second):
         return False
     if isinstance(first, float):
@@ -91,7 +90,7 @@ def alike(first: Any, second: Any) -> bool:
 
 
 def newest(components: Sequence[Versions]) -> dict[int | str, dict[str, Any] | None]:
-    """What the components say together, the newest first."""
+    """Return the combined contents of the components, newest first."""
     found: dict[int | str, dict[str, Any] | None] = {}
     for versions in reversed(components):
         found |= versions

@@ -1,8 +1,7 @@
-"""Mutated components end in CorruptError or in documents: `python -m libraries.document_store.tests.layouts.fuzzing N`.
+"""Mutated components raise CorruptError or can be read: `python -m libraries.document_store.tests.layouts.fuzzing N`.
 
-Half of the mutations lie under a checksum that was made to fit, as one who means harm would do; what they end in may be
-other documents, and never anything but CorruptError. The others have to be refused, or to leave the documents as they
-were.
+Half of the mutations have a matching checksum, as an attacker would make them; they may give other documents, but raise
+nothing except CorruptError. The others must be refused, or leave the documents unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TAIL = struct.Struct("<QQ8s")
 
 
 def documents(seed: int) -> dict[int | str, dict | None]:
-    """Some documents with all kinds of values, and anti-matter."""
+    """Return documents with all kinds of values, and anti-matter."""
     chosen = random.Random(seed)
     found: dict[int | str, dict | None] = {}
     for key in range(60):
@@ -42,7 +41,7 @@ def documents(seed: int) -> dict[int | str, dict | None]:
 
 
 def mutated(data: bytes, chosen: random.Random) -> bytes:
-    """One to four changes of bytes, or a piece taken out, repeated or cut off."""
+    """Make one to four changes of bytes, or remove, repeat or truncate a piece."""
     out = bytearray(data)
     for _ in range(chosen.randrange(1, 5)):
         at = chosen.randrange(len(out)) if chosen.random() < 0.7 else chosen.randrange(min(64, len(out)))
@@ -54,7 +53,7 @@ def mutated(data: bytes, chosen: random.Random) -> bytes:
 
 
 def with_a_page_mutated(whole: bytes, chosen: random.Random) -> bytes:
-    """One page changed before compression, and all that is above it made to fit: lengths, checksums, footer."""
+    """Change one page before compression, and adapt lengths, checksums and footer to it."""
     file = MemoryFile(bytearray(whole))
     footer = read_footer(file)
     reader = PageReader(file, footer.compression, np.array(footer.page_bytes), ReadCache(0))
@@ -69,7 +68,7 @@ def with_a_page_mutated(whole: bytes, chosen: random.Random) -> bytes:
 
 
 def with_the_footer_mutated(whole: bytes, chosen: random.Random) -> bytes:
-    """The footer changed under a checksum that fits."""
+    """Change the footer, with a matching checksum."""
     length, _, mark = _TAIL.unpack(whole[-_TAIL.size :])
     start = len(whole) - _TAIL.size - length
     data = mutated(whole[start : start + length], chosen)
@@ -77,13 +76,12 @@ def with_the_footer_mutated(whole: bytes, chosen: random.Random) -> bytes:
 
 
 def footer_bytes(footer: Footer) -> bytes:
-    """A footer with its tail."""
     data = msgspec.msgpack.encode(footer)
     return data + _TAIL.pack(len(data), xxhash.xxh3_64_intdigest(data), b"DOCCOMP1")
 
 
 def attempt(data: bytes) -> dict | None:
-    """All that a component says, read and merged; None if it was refused."""
+    """Read and merge a component completely; return its contents, None if it was refused."""
     try:
         component = open_component(MemoryFile(bytearray(data)))
         found = read_back(component)
@@ -97,7 +95,7 @@ def attempt(data: bytes) -> dict | None:
 
 
 def fuzz(count: int, seed: int) -> tuple[int, int]:
-    """So many mutations; how many were refused and how many gave documents. Raises AssertionError."""
+    """Try `count` mutations; return how many were refused and how many gave documents. Raises AssertionError."""
     chosen = random.Random(seed)
     refused = 0
     starts = []
@@ -119,7 +117,7 @@ def fuzz(count: int, seed: int) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Fuzz N times, from a seed if there is a second number; the exit code."""
+    """Fuzz N times, with a seed as optional second number; return the exit code."""
     count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     refused, read = fuzz(count, seed)
     print(f"{count} mutated components: {refused} refused, {read} read")

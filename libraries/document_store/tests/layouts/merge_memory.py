@@ -1,6 +1,6 @@
-"""What a merge holds in memory: `python -m libraries.document_store.tests.layouts.merge_memory` tells it by columns.
+"""Memory of a merge by number of columns: `python -m libraries.document_store.tests.layouts.merge_memory`.
 
-Documents have the same bytes whatever their columns, and leaves the same number of them.
+Documents have the same size for any number of columns, and leaves the same number of documents.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from libraries.document_store.tests.layouts.components import MemoryFile, new_sc
 _COMPONENTS = 3
 _ROW_BYTES = 8000
 _FIELD_BYTES = 1
-"""Of the length that a text of less than 256 bytes has in MessagePack."""
+"""MessagePack's length of a text of less than 256 bytes."""
 
 
 class Nowhere:
-    """A file of which nothing is kept."""
+    """A file that keeps nothing."""
 
     def write(self, data: bytes | memoryview) -> None:
-        """Drop it."""
+        """Drop the data."""
 
 
 def peak_bytes(columns: int, records: int) -> tuple[int, int]:
-    """What merging some components of that many columns takes at most, and the encoded bytes of one output leaf."""
+    """Return the peak memory of merging components with that many columns, and the encoded size of one output leaf."""
     chosen = random.Random(columns)
     options = ComponentOptions(leaf_records=2 * records, leaf_bytes=1 << 40)
     schema, components = new_schema(), []
@@ -37,7 +37,7 @@ def peak_bytes(columns: int, records: int) -> tuple[int, int]:
     text_bytes = _ROW_BYTES // len(names) - _FIELD_BYTES
     texts = [chosen.randbytes(text_bytes).hex()[:text_bytes] for _ in range(1000)]
     for component in range(_COMPONENTS):
-        # Keys of all components are mixed, so that every output leaf is made of leaves of each.
+        # Keys of all components are interleaved, so that every output leaf combines leaves of each.
         keys = np.arange(component, records * _COMPONENTS, _COMPONENTS, dtype=np.int64)
         rows = [
             msgspec.msgpack.encode({"id": key} | dict(zip(names, chosen.choices(texts, k=len(names)), strict=True)))
@@ -56,7 +56,6 @@ def peak_bytes(columns: int, records: int) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Print the peaks of 16 to 933 columns; the exit code."""
     records = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     for columns in (16, 100, 300, 933):
         peak, leaf = peak_bytes(columns, records)

@@ -1,5 +1,5 @@
-"""Merges of any components are what a dict says, their columns are those of the documents shredded together, and
-prefixes that would save the reading of keys are found out."""
+"""Merges of any components equal a dict, their columns equal those of the documents shredded together, and prefixes
+that would skip the reading of keys are detected."""
 
 import random
 
@@ -26,7 +26,7 @@ from libraries.document_store.tests.random_documents import documents
 
 
 def generations(layout, all_versions, text_keys=False, **options):
-    """Components of one store, the newest first, as its flushes would make them of versions, the newest first."""
+    """Return components of one store, newest first, as flushes would make them from versions, newest first."""
     components, schema = [], new_schema(text_keys)
     for versions in reversed(all_versions):
         file, schema = write(layout, versions, schema, text_keys, **options)
@@ -69,7 +69,7 @@ def test_merges_are_what_a_dict_says(text_keys):
 
 
 def merges_as_a_dict(components, versions, some, leaf_records):
-    """Some of the newest first, their anti-matter kept, then all."""
+    """Merge some of the newest components, keeping anti-matter, then all."""
     alive = {key: document for key, document in newest(versions).items() if document is not None}
     younger = merged(components[:some], leaf_records=leaf_records)
     assert alike(read_back(younger), dict(sorted(newest(versions[:some]).items())))
@@ -82,11 +82,11 @@ def merges_as_a_dict(components, versions, some, leaf_records):
 
 
 def same_columns_as_shredded(component, alive):
-    """Late columns too have the tokens that they would have if all documents had been shredded together."""
+    """Check that late columns have the same tokens as if all documents had been shredded together."""
     for leaf in component.leaves:
         keys = leaf.keys()[0].tolist()
         rows = [msgspec.msgpack.encode(alive[key]) for key in keys]
-        # A leaf that was copied has only the columns of its time.
+        # A copied leaf has only the columns of its time.
         shredded = shred(rows, leaf.schema)
         assert shredded.schema == leaf.schema
         columns = leaf.columns(range(len(component.schema.leaves)))
@@ -119,12 +119,12 @@ def test_components_of_two_stores_are_not_merged():
     first, second = component_of("amax", {1: {"id": 1, "a": 1}}), component_of("amax", {1: {"id": 1, "b": 1}})
     with pytest.raises(CorruptError, match="different stores"):
         merged([first, second])
-    with pytest.raises(ValueError, match="one layout"):
+    with pytest.raises(ValueError, match="same layout"):
         merged([first, component_of("open", {1: {"id": 1, "a": 1}})])
 
 
 def matching(components, number, low, high, also_skip_keys=False):
-    """The keys whose newest version has a value from low to high: what a scan does with a filter."""
+    """Return the keys whose newest version has a value from low to high, as a filtered scan would."""
     seen, found = set(), []
     for component in components:
         for leaf in component.leaves:
@@ -152,12 +152,14 @@ def test_skipping_keys_by_prefixes_would_bring_old_versions_back():
     right = [key for key, document in newest([new, old]).items() if document and 30 <= document["age"] <= 70]
     assert matching(components, number, 30, 70) == sorted(right)
     assert not components[0].leaves[0].may_match(number, 30, 70)
-    assert matching(components, number, 30, 70, also_skip_keys=True) != sorted(right), "the planted fault is found"
+    assert matching(components, number, 30, 70, also_skip_keys=True) != sorted(right), (
+        "the planted fault is not detected"
+    )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_leaves_that_nothing_overlaps_are_copied(layout):
-    """Bytes and all, but for the checksum, which tells a page's place; a leaf between them is merged."""
+    """They are copied except for the checksum, which depends on the page's number; a leaf between is merged."""
     first = {key: {"id": key, "text": chr(97 + key % 26) * 700} for key in range(400)}
     second = {key: {"id": key, "late": "late" * 200} for key in range(1000, 1400)}
     third = {key: {"id": key, "text": "new"} for key in range(380, 384)} | {1200: None}
@@ -175,7 +177,7 @@ def test_leaves_that_nothing_overlaps_are_copied(layout):
     assert copied[1] >= pages[1] // 2
     assert copied[2] >= pages[2] // 2
     again = merged(components, drop_antimatter=True, leaf_records=100, compression="zstd")
-    assert alike(read_back(again), read_back(whole)), "another compression: nothing can be copied"
+    assert alike(read_back(again), read_back(whole)), "another compression prevents copying"
 
 
 def test_segments_cover_all_leaves_and_share_no_key():

@@ -1,4 +1,4 @@
-"""A few of the mutations that `fuzzing.py` makes by the thousand."""
+"""A few of the mutations of which `fuzzing.py` makes thousands."""
 
 from libraries.document_store.tests.layouts.fuzzing import fuzz
 

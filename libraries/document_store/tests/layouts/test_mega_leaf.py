@@ -1,4 +1,4 @@
-"""Mega leaves lie as the paper draws them, and only the pages of what is asked for are read."""
+"""Mega leaves are laid out as in the paper, and only the pages of the requested columns are read."""
 
 import numpy as np
 import pytest
@@ -40,10 +40,10 @@ def test_chunks_lie_from_largest_to_smallest_and_come_back():
 @pytest.mark.parametrize(
     ("first", "second", "page_of_second"),
     [
-        (PAGE_BYTES * 9 // 10, PAGE_BYTES // 2, range(2, 3)),  # 10 % stay empty, so that it lies on one page
+        (PAGE_BYTES * 9 // 10, PAGE_BYTES // 2, range(2, 3)),  # 10 % stay empty, so that it needs only one page
         (PAGE_BYTES * 9 // 10, PAGE_BYTES // 20, range(1, 2)),  # it fits
-        (PAGE_BYTES * 8 // 10, PAGE_BYTES // 2, range(1, 3)),  # 20 % are too many: it is split
-        (PAGE_BYTES, 100, range(2, 3)),  # nothing is left
+        (PAGE_BYTES * 8 // 10, PAGE_BYTES // 2, range(1, 3)),  # 20 % are too much: it is split
+        (PAGE_BYTES, 100, range(2, 3)),  # no space is left
     ],
 )
 def test_empty_page_tolerance(first, second, page_of_second):
@@ -56,19 +56,19 @@ def test_page_0_never_grows_beyond_a_page():
     keys = np.arange(PAGE_BYTES // 8, dtype=np.int64)
     with pytest.raises(ValueError, match="page 0 of"):
         encode_leaf(keys, np.zeros(len(keys), np.bool_), 1, [])
-    assert page_0_bytes(4001, KEY_BYTES + 4, 1) < PAGE_BYTES, "the longest key fits beside all columns"
+    assert page_0_bytes(4001, KEY_BYTES + 4, 1) < PAGE_BYTES, "the longest key must fit together with all columns"
 
 
 def test_a_chunk_that_its_pages_cannot_hold():
     pages, zero = leaf_of(100)
-    with pytest.raises(CorruptError, match="it claims 100 bytes"):
+    with pytest.raises(CorruptError, match="declares 100 bytes"):
         zero.chunk(1, [pages[1][:50]])
-    with pytest.raises(CorruptError, match="ends before it begins"):
+    with pytest.raises(CorruptError, match="ends before its start"):
         zero.chunk(1, [b""])
 
 
 def many_columns(records, columns=275):
-    """Every fifth column is a text of 400 bytes, the others are small numbers."""
+    """Make documents in which every fifth column is a text of 400 bytes, the others small numbers."""
     fields = [f"field {number}" for number in range(columns - 1)]
     texts = ["".join(chr(97 + (seed * step) % 26) for step in range(400)) for seed in range(1, 20)]
     return {
@@ -86,7 +86,7 @@ def test_counting_reads_page_0_and_two_columns_only_their_pages():
     assert len(leaves) == 3
     assert sum(int((~leaf.keys()[1]).sum()) for leaf in leaves) == 400
     assert component.counters.pages_read == 3
-    # In each leaf 12 bytes of frame, 24 of header, 20 for each of 275 columns, 8 for each key: page 0 and nothing else.
+    # Each leaf: 12 bytes of frame, 24 of header, 20 for each of 275 columns, 8 for each key: page 0 and nothing else.
     page_0 = 3 * (12 + 24 + 20 * 275) + 8 * 400
     assert component.counters.bytes_read == page_0
     assert len(file.reads) == footer_reads + 3
@@ -109,7 +109,7 @@ def test_a_leaf_ends_at_each_of_its_limits():
     by_bytes = component_of("amax", versions, leaf_bytes=100_000)
     assert len(by_bytes.leaves) > 4
     assert all(leaf.row_bytes < 102_000 for leaf in by_bytes.leaves)
-    # Page 0 holds 12 keys of 4,096 bytes beside 4,001 columns: the columns come with the first rows.
+    # Page 0 holds 12 keys of 4,096 bytes and 4,001 columns, which come with the first rows.
     wide = {f"{key:04}".ljust(KEY_BYTES, "k"): {} for key in range(26)}
     for key, document in wide.items():
         document |= {"id": key} | {f"f{number}": number for number in range(4100)}

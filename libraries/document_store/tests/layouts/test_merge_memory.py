@@ -1,4 +1,4 @@
-"""A merge holds one column of each component and one encoded leaf: more columns of the same bytes take no more."""
+"""A merge holds one column of each component and one encoded leaf: more columns of the same total size need no more."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A page is what was written, or it is refused by the name of its file and its number."""
+"""A page is read as written, or refused with the name of its file and its number."""
 
 import random
 
@@ -32,14 +32,14 @@ def test_pages_come_back(compression):
     assert reader.read(2) == [PAGES[2]]
     assert reader.counters.bytes_read == len(file.data) + writer.stored_bytes[2]
     assert reader.counters.pages_read == 5
-    assert len(file.reads) == 2, "pages that lie one after the other are one read"
+    assert len(file.reads) == 2, "consecutive pages must be read together"
     assert (sum(writer.stored_bytes) < writer.raw_bytes) == (compression != "none")
-    assert writer.stored_bytes[2] == PAGE_BYTES + 12, "what does not shrink is stored as it is"
+    assert writer.stored_bytes[2] == PAGE_BYTES + 12, "a page that does not shrink must be stored uncompressed"
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_pages_that_are_kept_are_not_read_again(compression):
-    """Those asked for longest ago go first; a page that is larger than all may be is never kept."""
+    """The least recently used are evicted first; a page that exceeds the whole cache is never kept."""
     file, writer = written(compression)
     reader = reader_of(file, writer, compression, cache_bytes=PAGE_BYTES + 10_001 + 3 * ENTRY_BYTES)
     sizes = writer.stored_bytes
@@ -47,7 +47,7 @@ def test_pages_that_are_kept_are_not_read_again(compression):
         (0, 2, sizes[0] + sizes[1]),
         (0, 2, 0),
         (2, 1, sizes[2]),
-        # Behind the page that is kept, one read from the first missing page to the last.
+        # With the first page cached, one read covers the first to the last missing page.
         (0, 4, sizes[3]),
         (1, 2, sizes[1] + sizes[2]),
         (3, 1, sizes[3]),

@@ -1,4 +1,4 @@
-"""Codes keep the order of values, so that a leaf is passed over only when nothing in it can match."""
+"""Codes keep the order of values, so that a leaf is skipped only if nothing in it can match."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is written in a layout comes back: all kinds of values and keys, anti-matter, single records, every codec."""
+"""All layouts return what was written: all kinds of values and keys, anti-matter, single records, every codec."""
 
 import msgspec
 import numpy as np
@@ -38,7 +38,7 @@ def test_all_kinds_come_back(text_keys):
 
 
 def comes_back(wanted, some, file, schema):
-    """All that was written, and of each leaf some rows by themselves."""
+    """Check everything that was written, and for each leaf some rows separately."""
     component = open_component(file)
     found = read_back(component)
     assert list(found) == sorted(wanted)
@@ -81,7 +81,7 @@ def test_leaves_of_rows_are_one_page_and_larger_rows_several(layout):
         component.counters.pages_read = 0
         leaf.keys()
         leaf.rows()
-        assert component.counters.pages_read == 1, "keys and rows lie together"
+        assert component.counters.pages_read == 1, "keys and rows must share a page"
     with pytest.raises(TypeError, match="has no columns"):
         large.columns([1])
 

@@ -1,5 +1,4 @@
-"""Rows compacted and back: the Python says how, C gives the same bytes, and damaged rows end in an error or a
-document."""
+"""Compact rows and back: C writes the same bytes as Python, and damaged rows give an error or a document."""
 
 import random
 import struct

@@ -1,4 +1,4 @@
-"""Random plans over random documents, all ways of execution against the reference: a few in the tests, many by
+"""Random plans over random documents, all ways of execution compared with the reference: few in the tests, many in
 `make fuzz-documents`.
 
 python -m libraries.document_store.tests.queries.fuzz 20000
@@ -18,7 +18,7 @@ from libraries.document_store.tests.queries.memory import MemorySnapshot
 
 
 def told(rows):
-    """Rows as text that tells 1, 1.0 and True apart, whatever the order of fields in objects."""
+    """Return rows as text that distinguishes 1, 1.0 and True and ignores the order of fields."""
 
     def ordered(value):
         if isinstance(value, dict):
@@ -29,7 +29,7 @@ def told(rows):
 
 
 def answer(make):
-    """An answer as text, or the words of its error."""
+    """Return an answer as text, or the message of its error."""
     try:
         return told(make())
     except QueryError as error:
@@ -45,7 +45,7 @@ def check(found, plan, ways=WAYS, **snapshot):
 
 
 def runs(most):
-    """A test of so many random plans, with and without a column of the paths beyond a schema's limit."""
+    """Make a test of `most` random plans, with and without a column of the paths beyond a schema's limit."""
 
     @settings(max_examples=most, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(documents(), plans())

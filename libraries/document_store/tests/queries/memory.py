@@ -1,4 +1,4 @@
-"""A snapshot in memory, whose parts are rows or what the shredder makes of them."""
+"""A snapshot in memory, whose parts are rows or shredded columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from libraries.document_store.values import ValueKind
 
 
 class MemoryPart:
-    """Some documents, shredded."""
+    """Some shredded documents."""
 
     def __init__(self, documents, schema, columnar, key="id"):
         self.columnar = columnar
@@ -40,7 +40,7 @@ class MemoryPart:
 
 
 class MemorySnapshot:
-    """Parts of given sizes, every third of them rows."""
+    """Parts of given sizes, every third of them with rows."""
 
     def __init__(
         self, documents, sizes=(3, 2, 5), columnar=(True, True, False), kind=ValueKind.INTEGER, limit=4000, key="id"
@@ -63,7 +63,7 @@ class MemorySnapshot:
         return self.count()
 
     def parts(self, keys=None):
-        # Any order is allowed: not that of keys.
+        # Any order is allowed, so do not use key order.
         return iter(self.found[::-1])
 
     def index_keys(self, path, low, high, most):

@@ -1,4 +1,4 @@
-"""All ways of execution give the answer of the reference, to the bit and in order; and each reads only what it must."""
+"""All ways of execution give the reference answer, bit by bit and in order; each reads only what it must."""
 
 import itertools
 import math
@@ -73,7 +73,7 @@ def test_many_different_texts_are_not_coded():
     check(documents, Plan((Filter(Compare(A, ">", B)), GroupBy((Named("a", A),), figures))), **snapshot)
 
 
-# --- Fixed cases, each of which a planted fault below must change.
+# --- Fixed cases, each of which must fail for a planted fault below.
 
 MIXED = [
     {"id": 0, "a": [{"b": 1, "t": "x"}, {"b": None}, {}], "n": 1},
@@ -108,15 +108,16 @@ def test_fixed_cases(name):
 
 
 def test_sums_of_many_integers_that_are_exact_one_by_one():
-    """Each is one that a double holds, all of them together are not."""
+    """A double represents each integer exactly, but not their sum."""
     documents = [{"id": i, "a": 2**53 - 1 - 2 * i, "b": i % 2} for i in range(50)]
     for keys in ((), (Named("b", B),)):
         check(documents, Plan((GroupBy(keys, (Aggregate("s", "sum", A), Aggregate("m", "avg", A))),)), **SMALL)
 
 
 def test_groups_over_parts_of_few_values_and_of_many():
-    """Keys of few values are coded part by part, and counted so where no figure but counts is asked for; those of many,
-    and of doubles, are not, and both may meet."""
+    """Keys with few values are coded per part, and counted that way if only counts are requested.
+
+    Keys with many values, and doubles, are not. A query may combine both."""
     few = [{"id": i, "a": "xyz"[i % 3], "b": i % 5 - 2} for i in range(300)]
     many = [{"id": i, "a": f"text {i % 290}", "b": i * 10**9} for i in range(300, 600)]
     unlike = [{"id": i, "a": (None, True, 1.5, "x", i % 3)[i % 5], "b": -2 if i % 2 else "x"} for i in range(600, 900)]
@@ -204,7 +205,7 @@ def test_names_that_no_struct_takes_meet_names_of_structs():
 
 
 MANY = 1_200
-"""Twice as many as Python calls within each other."""
+"""Twice the nesting that Python compiles."""
 LONG = {
     "integers": In(A, tuple(range(MANY))),
     "texts": In(A, tuple(map(str, range(MANY)))),
@@ -220,7 +221,7 @@ def test_conditions_of_many_parts(name):
     documents = [{"id": i, "a": value} for i, value in enumerate((1, 2.0, "7", "x", MANY - 1, MANY, None, [1], -1.5))]
     for condition in (LONG[name], Not(LONG[name])):
         plan = Plan((Filter(condition), Project((Named("id", field("id")),))))
-        # Of columns one part, since each is compiled by itself.
+        # Columns in one part only, because each part is compiled separately.
         check(documents, plan, sizes=(5, 4), columnar=(True, False))
 
 

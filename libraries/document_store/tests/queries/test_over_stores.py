@@ -1,4 +1,4 @@
-"""Queries over stores: what was replaced, deleted, flushed or is in memory still, in all layouts and by all ways."""
+"""Queries over stores with replaced, deleted, flushed and unflushed documents, in all layouts and by all ways."""
 
 import pytest
 
@@ -40,7 +40,7 @@ PLANS = {
 
 
 def document(key, version):
-    """Fields that change their type with the version."""
+    """Make a document whose fields change their type with the version."""
     found = {"id": key, "home": {"city": f"c{key % 5}"}, "tags": [f"x{key % 7}", version]}
     if version % 2:
         found["home"] = f"c{key % 5}"
@@ -75,7 +75,7 @@ def test_all_ways_see_what_the_store_holds(layout, tmp_path):
 
 
 def test_one_wide_document_slows_no_question_about_other_fields(tmp_path):
-    """What lies beyond the schema's limit is read to know whose fields are there; other plans stay with columns."""
+    """Values beyond the schema's limit are read only if their fields may be needed; other plans stay with columns."""
     plan = Plan((GroupBy((Named("city", CITY),), (Aggregate("n", "count"),)),))
     of_rest = Plan((Filter(Compare(field("late"), "=", Constant("x"))), Count()))
     documents = [{"id": key, "home": {"city": f"c{key % 5}"}, "text": f"{key} " * 50} for key in range(2_000)]
@@ -102,7 +102,7 @@ def test_one_wide_document_slows_no_question_about_other_fields(tmp_path):
 
 @pytest.mark.parametrize("layout", ["amax", "vector", "open"])
 def test_a_range_with_two_ends_is_looked_up_once(layout, tmp_path, monkeypatch):
-    """Two half-open ranges would be walked one after the other, and each may hold half of all."""
+    """Two half-open ranges would be walked one after the other, and each may hold half of all documents."""
     asked = []
     keys_of = Snapshot.index_keys
     monkeypatch.setattr(
@@ -120,7 +120,7 @@ def test_a_range_with_two_ends_is_looked_up_once(layout, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("layout", ["amax", "open"])
 def test_an_index_that_tells_of_too_many_is_left_soon(layout, tmp_path):
-    """Else whoever asks for most documents would decode, sort and throw away an index of all."""
+    """Otherwise a query for most documents would decode, sort and discard an index of all."""
     with DocumentStore.open(tmp_path, layout=layout, compression="none", sync="none") as store:
         store.index("age")
         store.upsert([{"id": key, "age": key} for key in range(30_000)])
@@ -128,14 +128,14 @@ def test_an_index_that_tells_of_too_many_is_left_soon(layout, tmp_path):
         with store.snapshot() as snapshot:
             before = store.stats().bytes_read
             assert snapshot.index_keys("age", 100, None, most=3_000) is None
-            assert store.stats().bytes_read == before, "the footer tells of 28 blocks"
+            assert store.stats().bytes_read == before, "the footer shows that there are 28 blocks"
             assert snapshot.index_keys("age", 100, 5_000, most=4_900) is None
             assert snapshot.index_keys("age", 100, 5_000, most=4_901).tolist() == list(range(100, 5_001))
             assert store.stats().bytes_read > before
 
 
 def test_bounds_of_unlike_kinds_are_met_by_nothing_with_an_index_too(tmp_path):
-    """A boolean is none of the numbers, though True is 1 to Python."""
+    """A boolean is not a number here, although True equals 1 in Python."""
     plan = Plan((Filter(And((Compare(AGE, ">=", Constant(False)), Compare(AGE, "<=", Constant(5))))), Count()))
     with DocumentStore.open(tmp_path, sync="none") as store:
         store.upsert([{"id": 1, "age": True}, {"id": 2, "age": 5}])
@@ -154,5 +154,5 @@ def test_a_store_says_in_which_index_it_would_look(tmp_path):
         store.index("a\\.b")
         store.index("same")
         assert store.index_of(narrow("a\\.b")) == "a\\.b"
-        assert store.index_of(narrow("same")) is None, "all documents have it"
+        assert store.index_of(narrow("same")) is None, "all documents have this value"
         assert store.index_of(Plan((Count(),))) is None

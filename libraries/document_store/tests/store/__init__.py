@@ -1,1 +1,1 @@
-"""Tests of the store as a whole: its log, its tree, its indexes, and what survives cuts and kills."""
+"""Tests of the whole store: its log, its tree, its indexes, and what survives cuts and kills."""

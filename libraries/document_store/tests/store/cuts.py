@@ -1,6 +1,6 @@
-"""One life of a store: some work, calls that fail, power cuts in the middle of it, and what must be true afterwards.
+"""One life of a store: some work, failing calls, power cuts during it, and what must hold afterwards.
 
-python -m libraries.document_store.tests.store.cuts 1000      runs lives 0 to 999 and tells what they found
+python -m libraries.document_store.tests.store.cuts 1000      runs lives 0 to 999 and prints the results
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from libraries.durable.tests.simulated_disk import Power, PowerLoss
 
 KEYS = 40
 CALLS = {"_upsert": 3, "_delete": 3, "_flush": 30, "_merge": 60, "_reopen": 60, "_index": 40}
-"""About how many calls an operation makes that change something: the power goes out, or they fail, from one of them."""
+"""Approximate number of modifying calls of an operation; the power is cut, or calls fail, from one of them on."""
 OPENING_CALLS = 8
 DECIDING, DECIDING_CALLS = ("fsync", "fsync_folder", "rename"), 5
-"""In half of all cases it is one of the calls that decide what is durable: an operation makes about so many of one."""
+"""In half of all cases it is a call that decides about durability; an operation makes about 5 of each."""
 OUTCOMES = 6
-"""Of a cut right behind an opening, that are looked at where the process alone had died."""
+"""Number of outcomes to check for a cut right after opening, if only the process had died."""
 FAILING = 0.25
-"""In so many operations, and openings, calls fail."""
+"""Share of operations, and of openings, in which calls fail."""
 OPENING_S = 2.0
 
 
 class Life:
-    """A store at work until the power goes out, three times.
+    """A store at work until the power is cut, three times.
 
-    `states` are what it may hold: the last one is acknowledged, earlier ones count after a cut if the log is not
-    synced. `older` are those that count after a cut as long as nothing was written since the store opened, `failed`
-    those of calls that did not return: the store may hold them when it opens again until a later call returned.
+    `states` are its possible contents: the last one is acknowledged; earlier ones count after a cut if the log is not
+    synced. `older` count after a cut as long as nothing was written since the store was opened. `failed` are those of
+    calls that did not return: the store may hold them when it is opened again, until a later call returns.
     """
 
     def __init__(self, seed: int, layout: LayoutName, disk: type[Disk] = Disk) -> None:
@@ -57,7 +57,7 @@ class Life:
         self.cuts: list[str] = []
 
     def run(self) -> None:
-        """Work until the power is out, look at what is left, work on, and look again."""
+        """Work until the power is cut, check what is left, continue, and check again."""
         for cut in (True, True, False):
             try:
                 self._work(cut)
@@ -72,14 +72,14 @@ class Life:
         wrong = differs(self.store, self.states[-1])
         assert wrong is None, f"at the end: {wrong}"
         with suppress(DocumentStoreError):
-            # What a merge ended with while calls failed is told once.
+            # The error of a merge while calls failed is raised once.
             self.store.wait_for_merges()
         self.store.close()
 
     # --- work --------------------------------------------------------------------------------------------
 
     def _work(self, cut: bool) -> None:
-        """A few operations, then others until the power goes out within one of them."""
+        """Run a few operations, then others until the power is cut during one of them."""
         if self.store is None:
             if cut and self.chance.random() < 0.1:
                 self._cut_at_one_of(12)
@@ -99,20 +99,20 @@ class Life:
             self.disk.traps.pop("cut", None)
 
     def _do(self, name: str) -> None:
-        """An operation; after one whose calls failed perhaps others, and a look at what the process would leave."""
+        """Run an operation; after failed calls, maybe run others and check what the process would leave."""
         if not self._tried(name, may_fail=True):
             return
         assert self.store is not None
         if self.chance.random() < 0.5:
             wrong = differs(self.store, self.states[-1])
-            assert wrong is None, f"{name} with calls that fail: {wrong}"
+            assert wrong is None, f"{name} with failing calls: {wrong}"
         for _ in range(self.chance.randint(0, 2)):
             self._tried(self.chance.choice(("_upsert", "_delete")), may_fail=False)
         self._look(self.disk.copied(Power()), lost=False)
         self._look(self.disk.lost(self.chance), lost=True)
 
     def _tried(self, name: str, may_fail: bool) -> bool:
-        """Whether calls of this operation were to fail. If they do it is told, and the store holds what it held."""
+        """Run an operation, perhaps with failing calls, which must change nothing; return whether they were to."""
         self.doing = name
         failing = may_fail and self._begin_to_fail(CALLS[name])
         try:
@@ -132,7 +132,7 @@ class Life:
         return failing
 
     def _begin_to_fail(self, calls: int) -> bool:
-        """Whether calls will fail: from one of so many on, and one or all of them."""
+        """Decide at random whether calls fail, from which one on, and whether one or all of them."""
         if self.chance.random() >= FAILING:
             return False
         self.merge_may_fail = True
@@ -149,7 +149,7 @@ class Life:
         return Trap(act, self.chance.randrange(DECIDING_CALLS), self.chance.choice(DECIDING))
 
     def _open(self) -> None:
-        """At once, or after an attempt in which calls fail."""
+        """Open at once, or after an attempt with failing calls."""
         self.store = None
         if self._begin_to_fail(OPENING_CALLS):
             try:
@@ -171,7 +171,7 @@ class Life:
         self.opening_s = max(self.opening_s, time.perf_counter() - started)
 
     def _reopen(self) -> None:
-        # Whatever it raises, it is closed.
+        # Closing takes effect even if it raises.
         self.store.close(wait=self.chance.random() < 0.5)
         self.states, self.older, self.failed = self.states[-1:], [], []
         self._open()
@@ -184,7 +184,7 @@ class Life:
     def _delete(self) -> None:
         keys = [self.chance.randrange(KEYS) for _ in range(self.chance.randint(1, 4))]
         if self.store._tree.key_kind() is None:
-            # It never held anything, so nothing is written: what failed before may still be found.
+            # The store never held anything, so this writes nothing: what failed before may still be found.
             self.store.delete(keys)
             return
         after = {key: found for key, found in self.states[-1].items() if key not in keys}
@@ -213,7 +213,7 @@ class Life:
     # --- after the cut -----------------------------------------------------------------------------------
 
     def _open_after_cut(self) -> None:
-        """Open, perhaps after another cut within the opening, look, and look what one right behind it would leave."""
+        """Open, maybe after another cut while opening; check the store, and what a cut right afterwards would leave."""
         lost = self._power_on()
         try:
             if self.chance.random() < 0.3:
@@ -229,7 +229,7 @@ class Life:
             raise AssertionError(f"after the cut in {self.doing}: {error!r}") from error
 
     def _power_on(self) -> bool:
-        """The machine lost power, or its process alone died; whether it was the power."""
+        """Cut the power or only end the process; return whether it was the power."""
         if self.store is not None:
             self.store._tree._merger.stop()
             self.store = None
@@ -240,27 +240,27 @@ class Life:
 
     def _check_promises(self, lost: bool) -> None:
         assert self.store is not None
-        assert self.opening_s < OPENING_S, f"it took {self.opening_s} s to open"
+        assert self.opening_s < OPENING_S, f"opening took {self.opening_s} s"
         found = self._found(self.store, lost)
-        # What the process alone left behind may still be lost.
+        # If only the process died, what it left may still be lost.
         self.older = [] if lost else [*self.older, *self.states]
         self.states, self.failed = [found], []
         if not self.merge_may_fail and self.chance.random() < 0.5:
-            # Otherwise the next cut finds merges under way.
+            # Otherwise the next cut happens during merges.
             self._check_files(self.store)
 
     def _found(self, store: DocumentStore, lost: bool) -> Model:
-        """Which of the states that are allowed the store holds."""
+        """Return the allowed state that the store holds."""
         found = {some["id"]: some for some in store.scan()}
         allowed = [*(self.older if lost else []), *(self.states if lost else self.states[-1:]), *self.failed]
         matching = [state for state in allowed if same_documents(found, state)]
-        assert matching, f"{len(found)} documents after {self.doing}, which are none of {len(allowed)} allowed states"
+        assert matching, f"{len(found)} documents after {self.doing} match none of {len(allowed)} allowed states"
         wrong = differs(store, matching[-1])
         assert wrong is None, f"after {self.doing}: {wrong}"
         return matching[-1]
 
     def _look(self, disk: Disk, lost: bool) -> None:
-        """What would be found on a disk; the life itself goes on with its own."""
+        """Check what would be found on a disk; the life continues with its own."""
         try:
             store = opened(disk, disk.root / "store", None, memtable_bytes=1500)
         except DocumentStoreError as error:
@@ -275,11 +275,11 @@ class Life:
         names = list(self.disk.files(self.disk.root / "store"))
         tree = store._tree
         assert NAME in names
-        assert leftovers(names, tree.manifest, set(tree._logs.numbers)) == [], "files that nothing names are left"
+        assert leftovers(names, tree.manifest, set(tree._logs.numbers)) == [], "unnamed files are left"
 
 
 def live(seed: int, layout: LayoutName, disk: type[Disk] = Disk) -> Life:
-    """One life; `AssertionError` says which promise was broken."""
+    """Run one life; `AssertionError` names the broken promise."""
     life = Life(seed, layout, disk)
     try:
         life.run()
@@ -290,7 +290,7 @@ def live(seed: int, layout: LayoutName, disk: type[Disk] = Disk) -> Life:
 
 
 def main(lives: int) -> None:
-    """Run lives and tell in which operations the power went out."""
+    """Run lives and print in which operations the power was cut."""
     during: Counter[str] = Counter()
     slowest_s = 0.0
     for seed in range(lives):

@@ -1,6 +1,6 @@
-"""A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
+"""A real process that stores and is killed: `kill -9` at any moment, on real files.
 
-    python -m libraries.document_store.tests.store.kills 300
+python -m libraries.document_store.tests.store.kills 300
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYS = 60
 
 
 def work(folder: str, layout: str, seed: int, model: Model, told: Connection) -> None:
-    """Write, flush and merge until somebody kills us; before and after each, tell what the store is to hold."""
+    """Write, flush and merge until killed; before and after each operation, report what the store should hold."""
     chance = random.Random(seed)
     store = opened(OSCalls(), Path(folder), layout, synced=chance.random() < 0.5, memtable_bytes=3000)
     told.send(("open", None))
@@ -46,7 +46,7 @@ def work(folder: str, layout: str, seed: int, model: Model, told: Connection) ->
 
 
 def kill(folder: Path, layout: str, seed: int, allowed: list[Model]) -> int:
-    """Start a writer and kill it soon after some operations; the number of those that it acknowledged."""
+    """Start a writer and kill it soon after some operations; return the number of those that it acknowledged."""
     chance = random.Random(seed)
     waited_for, pause_s = chance.randint(0, 12), chance.uniform(0.0, 0.02)
     arguments = (str(folder), layout, seed, allowed[-1])
@@ -54,7 +54,7 @@ def kill(folder: Path, layout: str, seed: int, allowed: list[Model]) -> int:
 
 
 def take_in(message: tuple, allowed: list[Model]) -> bool:
-    """What the store may hold after a message; whether it acknowledges an operation."""
+    """Update the allowed contents of the store after a message; return whether it acknowledges an operation."""
     what, model = message
     if what == "begin":
         allowed.append(model)
@@ -64,21 +64,21 @@ def take_in(message: tuple, allowed: list[Model]) -> bool:
 
 
 def check_after(folder: Path, layout: str, allowed: list[Model]) -> None:
-    """The store opens and holds what was acknowledged; `allowed` becomes that."""
+    """Check that the store opens and holds what was acknowledged; `allowed` becomes that."""
     store = opened(OSCalls(), folder, layout, memtable_bytes=3000)
     found = {some["id"]: some for some in store.scan()}
     matching = [model for model in allowed if same_documents(found, model)]
-    assert matching, f"{len(found)} documents are none of {len(allowed)} allowed states"
+    assert matching, f"{len(found)} documents match none of {len(allowed)} allowed states"
     allowed[:] = [deepcopy(matching[-1])]
     wrong = differs(store, allowed[-1])
     assert wrong is None, wrong
-    # It ends as if killed: closing would flush.
+    # End as if killed, because closing would flush.
     store._tree._merger.stop()
     store._tree.calls.close(store._tree._lock)
 
 
 def main(kills: int) -> int:
-    """Kill that many writers, of one store for each layout; how many operations were acknowledged."""
+    """Kill that many writers of one store per layout; return how many operations were acknowledged."""
     states: dict[str, list[Model]] = {layout: [{}] for layout in LAYOUTS}
     acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-"""The store and a dict through any interleaving of writes, flushes, merges and reopenings, with scans begun before.
+"""The store compared with a dict through any interleaving of writes, flushes, merges, reopenings and earlier scans.
 
-python -m libraries.document_store.tests.store.machine 200      so many interleavings of each layout
+python -m libraries.document_store.tests.store.machine 200      runs 200 interleavings of each layout
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def die_and_open(self):
-        """The process ends without closing: what was not flushed is in the log."""
+        """End the process without closing: what was not flushed is in the log."""
         self.store._tree._merger.stop()
         self.disk = self.disk.restarted()
         self.store = self._opened()
@@ -99,7 +99,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.scans)
     @rule()
     def end_scan(self):
-        """It sees the store as it was when it began."""
+        """Check that it sees the store as of its start."""
         scan, first, model = self.scans.pop(0)
         found = [*([] if first is None else [first]), *scan]
         assert same_documents({some["id"]: some for some in found}, model)
@@ -117,11 +117,12 @@ class Machine(RuleBasedStateMachine):
             self.store.close()
             names = set(self.disk.files(self.disk.root / "store"))
             components = len(self.store._tree.manifest.components)
-            assert sum(name.startswith("component-") for name in names) == components, "files stay after their readers"
+            assert sum(name.startswith("component-") for name in names) == components, (
+                "files remain after their readers"
+            )
 
 
 def run(layout_name: str, examples: int) -> None:
-    """Run it for a layout."""
     kind = type("Machine", (Machine,), {"layout": layout_name})
     found = settings(
         max_examples=examples,
@@ -134,7 +135,7 @@ def run(layout_name: str, examples: int) -> None:
 
 
 def is_found_out() -> bool:
-    """Whether the machine finds that something is wrong. It needs not find the smallest example, which takes long."""
+    """Return whether the machine finds an error. It need not find the smallest example, which would take long."""
     once = settings(
         max_examples=200, stateful_step_count=25, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),

@@ -1,4 +1,4 @@
-"""The store and a dict in memory side by side: what was put into both must come out of both."""
+"""The store and a dict in memory side by side: both must return the same."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PLANS = (
     Plan((GroupBy((Named("a", field("a.c")),), (Aggregate("n", "count"), Aggregate("m", "max", field("number")))),)),
     Plan((Unnest(("tags",), "t"), GroupBy((Named("t", field("name", "t")),), (Aggregate("n", "count"),)))),
 )
-"""What is asked of both by the way that a store takes by itself: over columns or rows, indexed or not."""
+"""Queries for both, by the store's default way: over columns or rows, with and without indexes."""
 LEAF_RECORDS = 7
-"""So few that small stores have several leaves."""
+"""Few, so that small stores have several leaves."""
 
 VALUES = (
     None,
@@ -54,7 +54,7 @@ VALUES = (
 def opened(
     calls: FileCalls, folder: Path, layout: LayoutName | None, synced: bool = True, memtable_bytes: int = 4000
 ) -> DocumentStore:
-    """A store with small leaves, a small memtable and a small cache."""
+    """Open a store with small leaves, a small memtable and a small cache."""
     settings = Settings(
         key="id", layout=layout, compression=None, synced=synced, memtable_bytes=memtable_bytes, cache_bytes=20_000
     )
@@ -64,7 +64,7 @@ def opened(
 
 
 def document(chance: random.Random, key: Any) -> dict[str, Any]:
-    """Some fields of changing types; `number` is there in most."""
+    """Make some fields of changing types; most documents have `number`."""
     found: dict[str, Any] = {"id": key}
     for name in chance.sample(("a", "b", "x.y", "long name"), chance.randint(0, 3)):
         found[name] = chance.choice(VALUES)
@@ -76,7 +76,7 @@ def document(chance: random.Random, key: Any) -> dict[str, Any]:
 
 
 def differs(store: DocumentStore, model: Model) -> str | None:
-    """What the store says otherwise than the dict; None if nothing."""
+    """Return a difference between the store and the dict, or None."""
     scanned = {found["id"]: found for found in store.scan()}
     if not same_documents(scanned, model):
         wrong = sorted(key for key in scanned.keys() | model.keys() if not same(scanned.get(key), model.get(key)))
@@ -95,12 +95,12 @@ def differs(store: DocumentStore, model: Model) -> str | None:
 
 
 def same_documents(found: Model, model: Model) -> bool:
-    """By type and bits."""
+    """Compare by type and bits."""
     return found.keys() == model.keys() and all(same(found[key], model[key]) for key in model)
 
 
 def index_differs(store: DocumentStore, model: Model) -> str | None:
-    """What an index gives otherwise than the dict."""
+    """Return a difference between an index and the dict, or None."""
     with store.snapshot() as snapshot:
         for path in store.stats().indexes:
             for low, high in ((3, 9.5), (None, 4), ("a", "b"), ("20", "20"), (None, "b"), (7, 7)):
@@ -124,7 +124,7 @@ def _within(value: Any, low: Any, high: Any) -> bool:
 
 @dataclass
 class Trap:
-    """What happens before a call that changes something, `later` such calls from now; one of that name, if any."""
+    """An event before a modifying call, `later` such calls from now, possibly only calls of one name."""
 
     act: Callable[[], None]
     later: int
@@ -132,9 +132,9 @@ class Trap:
 
 
 class Disk(SimulatedDisk):
-    """The simulated disk for a store that merges in a thread of its own. One that fails neither reads nor removes.
+    """The simulated disk for a store with a merge thread. A failing disk neither reads nor removes.
 
-    `traps` are named; healing takes away that of the name 'fail'.
+    `traps` are named; healing removes the one named 'fail'.
     """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -167,7 +167,7 @@ class Disk(SimulatedDisk):
                     trap.act()
 
     def heal(self) -> None:
-        """As `SimulatedDisk` has it, and no call begins to fail."""
+        """Heal as `SimulatedDisk` does, and cancel pending failures."""
         super().heal()
         self.traps.pop("fail", None)
 

@@ -1,6 +1,6 @@
-"""Power cuts: whatever was acknowledged is there and right, nothing half shows, and a store that errs is found out.
+"""Power cuts: acknowledged data is present and correct, nothing partial is visible, and faulty stores are detected.
 
-`cuts.py 1000` runs the lives of the issue; here are fewer.
+`cuts.py 1000` runs the lives of the issue; the tests run fewer.
 """
 
 import random
@@ -16,9 +16,9 @@ from libraries.document_store.tree.logs import Logs
 from libraries.durable.tests.simulated_disk import Power, PowerLoss
 
 LIVES = {"open": 8, "vector": 8, "amax": 3}
-"""`make selfbench-documents` runs a thousand. One of columns takes six times as long as the others."""
+"""`make selfbench-documents` runs a thousand. Lives with columns take six times as long as the others."""
 FAULTY_LIVES = 80
-"""At most so many until a fault is found; the first ones find it."""
+"""Maximum number of lives until a fault is detected; the first ones detect it."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -28,7 +28,7 @@ def test_lives_with_a_cut_in_the_middle(layout):
 
 
 def test_a_cut_at_any_call_of_a_flush_and_a_merge():
-    """Every single one, where the lives above choose some."""
+    """Cut at every call; the lives above choose some."""
     calls = 0
     while True:
         calls += 1
@@ -59,21 +59,17 @@ def test_a_cut_at_any_call_of_a_flush_and_a_merge():
 
 
 class NoSync(Disk):
-    """fsync of a file does nothing."""
-
     def sync_file(self, file):
         pass
 
 
 class NoFolderSync(Disk):
-    """fsync of a folder does nothing."""
-
     def fsync_folder(self, folder):
         pass
 
 
 def first_broken(lives: int, disk: type[Disk] = Disk) -> str:
-    """What the first life says that breaks a promise; nothing if none does."""
+    """Return the message of the first life that breaks a promise; empty if none does."""
     for seed in range(lives):
         try:
             live(seed, "open", disk)
@@ -89,7 +85,7 @@ def test_a_disk_that_does_not_sync_is_found_out(disk):
 
 def test_a_mark_before_the_data_is_found_out():
     class MarkFirst(Disk):
-        """The manifest names components whose bytes are on their way."""
+        """The manifest names components whose bytes are not yet synced."""
 
         def fsync(self, descriptor):
             if descriptor in unsynced:

@@ -1,4 +1,4 @@
-"""Calls that fail (EIO, ENOSPC), at every place of an operation: what is acknowledged later survives what failed."""
+"""Failing calls (EIO, ENOSPC) at every position of an operation: later acknowledged data survives them."""
 
 import errno
 import random
@@ -13,12 +13,12 @@ from libraries.document_store.tree.log import log_path
 from libraries.durable.tests.simulated_disk import Power, PowerLoss
 
 MOST_CALLS = 26
-"""More than a flush or an index makes that change something."""
+"""More modifying calls than a flush or an index makes."""
 
 
 @contextmanager
 def reopened(disk):
-    """The store on a disk, whose process dies afterwards."""
+    """Yield the store on a disk, and end its process afterwards."""
     store = opened(disk, disk.root / "store", None)
     try:
         yield store
@@ -53,7 +53,7 @@ def test_what_is_acknowledged_after_a_failed_call_is_there_after_the_next_openin
 
 
 def test_a_second_cut_right_after_opening_takes_nothing():
-    """What opening removes, an older manifest may name: the newer one is durable before."""
+    """An older manifest may name what opening removes, so the newer one must be durable first."""
     calls, done = 0, False
     while not done:
         calls += 1
@@ -93,7 +93,7 @@ def test_an_upsert_that_failed_does_not_come_back_by_closing():
 
 def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
     class NoThread(background_merge.Thread):
-        """One that the system does not give."""
+        """A thread that the system cannot start."""
 
         def start(self):
             raise RuntimeError("can't start new thread")
@@ -124,7 +124,7 @@ def test_a_thread_that_cannot_be_had_costs_no_file_and_is_told(monkeypatch):
 
 @pytest.mark.parametrize("failing", ["upsert", "flush"])
 def test_what_was_found_after_a_failed_sync_and_the_end_of_the_process_survives_a_cut_then(failing):
-    """A later sync of the same file says nothing of it: what the next process builds on is written anew."""
+    """A later sync of the same file proves nothing: what the next process relies on is written again."""
     for after in range(MOST_CALLS // 2):
         disk = Disk()
         store = opened(disk, disk.root / "store", "open")
@@ -145,7 +145,7 @@ def test_what_was_found_after_a_failed_sync_and_the_end_of_the_process_survives_
 
 
 def test_logs_that_failed_flushes_begin_do_not_vouch_for_what_was_found():
-    """What was found may lie in memory alone; a cut may take its end, and the store opens all the same."""
+    """Found data may be only in memory; a cut may remove its end, and the store must still open."""
     disk = Disk()
     store = opened(disk, disk.root / "store", "open")
     store.upsert([{"id": 1}])
@@ -169,7 +169,7 @@ def test_logs_that_failed_flushes_begin_do_not_vouch_for_what_was_found():
 
 
 def test_logs_behind_a_torn_one_do_not_go_one_by_one():
-    """A store whose log is not synced, and two that follow: a cut while it opens leaves it one that opens."""
+    """An unsynced log and two that follow: a cut during opening must leave a store that can be opened."""
     disk = Disk()
     store = opened(disk, disk.root / "store", "open", synced=False)
     store.upsert([{"id": 1}])

@@ -1,4 +1,4 @@
-"""The key filter never says no to a key that is there, and seldom yes to one that is not."""
+"""The key filter admits all present keys, and few absent ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`kill -9` of a real writer; `kills.py` says what that proves."""
+"""`kill -9` of a real writer; `kills.py` explains what that proves."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The log: torn ends are ignored, damage within is refused, and hostile bytes end in an error."""
+"""The log: torn ends are ignored, damage inside is refused, and hostile bytes raise an error."""
 
 import random
 
@@ -42,12 +42,11 @@ def of_three():
 
 @pytest.fixture
 def three():
-    """One log of three frames."""
     return of_three()
 
 
 def break_logs(count, seed):
-    """Change two logs so many times: each ends in the first payloads or in an error. How many ended in fewer."""
+    """Change two logs `count` times: each gives the first payloads or an error. Return how many gave fewer."""
     three, chance, broken = of_three(), random.Random(seed), 0
     three.logs.begin()
     three.logs.append(b"four")
@@ -99,7 +98,7 @@ def test_a_header_that_changed_is_refused(three, at):
 
 
 def test_a_user_who_stores_a_log_cannot_make_a_torn_end_look_like_damage(three):
-    """The bytes of a frame within a torn frame are no frame of this log."""
+    """The bytes of a frame inside a torn frame do not belong to this log."""
     foreign = bytes(three.content(1))
     written = Written()
     written.logs.append(b"first")
@@ -124,7 +123,7 @@ def test_after_a_failed_call_the_next_log_says_what_counts(three):
     assert b"never" in three.content(1)
     three.logs.append(b"four")
     assert three.payloads() == [b"one", b"two" * 100, b"three", b"four"]
-    # What the second log calls durable is: the last frame of the first one cannot be torn any more.
+    # The second log states that the first one is durable, so its last frame cannot be torn any more.
     three.content(1)[three.content(1).index(b"three")] ^= 1
     with pytest.raises(CorruptError, match="frame 2"):
         three.payloads()

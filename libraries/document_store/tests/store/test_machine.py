@@ -1,4 +1,4 @@
-"""Any interleaving of writes, flushes, merges and reopenings equals a dict, and a store that errs is found out."""
+"""Any interleaving of writes, flushes, merges and reopenings equals a dict, and faulty stores are detected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Merges beside flushes: how many files there are at most."""
+"""Merges during flushes: the maximum number of files."""
 
 import threading
 
@@ -37,7 +37,7 @@ def test_the_newest_of_many_versions_stays(tmp_path, layout):
 
 
 def test_a_flush_waits_where_an_index_has_too_many_files(tmp_path, monkeypatch):
-    """Flushes are faster than merges of documents, which come first: there is always one due."""
+    """Flushes are faster than merges of documents, which have priority: one is always due."""
     merge, flushed, most = background_merge.layouts.merge_components, threading.Condition(), 0
     flushes = 0
 

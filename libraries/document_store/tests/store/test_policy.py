@@ -1,4 +1,4 @@
-"""Tiering: what is merged at which sizes."""
+"""Tiering: which sizes are merged."""
 
 import random
 
@@ -15,10 +15,10 @@ from libraries.document_store.tree.policy import MOST_COMPONENTS, due
         ([10, 10], 2),
         ([10, 12], 2),
         ([10, 13], None),
-        # The oldest end that fits, in one merge.
+        # The oldest fitting end, in one merge.
         ([10, 10, 24, 300], 3),
         ([10, 25, 60, 140], None),
-        # Too many: the end that fits best.
+        # Too many: the best fitting end.
         ([10, 25, 60, 140, 1000], 4),
         ([10, 100, 120, 1000, 10_000], 3),
     ],
@@ -33,7 +33,7 @@ def test_late_merges_are_those_of_a_full_store(sizes):
 
 
 def test_components_stay_few_and_nothing_is_merged_too_often():
-    """1,000 flushes: at rest there are fewer than the most, and each byte is merged about log(flushes) times."""
+    """1,000 flushes: at rest there are fewer than the maximum, and each byte is merged about log(flushes) times."""
     chance = random.Random(1)
     sizes: list[int] = []
     merged = 0

@@ -1,4 +1,4 @@
-"""What prefixes and indexes save changes no answer: a newer version that does not match hides an older one."""
+"""Prefixes and indexes change no answer: a newer version that does not match hides an older one."""
 
 import random
 
@@ -30,14 +30,14 @@ PLAN = Plan(
 
 
 def filled(folder, layout, index):
-    """A store of versions in three components: the newest of most keys is out of range. The store and what it holds."""
+    """Return a store with versions in three components, the newest of most keys out of range, and its contents."""
     chance = random.Random(1)
     store = DocumentStore.open(folder, layout=layout)
     store._tree.workshop.options = ComponentOptions(leaf_records=20)
     if index:
         store.index("number")
     model = {}
-    # Each generation is smaller than the one before, so that tiering leaves them apart.
+    # Each generation is smaller than the previous one, so that tiering does not merge them.
     for keys, low, high in ((600, 90, 130), (200, 500, 900), (60, 90, 130)):
         documents = [{"id": key, "number": chance.randrange(low, high), "pad": "x" * 40} for key in range(keys)]
         store.upsert(documents)

@@ -1,4 +1,4 @@
-"""Two nodes and a catalog with one table, for all tests of a module that do not change them."""
+"""Two nodes and a catalog with one table, shared by all tests of a module that do not change them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
 ROWS = 4_000
 SMALL = Limits(batch_bytes=4_096)
-"""Batches so small that a table of the tests comes in many."""
+"""Small batches, so that a table of the tests comes in many."""
 
 
 def small_table(rows: int = ROWS) -> pa.Table:
@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, table: pa.Table) -> Iterato
 
 @pytest.fixture(autouse=True)
 def sound(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Faults end with their test."""
+    """Remove faults after each test."""
     yield
     if "served" in request.fixturenames:
         for node in request.getfixturevalue("served").nodes:

@@ -1,6 +1,6 @@
-"""Random filters and aggregates on random files, through Flight: the answers are those in memory, row for row.
+"""Random filters and aggregates on random files, through Flight: the rows equal those of an evaluation in memory.
 
-20 of each in the tests, 500 of each in `long_runs`.
+The tests run 20 of each, `long_runs` 500 of each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
 
 class Served:
-    """A table of the service, as `agreement` asks files of a folder."""
+    """A table of the service with the interface of `agreement`'s files in a folder."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""A node that gets on without finding rows says so in batches without rows, which are as sound as any other."""
+"""A node that works without finding rows reports that in empty batches, which are checked like any other."""
 
 from collections.abc import Iterator
 
@@ -38,7 +38,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, table: pa.Table) -> Iterato
     [
         ("SELECT * FROM t", ROWS),
         ("SELECT name, list, pair FROM t WHERE odd < 3", 3),
-        # Statistics leave no row group out, and no row matches.
+        # Statistics prune no row group, and no row matches.
         ("SELECT name, list, pair FROM t WHERE odd > 600 AND odd < 900 AND name = 'name 10'", 0),
         ("SELECT name, count(*) AS n FROM t GROUP BY name", 9),
         ("SELECT min(name) AS n FROM t", 1),

@@ -1,4 +1,4 @@
-"""Endpoints for the workers of a cluster, here a local one of dask with a worker in a process of its own."""
+"""Endpoints for the workers of a cluster, here a local dask cluster with a worker in a separate process."""
 
 import pickle
 
@@ -33,7 +33,7 @@ def test_an_endpoint_a_partition(served: Cluster, table: pa.Table):
 
 
 def test_where_nothing_matches_the_columns_are_known_still(served: Cluster, table: pa.Table):
-    """Whether pruning finds that is no matter of who asks: dask takes no empty list."""
+    """The result must not depend on whether pruning finds that nothing matches, because dask rejects an empty list."""
     found = endpoints(served.uri, "t", ["key", "name"], pc.field("key") > 10**9)
     assert len(found) == 1
     assert read_arrow(found[0]).equals(table.select(["key", "name"]).slice(0, 0))
@@ -48,7 +48,7 @@ def test_no_secret_travels(served: Cluster):
 
 
 def test_a_filter_that_nodes_do_not_understand(served: Cluster):
-    with pytest.raises(RequestError, match="filter in the tasks"):
+    with pytest.raises(RequestError, match="in the tasks"):
         endpoints(served.uri, "t", where=pc.utf8_length(pc.field("name")) == 6)
 
 
@@ -84,5 +84,5 @@ def test_a_version_that_is_gone(tmp_path, monkeypatch: pytest.MonkeyPatch):
         client.put("t", small_table(10))
         (endpoint,) = endpoints(other.uri, "t")
         client.put("t", small_table(20))
-        with pytest.raises(StaleError, match="ask for the current one"):
+        with pytest.raises(StaleError, match=r"Version \d+ of table t"):
             read_endpoint(endpoint)

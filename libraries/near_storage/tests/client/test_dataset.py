@@ -1,4 +1,4 @@
-"""The Dataset: engines push columns and filters into it, read less, and get what pyarrow would give them."""
+"""The Dataset: engines push columns and filters into it, read less, and get the same rows as from pyarrow."""
 
 import os
 import pickle
@@ -121,7 +121,7 @@ def test_partitions_are_datasets(dataset: NearStorageDataset, table: pa.Table):
 
 @pytest.mark.parametrize("name", ["everything", "pushed", "text", "not pushed"])
 def test_the_first_rows_of_each_partition(dataset: NearStorageDataset, table: pa.Table, name: str):
-    """Enough rows in partitions before it are no rows of its own."""
+    """A partition has its own first rows, even if earlier partitions have enough."""
     for number, part in enumerate(dataset.get_fragments()):
         rows = table.slice(500 * number, 500).filter(FILTERS[name])
         assert part.head(3, filter=FILTERS[name]).equals(rows.slice(0, 3))
@@ -194,7 +194,7 @@ def test_polars(dataset: NearStorageDataset, table: pa.Table, query):
 
 
 def test_engines_read_less(served: Cluster, dataset: NearStorageDataset, table: pa.Table):
-    """Of one of eight partitions, and one of three columns: nodes send less than a tenth."""
+    """A query for one of eight partitions and one of three columns must receive less than a tenth of the bytes."""
 
     def cost(work) -> int:
         before = sent_bytes(served)
@@ -248,7 +248,7 @@ for arguments in (ARGUMENTS.get(name, []), [], [None], [dataset], [expression]):
 
 
 def test_no_attribute_ends_the_process(served: Cluster):
-    """Each in a process of its own would take minutes: one process walks several, and names the one it dies in."""
+    """Walk several attributes in one process, which prints the one it dies in; one process each would take minutes."""
     names = [name for name in dir(ds.UnionDataset) if name not in ("__class__", "__init__", "__new__", "__doc__")]
     assert {"to_table", "children", "_scan_options", "schema", "__reduce__"} <= set(names)
     script = WALK.replace("name = sys.argv[3]\n", "").replace(
@@ -272,7 +272,7 @@ def test_no_attribute_ends_the_process(served: Cluster):
 
 
 def test_random_filters_of_random_tables(served: Cluster):
-    """What Arrow filters in memory comes out of the Dataset, row for row, whoever filters; `long_runs` has more."""
+    """The Dataset returns what Arrow filters in memory, row by row, wherever it is filtered; `long_runs` has more."""
     rng, client, compared = random.Random(7), served.client(), 0
     for number in range(6):
         types = [type for type in rng.choices(TYPES, k=3) if not pa.types.is_null(type)]
@@ -296,7 +296,7 @@ def test_random_filters_of_random_tables(served: Cluster):
 
 
 def test_what_arrow_refuses_to_compare_is_answered(served: Cluster):
-    """Arrow narrows an integer beside a fraction to float32, and filters no views of text."""
+    """Arrow narrows an integer compared with a fraction to float32, and cannot filter string views."""
     data = pa.table({"id": [20_000_001, 3, None], "l": pa.array([["a"], ["b"], []], pa.list_(pa.string_view()))})
     client = served.client()
     client.put("refused", data)

@@ -1,4 +1,4 @@
-"""Clients that need places at several nodes: who waits for one holds none, so that all get their answers."""
+"""Clients that need places at several nodes: a client that waits for one holds none, so that all get answers."""
 
 import threading
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ROWS, PARTITIONS = 800_000, 8
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    """So many bytes that they do not all fit between a node and a client that waits."""
+    """A table too large for the buffers between a node and a client that waits."""
     noise = np.random.default_rng(1).integers(2**62, size=(3, ROWS))
     return pa.table({"key": np.arange(ROWS), "a": noise[0], "b": noise[1], "c": noise[2]})
 
@@ -37,7 +37,7 @@ def test_clients_that_hold_what_the_other_needs(
     start, begun, held = streams._Stream.start, threading.Barrier(2), threading.local()
 
     def start_at_one_node(stream: streams._Stream) -> None:
-        """Each client has the place at one node before it asks for the other's."""
+        """Give each client the place at one node before it requests the other's."""
         if stream._sources[0].locations[0] == held.node:
             start(stream)
             while not next(node for node in served.nodes if node.location == held.node).gate._under_way:

@@ -1,4 +1,4 @@
-"""Streams that break anywhere go on behind the last good row: in the middle of a partition and of a row group."""
+"""Streams that break anywhere resume after the last good row: inside a partition or a row group."""
 
 import itertools
 import random
@@ -16,9 +16,9 @@ from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.tests.serving.cluster import Batches, Cluster, Fault, cluster
 
 ROWS, FILES, GROUP_ROWS = 300_000, 3, 80_000
-"""Row groups so large that each is decoded by itself."""
+"""Row groups so large that each is decoded separately."""
 FEW = 340_000
-"""Rows of a table with two such files, of which each comes in five batches."""
+"""Rows of a table with two such files, each of which comes in five batches."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, table: pa.Table):
 
 
 def breaking(rng: random.Random) -> Fault:
-    """Each stream ends after so many batches that it brings a row group at least, and few more."""
+    """End each stream after at least one row group and a few more batches."""
 
     def fault(batches: Batches) -> Batches:
         yield from itertools.islice(batches, rng.randrange(3, 12))
@@ -72,7 +72,7 @@ def test_streams_that_break_anywhere(served: Cluster, table: pa.Table, way: str,
 
 
 def note_bits(number: int, index: int, bit: int) -> Fault:
-    """One bit beside one batch is another one than was sent."""
+    """Flip one bit of the metadata of one batch."""
 
     def fault(batches: Batches) -> Batches:
         for at, (batch, note) in enumerate(batches):
@@ -85,7 +85,7 @@ def note_bits(number: int, index: int, bit: int) -> Fault:
 
 
 def _changed_notes() -> list[tuple[str, int, int, int]]:
-    """Ways, numbers of a note, bytes and bits in it: three of each byte where V1 says the place, else 0.5 %."""
+    """Return ways, numbers of a note, bytes and bits in it: three of each byte of V1's position, else 0.5 %."""
     rng = random.Random(5)
     places = [("v1", number, index, bit) for number in (1, 2) for index in range(9, 18) for bit in (0, 3, 7)]
     others = [
@@ -100,7 +100,7 @@ def _changed_notes() -> list[tuple[str, int, int, int]]:
 
 
 def test_a_bit_that_flips_beside_a_batch(served: Cluster, table: pa.Table):
-    """The other node is sound: the answer is whole, or an error, and never without the rows of a place left out."""
+    """The other node works: the answer is complete or an error, and never lacks the rows of a position."""
     client, expected = served.client(), table.select(["part"]).slice(0, FEW)
     for way, number, index, bit in _changed_notes():
         served.nodes[1].fault = note_bits(number, index, bit)
@@ -116,7 +116,7 @@ def test_streams_are_put_in_order_without_waiting_for_those_whose_turn_it_is_not
         yield from ((partition, partition) for partition in partitions)
 
     def never():
-        raise AssertionError("asked before its turn")
+        raise AssertionError("requested before its turn")
         yield
 
     taken = list(_in_order([(0, stream(0, 0, 2, 5)), (1, stream(3, 3)), (1, stream(1, 1, 4)), (9, stream())]))

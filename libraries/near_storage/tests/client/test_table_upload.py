@@ -1,4 +1,4 @@
-"""A put ends: given up, at a node that hangs, with an answer that is lost; it says which file, and how it gets on."""
+"""Uploads that are abandoned, that go to a hanging node, or whose reply is lost; errors name the file."""
 
 import contextlib
 import os
@@ -62,7 +62,7 @@ def test_ctrl_c(served: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def hung(monkeypatch: pytest.MonkeyPatch, node: BrokenNode) -> threading.Event:
-    """Of a node that takes no upload on, what lets it go."""
+    """Make a node stop accepting an upload; return the event that releases it."""
     until = threading.Event()
 
     def hang(*arguments: object) -> None:
@@ -78,7 +78,7 @@ def test_a_node_that_hangs_is_lost(served: Cluster, monkeypatch: pytest.MonkeyPa
     until = hung(monkeypatch, served.nodes[1])
     began = time.monotonic()
     try:
-        with pytest.raises(UnavailableError, match=r"node1: took nothing for 0\.5 s"):
+        with pytest.raises(UnavailableError, match=r"node1: .* 0\.5 s"):
             served.client(idle_s=0.5).put("hung", pa.table({"a": np.random.default_rng(1).integers(2**62, size=rows)}))
         assert time.monotonic() - began < 30
     finally:
@@ -98,7 +98,7 @@ def test_uploads_that_stall_keep_no_query_out(served: Cluster, table: pa.Table, 
         while node._uploads._under_way < Limits().requests:
             time.sleep(0.01)
         assert served.client().query("SELECT * FROM t").equals(table)
-        # The client has all of the answer a moment before the node has left its gate.
+        # The client may have the whole answer just before the node has left its gate.
         ends = time.monotonic() + 10
         while node.gate._under_way and time.monotonic() < ends:
             time.sleep(0.01)
@@ -116,7 +116,7 @@ def put_and_fail(served: Cluster, name: str) -> None:
 
 @pytest.mark.parametrize("lost", [1, 2])
 def test_the_answer_to_the_switch_is_lost(served: Cluster, monkeypatch: pytest.MonkeyPatch, lost: int):
-    """Asked again, the catalog tells the same number; where it does not answer, nobody claims that nothing is there."""
+    """Asked again, the catalog returns the same number; if it does not answer, the error must not deny the version."""
     left = iter(range(lost))
     commit = served.catalog._actions["commit"]
 
@@ -131,7 +131,7 @@ def test_the_answer_to_the_switch_is_lost(served: Cluster, monkeypatch: pytest.M
     if lost == 1:
         client.put("switched", rows)
     else:
-        with pytest.raises(UnavailableError, match="whether the new version is seen is not known"):
+        with pytest.raises(UnavailableError, match="all data is stored"):
             client.put("switched", rows)
     assert client.query("SELECT * FROM switched").equals(rows)
 

@@ -1,1 +1,1 @@
-"""What is held of Parquet's footers, codes, compact metadata and pruning."""
+"""Tests of Parquet footers, codes, compact metadata and pruning."""

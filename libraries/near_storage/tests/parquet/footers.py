@@ -1,4 +1,4 @@
-"""Footers of Parquet files made by hand: one that is right, and every way in which it can be wrong."""
+"""Handmade footers of Parquet files: a correct one, and every kind of incorrect one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def statistics(
     exact: tuple[bool | None, bool | None] = (None, None),
     old: tuple[bytes | None, bytes | None] = (None, None),
 ) -> Wire:
-    """Statistics; `old` are the deprecated min and max."""
+    """Make Statistics; `old` are the deprecated min and max."""
     fields: dict[int, Wire | None] = {
         1: None if old[1] is None else binary(old[1]),
         2: None if old[0] is None else binary(old[0]),
@@ -79,7 +79,7 @@ def metadata_of_chunk(
 
 
 def chunk(*args: Any, around: Mapping[int, Wire | None] | None = None, **keywords: Any) -> Wire:
-    """A ColumnChunk; arguments are those of `metadata_of_chunk`, `around` replaces fields of the ColumnChunk."""
+    """Make a ColumnChunk; arguments are those of `metadata_of_chunk`, `around` replaces fields of the ColumnChunk."""
     return struct(dict(sorted(({2: i64(0), 3: metadata_of_chunk(*args, **keywords)} | dict(around or {})).items())))
 
 
@@ -109,7 +109,7 @@ def file_metadata(
 def one_column(
     chunks: Sequence[Wire] | None = None, element: Wire | None = None, order: Wire | None = TYPE_ORDER
 ) -> bytes:
-    """A file of one column `a`, 5 rows in each row group."""
+    """Make the footer of a file with one column `a` and 5 rows per row group."""
     chunks = [chunk()] if chunks is None else chunks
     groups = [row_group([each]) for each in chunks]
     orders = None if order is None else [order]
@@ -117,5 +117,5 @@ def one_column(
 
 
 def as_file(metadata: bytes, data_bytes: int = 100) -> bytes:
-    """A whole file: magic, data, metadata, length, magic."""
+    """Make a whole file: magic, data, metadata, length, magic."""
     return b"PAR1" + bytes(data_bytes - 4) + metadata + packing.pack("<I", len(metadata)) + b"PAR1"

@@ -1,6 +1,6 @@
-"""Footers broken at random: each ends in a Footer, of which everything else can be made, or in a FooterError.
+"""Randomly broken footers: each gives a FooterError, or a Footer from which everything else can be derived.
 
-By hand, with a count and a seed: python -m libraries.near_storage.tests.parquet.fuzzing 10000 1
+To run it by hand with a count and a seed: python -m libraries.near_storage.tests.parquet.fuzzing 10000 1
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from libraries.near_storage.tests.parquet.tables import WRITERS
 from libraries.near_storage.tests.parquet.thrift_writing import varint
 
 MOST_S = 5.0
-"""Of the processor, for one footer of some 30 kB; a right one takes 20 ms."""
+"""Limit of CPU seconds for a footer of some 30 kB; a correct one takes 20 ms."""
 MOST_MORE_BYTES = 500 << 20
-"""That the process may grow by, over all footers."""
+"""Limit of memory growth of the process, over all footers."""
 
 FILTER: Predicate = Not(
     And(
@@ -44,7 +44,7 @@ FILTER: Predicate = Not(
 
 
 def originals(folder: Path) -> list[tuple[bytes, int]]:
-    """Footers that are right, each with the size of its file."""
+    """Return correct footers, each with the size of its file."""
     found = []
     for number, writer in enumerate(("polars", "fastparquet", "pyarrow, int96", "duckdb")):
         path = folder / f"{number}.parquet"
@@ -59,7 +59,7 @@ def originals(folder: Path) -> list[tuple[bytes, int]]:
 
 
 def mutated(rng: random.Random, footer: bytes, others: list[tuple[bytes, int]]) -> bytes:
-    """One to four changes: bits, bytes, numbers, pieces lost, doubled, moved, of another footer, or cut off."""
+    """Make one to four changes: bits, bytes, numbers; pieces lost, doubled, moved, foreign; truncation."""
     data = bytearray(footer)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         place = rng.randrange(len(data) + 1)
@@ -92,7 +92,7 @@ def mutated(rng: random.Random, footer: bytes, others: list[tuple[bytes, int]]) 
 
 
 def outcome(footer: bytes, file_bytes: int) -> str:
-    """'taken' or the beginning of the reason; raises what must not happen."""
+    """Return 'taken' or the beginning of the error; raise any unexpected exception."""
     try:
         taken = parse_footer(footer, file_bytes)
     except FooterError as error:
@@ -106,7 +106,7 @@ def outcome(footer: bytes, file_bytes: int) -> str:
 
 
 def run(count: int, seed: int, folder: Path) -> Iterator[tuple[str, float]]:
-    """Outcome and seconds of the processor for each of `count` footers."""
+    """Yield outcome and CPU seconds for each of `count` footers."""
     rng = random.Random(seed)
     right = originals(folder)
     for footer, file_bytes in right:
@@ -120,7 +120,7 @@ def run(count: int, seed: int, folder: Path) -> Iterator[tuple[str, float]]:
 
 
 def main() -> None:
-    """Print how many ended how, the longest time and the memory."""
+    """Print the number of each outcome, the longest time and the memory."""
     count, seed = int(sys.argv[1]), int(sys.argv[2])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """What a child process may do with a file instead of reading it.
 
-Without imports that take long: each child does them anew.
+Avoids slow imports, because each child repeats them.
 """
 
 import os
@@ -41,12 +41,12 @@ def leaves_badly(file: BinaryIO) -> bytes:
 
 
 def wants_memory(file: BinaryIO) -> bytes:
-    """More than it is allowed here, and less than a machine may have."""
+    """Allocate more than is allowed here, but less than a machine may have."""
     return bytes(2 << 30)
 
 
 def floods(file: BinaryIO) -> bytes:
-    """Past the check of the answer's length, straight into the file that the parent made."""
+    """Write directly into the file that the parent made, past the check of the answer's length."""
     while True:
         os.write(1, bytes(1 << 20))
 

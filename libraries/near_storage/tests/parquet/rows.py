@@ -1,4 +1,4 @@
-"""The oracle: what a filter says about one row, in Python, and about all rows of a row group."""
+"""The oracle in Python: the value of a filter for one row, and for all rows of a row group."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPERATORS = {
 
 
 def says(predicate: Predicate, row: Mapping[str, object]) -> bool | None:
-    """True, false or null, by the words of predicates/tree.py. Python's floats compare as Arrow's do, NaN included."""
+    """Return true, false or null, as defined in predicates/tree.py. Python's floats, even NaN, compare like Arrow's."""
     match predicate:
         case And(parts):
             return _every([says(part, row) for part in parts])
@@ -55,7 +55,7 @@ def says(predicate: Predicate, row: Mapping[str, object]) -> bool | None:
 
 
 def said(predicate: Predicate, rows: Iterable[Mapping[str, object]]) -> set[bool | None]:
-    """What the filter says of at least one row."""
+    """Return the values of the filter that occur among the rows."""
     return {says(predicate, row) for row in rows}
 
 

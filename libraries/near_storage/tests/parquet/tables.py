@@ -1,4 +1,4 @@
-"""Files of every writer, every type and every trouble, in row groups of few rows; and their rows in Python's terms."""
+"""Files of every writer and type with every difficulty, in small row groups; and their rows as Python values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 ROWS = 24
-"""In a row group."""
+"""Rows of a row group."""
 DUCKDB_ROWS = 2048
-"""DuckDB makes no smaller row groups: there its rows come again and again."""
+"""DuckDB makes no smaller row groups, so its rows are repeated."""
 GROUPS = 10
 TROUBLES = ("plain", "nulls", "all null", "one value", "one value and nulls")
 
@@ -30,7 +30,7 @@ Row = dict[str, object]
 def troubled(
     rng: random.Random, make: Callable[[int], object], special: Sequence[object] = (), nulls: bool = True
 ) -> list:
-    """Values for all row groups: each about a centre of its own, some groups with special values, nulls or only one."""
+    """Return values for all row groups, each around its own centre; some have special values, nulls or one value."""
     values: list[object] = []
     for group in range(GROUPS):
         centre = rng.randrange(1000)
@@ -47,7 +47,7 @@ def troubled(
 
 
 def text(number: int) -> str:
-    """Some shorter than a code, some as long, some longer, some far longer than writers keep bounds."""
+    """Return text that is shorter than a code, as long, longer, or far longer than writers keep in bounds."""
     return (f"{number:05d}", f"text{number:04d}", f"a longer text {number:04d}", "ü" * (number % 7) + "z" * 300)[
         number % 4
     ]
@@ -58,7 +58,7 @@ EPOCH = datetime(2020, 1, 1)
 
 
 def arrow_columns(rng: random.Random) -> dict[str, pa.Array]:
-    """A column for each type that pyarrow writes."""
+    """Return one column for each type that pyarrow writes."""
 
     def column(type_: pa.DataType, make: Callable[[int], object], special: Sequence[object] = ()) -> pa.Array:
         return pa.array(troubled(rng, make, special), type_)
@@ -107,7 +107,7 @@ def arrow_columns(rng: random.Random) -> dict[str, pa.Array]:
 
 
 def by_pyarrow(path: Path, rng: random.Random, **options: object) -> None:
-    """With an empty row group in the middle and another at the end."""
+    """Write with an empty row group in the middle and another at the end."""
     table = pa.table(arrow_columns(rng))
     with pq.ParquetWriter(path, table.schema, **options) as writer:
         writer.write_table(table.slice(0, 5 * ROWS), ROWS)
@@ -229,7 +229,7 @@ WRITERS: dict[str, Callable[[Path, random.Random], None]] = {
 
 
 def in_python(array: pa.ChunkedArray) -> list:
-    """Values as literals have them: counts for everything of time, text for dictionaries."""
+    """Return values as literals have them: counts for dates and times, text for dictionaries."""
     type_ = array.type
     if pa.types.is_dictionary(type_):
         return array.cast(type_.value_type).to_pylist()
@@ -239,7 +239,7 @@ def in_python(array: pa.ChunkedArray) -> list:
 
 
 def rows_of(path: Path, columns: Sequence[str]) -> list[list[Row]]:
-    """The distinct rows of each row group."""
+    """Return the distinct rows of each row group."""
     file = pq.ParquetFile(path)
     found = []
     for group in range(file.num_row_groups):
@@ -251,5 +251,5 @@ def rows_of(path: Path, columns: Sequence[str]) -> list[list[Row]]:
 
 
 def literal_type(type_: pa.DataType) -> pa.DataType:
-    """The type of literals that are compared with a column of this type."""
+    """Return the type of literals that are compared with a column of this type."""
     return type_.value_type if pa.types.is_dictionary(type_) else type_

@@ -1,4 +1,4 @@
-"""Codes keep the order of values; a literal's codes bound what is below and above it; kinds of columns."""
+"""Codes keep the order of values; a literal's codes bound the values below and above it; kinds of columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SEED = 21
 
 
 def ordinary(universe: Universe) -> list:
-    """The universe's values and some between them, rising, without NaN."""
+    """Return the universe's values and some between them, ascending, without NaN."""
     rng = random.Random(SEED)
     values = [value for value in universe.values if value == value]
     first = values[0]
@@ -124,7 +124,7 @@ KINDS = {
     ("BYTE_ARRAY", "unknown"): UNORDERED,
     ("BYTE_ARRAY", "file"): UNORDERED,
     ("INT32", "list"): UNORDERED,
-    # A type that the physical type cannot have.
+    # A logical type that the physical type cannot have.
     ("BYTE_ARRAY", "date"): UNORDERED,
     ("INT32", "string"): UNORDERED,
     ("INT32", "timestamp"): UNORDERED,

@@ -1,4 +1,4 @@
-"""Files of pyarrow, DuckDB, Polars and fastparquet: our footer says what theirs say, and pruning never loses a row."""
+"""Files of pyarrow, DuckDB, Polars and fastparquet: our footers agree with theirs, and pruning never loses a row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from libraries.near_storage.tests.parquet.tables import WRITERS, Row, literal_ty
 
 SEED = 211
 PREDICATES = 200
-"""For each of eight writers."""
+"""Per writer, of which there are eight."""
 
 
 @pytest.fixture(scope="module", params=WRITERS)
@@ -84,7 +84,7 @@ def same_chunk(ours, theirs, without_bounds: bool) -> None:
 
 
 def test_the_footer_says_what_duckdb_says(written):
-    """DuckDB shows what pyarrow does not: whether bounds are exact, and the counts of NaN."""
+    """DuckDB shows what pyarrow does not: whether bounds are exact, and NaN counts."""
     path, footer = written
     shown = (
         "row_group_id, column_id, min_is_exact, max_is_exact, stats_null_count, stats_nan_count, total_compressed_size"
@@ -102,7 +102,7 @@ def test_the_footer_says_what_duckdb_says(written):
 
 
 class Maker:
-    """Random bound filters for a file: literals are values of the file, or lie beside them."""
+    """Makes random bound filters for a file: literals are values of the file or near them."""
 
     def __init__(self, rng: random.Random, schema: pa.Schema, rows: list[list[Row]]) -> None:
         self.rng = rng
@@ -145,7 +145,7 @@ class Maker:
 
 
 def usable(values: list) -> list:
-    """What can be a literal: neither null nor NaN nor nested."""
+    """Return the values that can be literals: neither null nor NaN nor nested."""
     simple = [
         value for value in values if isinstance(value, bool | int | float | str | bytes) or hasattr(value, "scaleb")
     ]
@@ -164,7 +164,7 @@ def flat_columns(footer: Footer) -> list[str]:
 
 
 def check_predicates(path: Path, footer: Footer, count: int, seed: int) -> None:
-    """What random filters say of every row must be among what the verdict on its row group allows."""
+    """Check that the value of random filters on every row is allowed by the outcomes of its row group."""
     rows = rows_of(path, flat_columns(footer))
     metadata = from_footer(footer)
     maker = Maker(random.Random(seed), pq.read_schema(path), rows)
@@ -187,7 +187,7 @@ def test_no_row_that_matches_is_pruned(written):
 
 
 NEVER_PRUNED = {
-    # Writers give no bounds for these, or in no order that is defined.
+    # Writers give no bounds for these, or bounds in an undefined order.
     "pyarrow": {"null"},
     "pyarrow 1.0": {"null"},
     "pyarrow, decimals as numbers": {"null"},
@@ -196,7 +196,7 @@ NEVER_PRUNED = {
 
 @pytest.mark.parametrize("writer", ["pyarrow", "pyarrow 1.0", "pyarrow, decimals as numbers", "polars", "duckdb"])
 def test_every_type_is_pruned_by_something(writer, tmp_path):
-    """Equality with each of a column's values prunes a row group that holds values, of every type that has bounds."""
+    """For every type with bounds, equality with each of a column's values prunes a row group that has values."""
     path = tmp_path / "file.parquet"
     WRITERS[writer](path, random.Random(SEED))
     with path.open("rb") as file:
@@ -208,7 +208,7 @@ def test_every_type_is_pruned_by_something(writer, tmp_path):
     for name in names:
         holds = np.array([any(row[name] is not None for row in group) for group in rows])
         for value in usable([row[name] for group in rows for row in group])[:300:5]:
-            # Bound as filters of clients are: a literal of a type that codes do not know would prune nothing, silently.
+            # Bound like filters of clients: a literal of a type that codes do not support would silently prune nothing.
             filter_ = bind(Comparison("==", name, Literal(value, literal_type(schema.field(name).type))), schema)
             verdict = prune(metadata, filter_)
             pruned[name] += int(np.count_nonzero(holds & ~verdict.may_be_true))

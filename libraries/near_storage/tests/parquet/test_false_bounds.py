@@ -1,4 +1,4 @@
-"""Bounds of a writer that is known to give false ones are not heeded."""
+"""Bounds of a writer that is known to write wrong ones are ignored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_no_row_of_a_categorical_column_is_lost(kind: str, tmp_path: Path):
     stored = pq.read_metadata(path)
     told = stored.row_group(0).column(0).statistics.min
     assert told > sorted(pq.ParquetFile(path).read()["c"].to_pylist())[0], (
-        f"{stored.created_by} gives true bounds: it is beyond LAST_FALSE_FASTPARQUET"
+        f"{stored.created_by} writes correct bounds, but is above LAST_FALSE_FASTPARQUET"
     )
     answer, report = LocalFiles.prepare([path]).query(parse(f"SELECT c FROM t WHERE c = {least}"))
     assert (answer.num_rows, report.row_groups_chosen) == (1, 1)
@@ -69,6 +69,6 @@ def test_which_releases_are_meant(created_by: bytes, false: bool):
 
 
 def test_the_last_release_is_the_one_that_was_tried():
-    """A later one that is installed fails the tests above, or shows that it is to be named too."""
+    """A later release fails the tests above, or must be added as well."""
     installed = tuple(int(part) for part in fastparquet.__version__.split(".")[:3])
-    assert installed == LAST_FALSE_FASTPARQUET, "try it, and name it where it still gives false bounds"
+    assert installed == LAST_FALSE_FASTPARQUET, "test this release, and name it here if its bounds are still wrong"

@@ -1,4 +1,4 @@
-"""What a footer must be to be taken: each rule by a footer that breaks it, made by hand."""
+"""The rules for footers, each tested by a handmade footer that breaks it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_file_without_rows_or_columns():
     [(None, 50), (0, 50), (20, 20), (49, 49), (50, 50), (60, 50), (-1, 50)],
 )
 def test_where_a_chunk_begins(dictionary, start):
-    """At its dictionary page, if that is set, above 0 and before the data."""
+    """A chunk starts at its dictionary page if that offset is set, above 0 and before the data."""
     assert only_chunk(chunk(start=50, dictionary=dictionary)).start == start
 
 
@@ -72,8 +72,8 @@ FILES = {
     "no magic in front": (b"XXXX" + as_file(one_column())[4:], "begins with b'XXXX'"),
     "encrypted": (as_file(one_column())[:-4] + b"PARE", "encrypted"),
     "encrypted in front": (b"PARE" + as_file(one_column())[4:], "encrypted"),
-    "footer longer than the file": (as_file(one_column())[:-8] + b"\xff\xff\xff\x7fPAR1", "is announced"),
-    "footer up to the magic": (b"PAR1" + b"\x01\0\0\0PAR1", "is announced"),
+    "footer longer than the file": (as_file(one_column())[:-8] + b"\xff\xff\xff\x7fPAR1", "footer of 2147483647 bytes"),
+    "footer up to the magic": (b"PAR1" + b"\x01\0\0\0PAR1", "footer of 1 bytes"),
     "only magic": (b"PAR1\0\0\0\0PAR1", "cut off"),
 }
 
@@ -112,11 +112,11 @@ FOOTERS = {
         file_metadata([root(1), leaf("a", repetition=2)], [row_group([chunk(values=-1)])], 5, [TYPE_ORDER]),
         "negative",
     ),
-    "over the magic": (one_column([chunk(start=3)]), "claims the bytes 3 to 13"),
-    "into the footer": (one_column([chunk(start=991)]), "claims the bytes 991 to 1001"),
-    "behind the footer": (one_column([chunk(start=10**6)]), "claims the bytes"),
-    "an end beyond 64 bits": (one_column([chunk(start=2**63 - 1, length=2**63 - 1)]), "claims the bytes"),
-    "no bytes, behind the footer": (one_column([chunk(start=1001, length=0)]), "claims the bytes"),
+    "over the magic": (one_column([chunk(start=3)]), "bytes 3 to 13"),
+    "into the footer": (one_column([chunk(start=991)]), "bytes 991 to 1001"),
+    "behind the footer": (one_column([chunk(start=10**6)]), "bytes 1000000 to"),
+    "an end beyond 64 bits": (one_column([chunk(start=2**63 - 1, length=2**63 - 1)]), f"bytes {2**63 - 1} to"),
+    "no bytes, behind the footer": (one_column([chunk(start=1001, length=0)]), "bytes 1001 to 1001"),
     "chunks that overlap": (two_columns(chunk(start=4), chunk(["b"], start=13)), "begins at byte 13, within"),
     "the same chunk twice": (two_columns(chunk(start=4), chunk(["b"], start=4)), "begins at byte 4, within"),
     "one chunk within another": (
@@ -155,7 +155,7 @@ def test_footers_that_are_refused(case):
 
 
 def test_they_are_refused_for_that_alone():
-    """What the broken footers are made of is right before it is broken."""
+    """The parts of the broken footers are correct before they are broken."""
     assert only_chunk(chunk()).values == 5
     assert parse(two_columns(chunk(start=4), chunk(["b"], start=14))).rows == 5
     assert parse(one_column([chunk(start=50), chunk(start=40)])).rows == 10
@@ -167,7 +167,7 @@ def test_they_are_refused_for_that_alone():
 
 
 def test_an_empty_row_group_may_lie_anywhere():
-    """As pyarrow writes it: its chunks claim the first bytes of the file, each the same."""
+    """pyarrow writes the first bytes of the file as the position of all its chunks."""
     groups = [row_group([chunk()]), *([row_group([chunk(start=0, dictionary=4, length=15, values=0)], 0)] * 2)]
     footer = parse(file_metadata([root(1), leaf("a")], groups, 5, [TYPE_ORDER]))
     assert [group.rows for group in footer.row_groups] == [5, 0, 0]
@@ -285,5 +285,5 @@ def test_the_deprecated_bounds_are_not_mixed_with_the_new():
 
 
 def test_metadata_of_a_chunk_may_stand_alone():
-    """`metadata_of_chunk` is what `chunk` wraps: the helpers agree."""
+    """`metadata_of_chunk` is the content of `chunk`, so the helpers agree."""
     assert only_chunk(chunk(around={3: metadata_of_chunk(start=7)})).start == 7

@@ -1,4 +1,4 @@
-"""A few hundred footers broken at random; `long_runs` breaks ten thousand."""
+"""A few hundred randomly broken footers; `long_runs` breaks ten thousand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check(count: int, seed: int, folder) -> None:
     outcomes = list(run(count, seed, folder))
     ended = Counter(name for name, _ in outcomes)
     assert max(seconds for _, seconds in outcomes) < MOST_S
-    # Neither all taken nor all refused: the mutations reach what lies behind the first check.
+    # Neither all accepted nor all refused: the mutations get past the first check.
     assert 0.02 * count < ended["taken"] < 0.9 * count
     assert ended["Parquet footer"] > 0
     assert ended["Parquet schema"] > 0

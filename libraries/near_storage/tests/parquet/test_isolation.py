@@ -1,4 +1,4 @@
-"""Work in a child process: the same footer as here, and a FooterError whatever becomes of the child."""
+"""Work in a child process: it returns the same footer as here, or a FooterError whatever happens to the child."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BAD = {
     misbehaving.leaves_badly: "ended with 7",
     misbehaving.wants_memory: "MemoryError",
     misbehaving.floods: "OSError|signal 25|ended with 1",
-    misbehaving.answers_too_much: "2097152 bytes of answer, 1048576 are allowed",
+    misbehaving.answers_too_much: "2097152 bytes, 1048576 are allowed",
     misbehaving.recurses: "RecursionError",
 }
 

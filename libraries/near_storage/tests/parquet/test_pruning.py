@@ -1,4 +1,4 @@
-"""How verdicts combine, and what is not known: missing, nested and doubled columns, other types, empty row groups."""
+"""How outcomes combine, and what is unknown: missing, nested and doubled columns, other types, empty row groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def int_column(*path: str, repeats: int = 0) -> Column:
 
 
 def described(groups: list[list[tuple[int | None, ...]]], columns: list[Column]) -> CompactMetadata:
-    """Row groups by the values of their columns' chunks, described in full."""
+    """Return metadata of row groups from the values of their columns' chunks, described in full."""
     made = [RowGroup(len(columns_[0]), tuple(full(values) for values in columns_)) for columns_ in groups]
     return from_footer(Footer(0, tuple(columns), tuple(made), "", 0, 0, 0))
 
@@ -55,7 +55,7 @@ def compared(operator: str, value: int | None, column: str = "x") -> Comparison:
 
 
 def told(verdict: GroupOutcomes) -> list[str]:
-    """Of each group, which of true, false and null may be: 't', 'f', 'n' or several."""
+    """Return for each group which of true, false and null are possible: 't', 'f', 'n' or several."""
     rows = zip(verdict.may_be_true, verdict.may_be_false, verdict.may_be_null, strict=True)
     return ["".join(name for name, may in zip("tfn", row, strict=True) if may) for row in rows]
 
@@ -106,7 +106,7 @@ def test_certain():
 
 
 def test_kleene_by_every_combination():
-    """Two leaves, each true, false or null in each row of a group: AND, OR, NOT of what may be covers what is."""
+    """Two leaves, each true, false or null in each row of a group: AND, OR and NOT of the outcomes cover all rows."""
     values = (True, False, None)
     stored = {True: 1, False: 0, None: None}
     rows = list(itertools.product(values, values))

@@ -1,8 +1,8 @@
-"""Pruning is right for every chunk of up to three values out of those where it can go wrong, and it does prune.
+"""Pruning is correct and effective for every chunk of up to three values chosen from critical ones.
 
-For each kind of column, chunks of all choices of values are described by every statistic that Parquet allows for them:
-with and without counts, with bounds as they are, widened, shortened, one of them, none. Every leaf and its negation is
-asked of all of them, and what it says must be among what the verdict allows.
+For each kind of column, chunks of all choices of values are described by all statistics that Parquet allows for them:
+with and without counts, with bounds that are exact, widened, truncated, partial or missing. Every leaf and its negation
+is evaluated on all of them, and its value must be allowed by the outcomes.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def is_nan(value: object) -> bool:
 
 
 def chunks_of(universe: Universe) -> list[tuple]:
-    """All choices of one to three values, null among them."""
+    """Return all choices of one to three values, including null."""
     values = (*universe.values, None)
     return [choice for size in range(MOST_VALUES + 1) for choice in itertools.combinations(values, size)]
 
 
 def statistics_of(universe: Universe, values: tuple) -> list[Statistics | None]:
-    """Every description of the chunk that Parquet allows."""
+    """Return every description of the chunk that Parquet allows."""
     nulls = values.count(None)
     nans = sum(map(is_nan, values))
     ordinary = [value for value in values if value is not None and not is_nan(value)]
@@ -70,7 +70,7 @@ def bounds_of(universe: Universe, ordinary: list, nans: int) -> list[tuple[bytes
     wider = [(plain(below[0]), plain(above[0]), False), (plain(below[0]), plain(high), None)]
     known += [*wider, (plain(low), None, None), (None, plain(high), None), (None, None, None)]
     if universe.floating and low == 0:
-        # A writer that takes 0.0 and -0.0 for the same may give either.
+        # A writer that treats 0.0 and -0.0 as equal may give either.
         known += [(plain(zero), plain(high), None) for zero in (0.0, -0.0)]
     if universe.floating and high == 0:
         known += [(plain(low), plain(zero), None) for zero in (0.0, -0.0)]
@@ -83,7 +83,7 @@ def bounds_of(universe: Universe, ordinary: list, nans: int) -> list[tuple[bytes
 
 
 def leaves_of(universe: Universe) -> list[tuple[str, Predicate]]:
-    """Name of the leaf's kind, and leaf."""
+    """Return the name of the leaf's kind, and the leaf."""
     literals = [Literal(value, universe.type) for value in universe.values]
     found: list[tuple[str, Predicate]] = [(name, Comparison(name, "x", one)) for name in OPERATORS for one in literals]
     null = Literal(None, universe.type)
@@ -98,13 +98,13 @@ def leaves_of(universe: Universe) -> list[tuple[str, Predicate]]:
 
 
 def allowed(metadata: CompactMetadata, leaf: Predicate) -> np.ndarray:
-    """Whether the leaf may be true, false, null: bool[3, groups]."""
+    """Return whether the leaf may be true, false, null: bool[3, groups]."""
     verdict = prune(metadata, leaf)
     return np.array([verdict.may_be_true, verdict.may_be_false, verdict.may_be_null])
 
 
 def outcomes(universe: Universe, leaf: Predicate) -> np.ndarray:
-    """Whether the leaf is true, false, null of each value of the universe, and of null: bool[3, values]."""
+    """Return whether the leaf is true, false, null for each value of the universe, and for null: bool[3, values]."""
     said = [says(leaf, {"x": value}) for value in (*universe.values, None)]
     return np.array([[outcome is one for outcome in said] for one in (True, False, None)])
 
@@ -137,7 +137,7 @@ def is_told_by_its_code(value: object) -> bool:
 
 @pytest.mark.parametrize("universe", UNIVERSES, ids=lambda universe: universe.name)
 def test_one_value_gets_the_verdict_that_it_deserves(universe):
-    """Of a chunk of one value, described in full, everything is known where codes tell values."""
+    """For a fully described chunk of one value, the outcome is exact if codes distinguish values."""
     told = tuple(value for value in universe.values if is_told_by_its_code(value) or universe.name == "fixed 3")
     prefixes = tuple(prefix for prefix in universe.prefixes if is_told_by_its_code(prefix))
     universe = replace(universe, values=told, prefixes=prefixes)

@@ -1,4 +1,4 @@
-"""From schema elements to leaf columns: trees, levels, logical types, orders; and what is no schema."""
+"""From schema elements to leaf columns: trees, levels, logical types, orders; and invalid schemas."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ LOGICAL = {
 @pytest.mark.parametrize("case", LOGICAL)
 def test_logical_types(case):
     number, fields, expected = LOGICAL[case]
-    # The converted type beside it, which says something else, does not count.
+    # The contradicting converted type is ignored.
     more = {10: struct({number: struct(fields)}), 6: i32(9)}
     assert columns([root(1), leaf("a", more=more)])[0].logical == expected
 
@@ -129,7 +129,7 @@ BROKEN = {
     "a negative type": ([root(1), leaf("a", more={1: i32(-1)})], None, "type -1"),
     "a repetition that does not exist": ([root(1), leaf("a", repetition=3)], None, "repetition 3"),
     "a negative length": ([root(1), leaf("a", "FIXED_LEN_BYTE_ARRAY", more={2: i32(-1)})], None, "-1 bytes"),
-    "a name that is no text": ([root(1), leaf(b"\xff")], None, "not UTF-8"),
+    "a name that is not text": ([root(1), leaf(b"\xff")], None, "not UTF-8"),
     "two logical types": ([root(1), leaf("a", more={10: struct({1: struct({}), 4: struct({})})})], None, "2 logical"),
     "two orders": ([root(1), leaf("a")], [struct({1: struct({}), 2: struct({})})], "2 orders"),
     "too many orders": ([root(1), leaf("a")], [TYPE_ORDER] * 2, "2 column orders for 1"),

@@ -1,4 +1,4 @@
-"""What a chunk's statistics say for sure: unknown, contradictory, all null, all NaN, zeros, exactness."""
+"""What a chunk's statistics prove: unknown, contradictory, all null, all NaN, zeros, exactness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader of Thrift's compact protocol: what it takes, what it steps over, and that all else is a FooterError."""
+"""The reader of Thrift's compact protocol: what it accepts and skips; everything else is a FooterError."""
 
 from __future__ import annotations
 
@@ -84,22 +84,22 @@ def test_what_is_not_wanted_is_stepped_over(kind):
 
 
 def nested(levels: int) -> bytes:
-    """An unwanted field that is a list of a list of a list ..."""
+    """Return an unwanted field that is a list of a list of a list ..."""
     return b"\x09" + varint(2 * 99) + bytes((1 << 4 | 9,)) * levels + b"\x01\x00"
 
 
 BROKEN = {
     "nothing at all": (b"", "cut off"),
     "no end": (struct({4: i32(1)}).data[:-1], "cut off"),
-    "a number without an end": (b"\x45" + b"\x80" * 3, "cut off"),
-    "a number that goes on and on": (b"\x56" + b"\x80" * 30, "beyond 64 bits"),
-    "an i32 of 33 bits": (b"\x45" + varint(1 << 32) + b"\0", "does not fit 32"),
-    "an i64 of 70 bits": (b"\x56" + b"\xff" * 9 + b"\x7f\0", "does not fit 64"),
+    "a number without an end": (b"\x45" + b"\x80" * 3, "truncated"),
+    "a number that goes on and on": (b"\x56" + b"\x80" * 30, "exceeds 64 bits"),
+    "an i32 of 33 bits": (b"\x45" + varint(1 << 32) + b"\0", "exceeds 32 bits"),
+    "an i64 of 70 bits": (b"\x56" + b"\xff" * 9 + b"\x7f\0", "exceeds 64 bits"),
     "more bytes than there are": (b"\x68" + varint(1000) + b"abc\0", "1000 bytes"),
     "2**32 bytes": (b"\x68" + varint(2**32 - 1) + b"abc\0", "are left"),
-    "a list longer than the bytes": (b"\x79" + b"\xf8" + varint(10**9), "are left"),
-    "an unwanted list longer than the bytes": (b"\x09" + varint(98) + b"\xf3" + varint(10**9), "are left"),
-    "an unwanted map longer than the bytes": (b"\x0b" + varint(98) + varint(10**9) + b"\x55", "are left"),
+    "a list longer than the bytes": (b"\x79" + b"\xf8" + varint(10**9), "remain"),
+    "an unwanted list longer than the bytes": (b"\x09" + varint(98) + b"\xf3" + varint(10**9), "remain"),
+    "an unwanted map longer than the bytes": (b"\x0b" + varint(98) + varint(10**9) + b"\x55", "remain"),
     "a list longer than allowed": (struct({7: list_of([binary("")] * 21)}).data, "at most 20"),
     "a list of another type": (struct({7: list_of([i32(1)])}).data, "wire type 5"),
     "a field of another type": (struct({5: i32(1)}).data, "wire type 5"),
@@ -108,7 +108,7 @@ BROKEN = {
     "bytes for a struct": (struct({9: binary("abc")}).data, "wire type 8"),
     "a field that comes twice": (struct({4: i32(1), 5: i64(1)}).data[:-1] + b"\x05\x08\x02\0", "twice"),
     "a required field that does not come": (struct({9: struct({2: i64(1)})}).data, "Point lacks"),
-    "a wire type that does not exist": (b"\x0e" + varint(98) + b"\0", "no wire type 14"),
+    "a wire type that does not exist": (b"\x0e" + varint(98) + b"\0", "wire type 14"),
     "nested without end": (nested(10_000), "nested deeper"),
 }
 

@@ -1,4 +1,4 @@
-"""Thrift's compact protocol written by hand, as far as broken and strange footers need it."""
+"""Write Thrift's compact protocol, as far as broken and unusual footers need it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def list_of(items: Iterable[Wire], type_: int = 12) -> Wire:
 
 
 def struct(fields: Mapping[int, Wire | None]) -> Wire:
-    """Fields by their ids, in the order given; None is left out. Ids are written as differences where they fit."""
+    """Encode fields by id in the given order; None is omitted. Ids are written as differences where they fit."""
     out = bytearray()
     last = 0
     for number, value in fields.items():

@@ -1,4 +1,4 @@
-"""For each kind of column a few values that lie where pruning can go wrong, as Parquet stores and as Arrow has them."""
+"""For each kind of column a few values where pruning can go wrong, in Parquet's and Arrow's representation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAN = math.nan
 
 @dataclass(frozen=True)
 class Universe:
-    """A column, its Arrow type, its values rising (NaN apart), how one is stored, what begins some of them."""
+    """A column, its Arrow type, its values ascending (without NaN), how to store one, and prefixes of some."""
 
     name: str
     column: Column
@@ -32,7 +32,6 @@ class Universe:
 
 
 def column(physical: str, logical: Logical | None = None, length: int = 0, order: Order = "type") -> Column:
-    """The flat, nullable column `x`."""
     return Column(("x",), physical, length, logical, order, 1, 0)
 
 

@@ -1,4 +1,4 @@
-"""The rows of a table for which a bound filter is true, as near storage reads them: masked, then filtered."""
+"""The rows of a table for which a bound filter is true, as near storage selects them: masked, then filtered."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a filter means, said in plain Python over single rows: numbers as fractions, times in seconds. No Arrow kernels.
+"""The meaning of a filter in plain Python over single rows, without Arrow kernels: fractions, times in seconds.
 
-It takes filters as they are written, not bound, so that it judges binding and evaluation together.
+It takes unbound filters, so that it tests binding and evaluation together.
 """
 
 import math
@@ -29,7 +29,7 @@ from libraries.near_storage.tests.predicates.random_tables import python_values
 
 
 def truths(predicate: Predicate, table: pa.Table) -> list[bool | None]:
-    """True, false or None for each row of a table."""
+    """Return true, false or None for each row of a table."""
     columns = {name: python_values(table[name]) for name in table.column_names}
     types = {
         field.name: field.type.value_type if pat.is_dictionary(field.type) else field.type for field in table.schema
@@ -87,18 +87,18 @@ def _compared(operator: str, value: object, literal: Literal, type: pa.DataType)
     if operator == "!=":
         return left != right
     if isinstance(left, float) or isinstance(right, float):
-        # Fractions do not compare with infinities and NaN: all but those are 0.0 here, on the same side of them.
+        # Fractions do not compare with infinities and NaN: replace all other numbers by 0.0, which is on the same side.
         left, right = _sided(left), _sided(right)
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[operator]  # type: ignore[operator]
 
 
 def _sided(number: object) -> object:
-    """Infinities and NaN as they are, all other numbers as 0.0: enough to compare with those."""
+    """Return infinities and NaN unchanged, all other numbers as 0.0, which suffices to compare with them."""
     return number if isinstance(number, float) else 0.0
 
 
 def _scale(value: object, type: pa.DataType) -> object:
-    """A value in terms that compare exactly: fractions (seconds for times), bytes, or a float that is not finite."""
+    """Convert a value to a form that compares exactly: fractions (seconds for times), bytes, or a non-finite float."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
     if isinstance(value, bool):
@@ -125,7 +125,7 @@ def _literal_on(literal: Literal, type: pa.DataType) -> object:
 
 
 def _nearest(number: Decimal, bits: int) -> Fraction:
-    """The float of that width nearest to a written number, of two the even one; itself beyond the largest."""
+    """Return the nearest float of that width, ties to even; beyond the largest float, the number itself."""
     letter, whole = {16: ("e", "H"), 32: ("f", "I"), 64: ("d", "Q")}[bits]
     largest = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}[bits]
     if abs(Fraction(number)) > Fraction(largest):

@@ -1,4 +1,4 @@
-"""Random filters for a table: literals of every type that compares with a column's, at and beside the values there."""
+"""Random filters for a table: literals of every type that compares with a column's, equal or close to its values."""
 
 import datetime
 import math
@@ -29,7 +29,7 @@ UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def predicate(rng: random.Random, table: pa.Table, depth: int = 3) -> Predicate:
-    """A filter over the table's columns, at most `depth` levels above its leaves."""
+    """Return a filter over the table's columns, at most `depth` levels above its leaves."""
     kind = rng.random()
     if depth == 0 or kind < 0.45:
         return leaf(rng, table)
@@ -58,7 +58,7 @@ def leaf(rng: random.Random, table: pa.Table) -> Predicate:
 
 
 def literal(rng: random.Random, table: pa.Table, name: str) -> Literal:
-    """One that compares with the column: near a value of it, often of another type."""
+    """Return a literal that compares with the column: close to a value of it, often of another type."""
     type = table.schema.field(name).type
     type = type.value_type if pat.is_dictionary(type) else type
     present = [each for each in python_values(table[name].slice(0, 8)) if each is not None]
@@ -144,7 +144,7 @@ def _moment(rng: random.Random, near: Fraction, type: pa.DataType) -> Literal:
 
 
 def _count(seconds: Fraction, type: pa.DataType) -> Literal:
-    """As near as the type comes, at its ends if it does not reach that far; of date32 the seconds are days."""
+    """Return the nearest count of the type, or its limit beyond the range; for date32 the seconds are days."""
     units = _units(type)
     low = -(2 ** (type.bit_width - 1))
     return Literal(min(max(math.floor(seconds * units), low), -low - 1), type)

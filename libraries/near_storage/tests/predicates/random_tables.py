@@ -1,6 +1,6 @@
-"""Random columns and tables with the values that break comparisons: extremes, neighbours, nulls, NaN, -0.0.
+"""Random columns and tables with values that break comparisons: extremes, neighbours, nulls, NaN, -0.0.
 
-Everything is drawn from a `random.Random` (or hypothesis' own), so that a seed names a table.
+All randomness comes from a `random.Random` (or hypothesis' own), so that a seed identifies a table.
 """
 
 import random
@@ -53,11 +53,11 @@ PARQUET_TYPES = tuple(
     for type in TYPES
     if type not in (pa.date64(), pa.null()) and not (pat.is_decimal(type) and (type.scale < 0 or type.bit_width < 128))
 )
-"""Those that come back from a Parquet file of pyarrow as they went in."""
+"""The types that a Parquet file of pyarrow preserves."""
 
 
 def value(type: pa.DataType, rng: random.Random) -> object:
-    """One value in the terms of `Literal.value`, never null."""
+    """Return one value as in `Literal.value`, never null."""
     if pat.is_dictionary(type):
         return value(type.value_type, rng)
     if pat.is_boolean(type):
@@ -79,7 +79,7 @@ def value(type: pa.DataType, rng: random.Random) -> object:
 
 
 def column(type: pa.DataType, rng: random.Random, rows: int) -> pa.ChunkedArray:
-    """A column of few different values and some nulls, in one or more chunks that begin at odd offsets."""
+    """Return a column of few distinct values and some nulls, in one or more chunks with odd offsets."""
     if pat.is_null(type):
         return pa.chunked_array([pa.nulls(rows)])
     pool = [value(type, rng) for _ in range(rng.randint(1, 6))]
@@ -91,7 +91,7 @@ def column(type: pa.DataType, rng: random.Random, rows: int) -> pa.ChunkedArray:
 
 
 def array(values: Sequence[object], type: pa.DataType) -> pa.Array:
-    """An array of a type from values in the terms of `Literal.value`."""
+    """Return an array of a type from values as in `Literal.value`."""
     if pat.is_dictionary(type):
         encoded = array(values, type.value_type).dictionary_encode()
         return pa.DictionaryArray.from_arrays(encoded.indices.cast(type.index_type), encoded.dictionary)
@@ -103,13 +103,13 @@ def array(values: Sequence[object], type: pa.DataType) -> pa.Array:
 
 
 def table(rng: random.Random, types: Sequence[pa.DataType], rows: int) -> pa.Table:
-    """A table with a column of each type, called `c0`, `c.1`, ...: every second name has a dot."""
+    """Return a table with a column of each type, named `c0`, `c.1`, ...: every second name has a dot."""
     names = [f"c.{index}" if index % 2 else f"c{index}" for index in range(len(types))]
     return pa.table([column(type, rng, rows) for type in types], names=names)
 
 
 def python_values(column: pa.ChunkedArray) -> list[object]:
-    """The column in the terms of `Literal.value`, None for null."""
+    """Return the column's values as in `Literal.value`, None for null."""
     return [each for chunk in column.chunks for each in _chunk_values(chunk)]
 
 
@@ -124,7 +124,7 @@ def _chunk_values(chunk: pa.Array) -> list[object]:
 
 
 def _shifted(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """The same array behind another first value, so that its offset is 1."""
+    """Return the same array after another first value, so that its offset is 1."""
     return array if pat.is_dictionary(type) else pa.concat_arrays([array.slice(0, 1), array]).slice(min(len(array), 1))
 
 

@@ -1,4 +1,4 @@
-"""Literals bound exactly: each case by hand, with the comparison that must come out."""
+"""Exact binding of literals: each case by hand, with the expected comparison."""
 
 import math
 from decimal import Decimal
@@ -178,9 +178,9 @@ def test_columns_are_whole_ones_by_name() -> None:
         [("a.b", pa.int64()), ("s", pa.struct({"f": pa.int64()})), ("twice", pa.int64()), ("twice", pa.int8())]
     )
     assert bind(IsNull("a.b"), schema) == IsNull("a.b")
-    with pytest.raises(PredicateError, match=r"'s\.f' lies inside the column 's'.* at the client"):
+    with pytest.raises(PredicateError, match=r"'s\.f' .* 's'"):
         bind(IsNull("s.f"), schema)
-    with pytest.raises(PredicateError, match="2 columns are called 'twice'"):
+    with pytest.raises(PredicateError, match=r"2 columns .*'twice'"):
         bind(Known("twice", True), schema)
     with pytest.raises(PredicateError, match=r"no column 'A\.b': there are 'a\.b'"):
         bind(Not(Or((Constant(True), Comparison("<", "A.b", literal(5))))), schema)

@@ -1,4 +1,4 @@
-"""Filters of pyarrow as trees: never another meaning than Arrow's own, and what engines push is understood."""
+"""pyarrow filters as trees: they never differ from Arrow's meaning, and what engines push is translated."""
 
 import datetime
 import functools
@@ -245,7 +245,7 @@ def random_expression(rng: random.Random, data: pa.Table, depth: int) -> pc.Expr
 
 
 def assert_as_arrow(rng: random.Random, expressions: int) -> tuple[int, int, int]:
-    """(compared with Arrow, complete ones of them, partly translated ones) of random filters on one random table."""
+    """Compare random filters on a random table with Arrow; return how many were compared, complete and partial."""
     types = [type for type in rng.choices(TYPES, k=3) if not pat.is_null(type)]
     rows = table(rng, [pa.int64(), *types], 9).remove_column(0)
     data = pa.table([range(9), *rows.columns], names=["row", *rows.column_names])
@@ -271,7 +271,7 @@ def assert_as_arrow(rng: random.Random, expressions: int) -> tuple[int, int, int
 
 
 def test_filters_of_one_seed_keep_what_arrow_keeps() -> None:
-    """300; `long_runs` takes 20,000."""
+    """The test uses 300, `long_runs` 20,000."""
     rng = random.Random(28)
     compared, complete, partly = map(sum, zip(*(assert_as_arrow(rng, 20) for _ in range(15)), strict=True))
     assert compared > 100
@@ -280,7 +280,7 @@ def test_filters_of_one_seed_keep_what_arrow_keeps() -> None:
 
 
 class Watched(pa.dataset.Dataset):
-    """A data set in memory that keeps the filters that engines push into it."""
+    """A data set in memory that records the filters that engines push into it."""
 
     def __init__(self, data: pa.Table) -> None:
         self.inner = pa.dataset.dataset(data)

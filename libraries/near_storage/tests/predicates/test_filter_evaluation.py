@@ -1,4 +1,4 @@
-"""Filters, bound and evaluated, against plain Python over rows: every type of column with every type of literal."""
+"""Bound filters against plain Python over rows: every type of column with every type of literal."""
 
 import random
 
@@ -15,7 +15,7 @@ SEED = 21
 
 
 def assert_exact(rng: random.Random, filters: int) -> None:
-    """One random table, some random filters: the mask is the oracle's, and binding twice is binding once."""
+    """Check random filters on a random table: the mask equals the oracle's, and binding is idempotent."""
     data = table(rng, rng.choices(TYPES, k=3), rng.choice((0, 1, 9)))
     for _ in range(filters):
         given = predicate(rng, data)
@@ -28,12 +28,12 @@ def assert_exact(rng: random.Random, filters: int) -> None:
 
 
 def rows_of(data: pa.Table) -> list[str]:
-    """Each row as text, because NaN is unlike itself."""
+    """Return each row as text, because NaN does not equal itself."""
     return [repr(row) for row in zip(*(python_values(column) for column in data.columns), strict=True)]
 
 
 def test_a_filter_says_of_every_row_what_python_says() -> None:
-    """800 of one seed; `long_runs` takes 20,000."""
+    """The test uses 800 of one seed, `long_runs` 20,000."""
     rng = random.Random(SEED)
     for _ in range(40):
         assert_exact(rng, filters=20)

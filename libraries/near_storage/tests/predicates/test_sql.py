@@ -1,4 +1,4 @@
-"""SQL text to queries: what is answered, what is refused with which words, and DuckDB's opinion of the same text."""
+"""SQL text to queries: what is supported, what is refused and how, and DuckDB's answers to the same text."""
 
 import datetime
 import random
@@ -132,7 +132,7 @@ def test_conditions(condition: str, expected: Predicate) -> None:
 
 
 REFUSED = {
-    "SELECT a FROM t ORDER BY a": "ORDER BY a` is not answered",
+    "SELECT a FROM t ORDER BY a": "`ORDER BY a`",
     "SELECT a FROM t JOIN u ON t.a = u.a": "JOIN u",
     "SELECT a FROM t, u": "u",
     "SELECT DISTINCT a FROM t": "DISTINCT",
@@ -143,13 +143,13 @@ REFUSED = {
     "SELECT a FROM t GROUP BY 1": "`1`",
     "SELECT a, b FROM t GROUP BY a": "'b' is neither in GROUP BY",
     "SELECT a, count(*) FROM t": "'a' is neither in GROUP BY",
-    "SELECT * FROM t GROUP BY a": "stands alone",
-    "SELECT *, a FROM t": "stands alone",
+    "SELECT * FROM t GROUP BY a": "without other columns",
+    "SELECT *, a FROM t": "without other columns",
     "SELECT * EXCLUDE (a) FROM t": "EXCEPT",
     "SELECT t.* FROM t": "column of the table",
-    "SELECT a AS b FROM t": "keeps its name",
-    "SELECT a, a FROM t": "names the column 'a' twice: name it once",
-    "SELECT a, min(b) AS a FROM t GROUP BY a": "two columns 'a': give an aggregate another name by AS",
+    "SELECT a AS b FROM t": "renamed",
+    "SELECT a, a FROM t": "column 'a' twice",
+    "SELECT a, min(b) AS a FROM t GROUP BY a": "two columns 'a'",
     "SELECT a, b FROM t GROUP BY a, b, a": "twice",
     "SELECT a + 1 FROM t": "`a [+] 1`",
     "SELECT count(DISTINCT a) FROM t": "DISTINCT a",
@@ -157,7 +157,7 @@ REFUSED = {
     "SELECT sum(a + 1) FROM t": "`a [+] 1`",
     "SELECT min(a, 3) FROM t": "`3`",
     "SELECT sum(*) FROM t": "column of the table",
-    "SELECT mean(a) FROM t": "columns, min, max, sum, count and avg",
+    "SELECT mean(a) FROM t": "min, max, sum, count and avg",
     "SELECT min(a) FILTER (WHERE a > 1) FROM t": "FILTER",
     "SELECT min(a) OVER () FROM t": "OVER",
     "SELECT a FROM t LIMIT 10%": "PERCENT",
@@ -165,7 +165,7 @@ REFUSED = {
     "SELECT a FROM t LIMIT -1": "number of rows",
     "SELECT a FROM t LIMIT 9223372036854775808": "at most",
     "SELECT a FROM t FETCH FIRST 5 ROWS ONLY": "FETCH",
-    "SELECT a FROM s.t": "its DB out",
+    "SELECT a FROM s.t": "its DB",
     "SELECT a FROM t AS x(b)": "COLUMNS",
     "SELECT a FROM t TABLESAMPLE (10)": "SAMPLE",
     "SELECT a FROM read_parquet('x')": "name of one table",
@@ -175,18 +175,18 @@ REFUSED = {
     "FROM t": "begin with SELECT",
     "DROP TABLE t": "begin with SELECT",
     "": "begin with SELECT",
-    "SELECT a FROM t UNION SELECT a FROM u": "one SELECT",
-    "SELECT a FROM t; SELECT b FROM t": "one SELECT",
-    "SELECT a FROM": "not understood",
-    "SELECT a FROM 'unfinished": "not understood",
+    "SELECT a FROM t UNION SELECT a FROM u": "single SELECT",
+    "SELECT a FROM t; SELECT b FROM t": "single SELECT",
+    "SELECT a FROM": "cannot parse",
+    "SELECT a FROM 'unfinished": "cannot parse",
 }
 REFUSED_CONDITIONS = {
-    "a = b": "constant must stand here",
-    "1 = 1": "compared with a constant",
-    "a + 1 = 2": "compared with a constant",
-    "lower(a) = 'x'": "compared with a constant",
+    "a = b": "constant is required",
+    "1 = 1": "with a constant",
+    "a + 1 = 2": "with a constant",
+    "lower(a) = 'x'": "with a constant",
     "a = 1 + 1": "`1 [+] 1`",
-    "s.f = 1": 'columns inside of columns are filtered at the client; .*"s.f"',
+    "s.f = 1": '"s.f"',
     "a IN (SELECT 1)": "QUERY|SELECT 1",
     "a IN (b)": "constant",
     "a IN ()": "constants in brackets",
@@ -196,32 +196,32 @@ REFUSED_CONDITIONS = {
     "a LIKE '%x'": "one % at the end",
     "a LIKE 'x%y%'": "one % at the end",
     "a LIKE 'x_'": "one % at the end",
-    "a LIKE b": "LIKE is followed by",
-    "a LIKE 'x!' ESCAPE '!'": "ends in its ESCAPE",
+    "a LIKE b": "LIKE takes",
+    "a LIKE 'x!' ESCAPE '!'": "ESCAPE character",
     "a LIKE 'x%' ESCAPE ''": "one character",
-    "a LIKE ANY ('x%', 'y%')": "LIKE is followed by",
+    "a LIKE ANY ('x%', 'y%')": "LIKE takes",
     "a SIMILAR TO 'x'": "WHERE compares",
     "a ~ 'x'": "WHERE compares",
     "a BETWEEN SYMMETRIC 2 AND 1": "SYMMETRIC",
     "a BETWEEN b AND 1": "constant",
     "a = ?": "constant",
     "a = $1": "constant",
-    "a = DATE '2020-02-30'": "no date of the calendar",
-    "a = DATE '2020-2-3'": "no date",
+    "a = DATE '2020-02-30'": "calendar date",
+    "a = DATE '2020-2-3'": "not a date",
     "a = TIMESTAMP '2020-01-01 00:00:00+01'": "has an offset",
     "a = TIMESTAMPTZ '2020-01-01 00:00:00'": r"has no offset.*write it as '2020-12-31 00:00:00\+00:00'",
     "a = TIMESTAMP '2500-01-01 00:00:00.000000001'": "1677 and 2262",
     "a = INTERVAL 1 DAY": "constant",
     "a = TRY_CAST('2020-01-01' AS DATE)": "constant",
     "a = CAST('5' AS INTEGER)": "constant",
-    "a = 'x'::double": "no double",
-    "a = 1e400": "beyond what a double",
-    "a = 1e-400": "beyond what a double",
+    "a = 'x'::double": "not a double",
+    "a = 1e400": "range of a double",
+    "a = 1e-400": "range of a double",
     f"a = 0.{'1' * 80}": "at most 76 digits",
     "a = -'x'": "constant",
     "a = -NULL": "constant",
     "EXISTS (SELECT 1)": "WHERE compares",
-    "(a, b) = (1, 2)": "compared with a constant",
+    "(a, b) = (1, 2)": "with a constant",
     "'x'": "WHERE compares",
     "CASE WHEN a = 1 THEN TRUE END": "WHERE compares",
     "a = ALL (SELECT 1)": "constant",
@@ -230,8 +230,8 @@ REFUSED_CONDITIONS = {
 
 
 @pytest.mark.parametrize("text", ["SELECT FROM t", "SELECT all FROM t", "SELECT a FROM t WHERE", "SELECT map FROM t"])
-def test_names_that_sql_uses_itself_are_told_how_to_be_written(text: str) -> None:
-    with pytest.raises(PredicateError, match='in ""') as refused:
+def test_names_that_are_keywords_must_be_quoted(text: str) -> None:
+    with pytest.raises(PredicateError, match='with ""') as refused:
         sql.parse(text)
     assert "sqlglot" not in str(refused.value)
 
@@ -286,7 +286,7 @@ def test_hostile_text_ends_in_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["brackets", "cases", "not", "signs"])
 def test_depth_is_refused_before_a_parser_recurses(name: str) -> None:
-    with pytest.raises(PredicateError, match="nests more than 24 deep: write it flatter"):
+    with pytest.raises(PredicateError, match="more than 24 deep"):
         sql.parse(HOSTILE[name])
 
 
@@ -332,7 +332,7 @@ def test_mutated_text_ends_in_a_query_or_an_error() -> None:
 WIDE = tuple(
     sign + "123456789012345678901234567890123456" + cents for sign in ("", "-") for cents in (".78", ".79", ".00")
 )
-"""Numbers of 38 digits that fewer digits do not tell apart."""
+"""Numbers of 38 digits that differ only in the last ones."""
 
 
 def opinions_table() -> pa.Table:

@@ -1,4 +1,4 @@
-"""Literals from Python's values and Arrow's scalars."""
+"""Literals made from Python values and Arrow scalars."""
 
 import datetime
 import math
@@ -84,7 +84,7 @@ def test_a_null_of_every_type() -> None:
         (Fraction(-1, 2**151), 32, 0.0),
         (Fraction(10) ** 400, 64, 1.7976931348623157e308),
         (-(Fraction(10) ** 400), 16, -65504.0),
-        # Half way between two floats of 32 bits, and a little more: rounding by way of 64 bits would lose the little.
+        # Slightly more than half way between two 32-bit floats: rounding through 64 bits would lose the difference.
         (1 + Fraction(1, 2**24) + Fraction(1, 2**60), 32, 1 + 2.0**-23),
         (1 + Fraction(1, 2**24), 32, 1.0),
     ],

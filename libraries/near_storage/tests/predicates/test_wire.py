@@ -1,4 +1,4 @@
-"""Filters and queries as JSON: the same back, whatever they hold; hostile bytes end in RequestError alone."""
+"""Filters and queries as JSON: any content survives the round trip; hostile bytes raise only RequestError."""
 
 import json
 import math
@@ -109,7 +109,7 @@ def test_the_limits_hold_at_both_ends() -> None:
 
 
 def plain(tree: Predicate) -> dict[str, object]:
-    """The JSON of a tree that breaks limits, as a hostile client would write it."""
+    """Return the JSON of a tree that breaks limits, as a hostile client would write it."""
     match tree:
         case Not(part):
             return {"op": "not", "part": plain(part)}
@@ -270,7 +270,7 @@ def test_malformed_queries_are_refused(changed: dict[str, object]) -> None:
 
 
 def mutated(sent: bytes, rng: random.Random) -> bytes:
-    """Bytes flipped, cut, doubled, exchanged for what JSON is made of."""
+    """Flip, cut, double or replace bytes, with characters that JSON uses."""
     changed = bytearray(sent)
     for _ in range(rng.randint(1, 4)):
         start = rng.randrange(len(changed) + 1)
@@ -292,7 +292,7 @@ def mutated(sent: bytes, rng: random.Random) -> bytes:
 
 
 def assert_bounded(mutations: int, seed: int) -> None:
-    """Mutated messages end in RequestError, or in what can be encoded again and bound or refused."""
+    """Check that mutated messages raise RequestError, or decode to what can be encoded again and bound or refused."""
     rng = random.Random(seed)
     data = table(rng, TYPES, 3)
     for _ in range(mutations):

@@ -1,4 +1,4 @@
-"""A Parquet file as a node holds it: open, described, its chunks digested."""
+"""A Parquet file as a node holds it: open, described, with digests of its chunks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stored:
 
     @property
     def groups(self) -> list[int]:
-        """All row groups that have rows."""
+        """Return all row groups that have rows."""
         return np.flatnonzero(self.compact.rows).tolist()
 
     def leaves(self, columns: Sequence[str]) -> list[int]:

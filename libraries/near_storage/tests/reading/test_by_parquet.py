@@ -1,4 +1,4 @@
-"""The Parquet reader (V1): rows that match, in stored order, from chunks that were checked."""
+"""The Parquet reader (V1): matching rows, in stored order, from checked chunks."""
 
 import functools
 import math
@@ -68,7 +68,7 @@ def rows():
 
 @functools.cache
 def written_out(where, *columns):
-    """The rows that match: NaN is no equal of itself, so values are compared as they are written."""
+    """Return the matching rows as text, because NaN does not equal itself."""
     return str(matching(WHERES[where][1], list(columns)).to_pydict())
 
 
@@ -118,7 +118,7 @@ def test_rows_without_columns_are_counted(unchanged_path, where):
 
 
 def test_a_batch_without_rows_comes_where_none_of_many_match(path):
-    """So that whoever reads can do something else meanwhile, or stop."""
+    """It lets the reader do other work, or stop."""
     with stored(path) as file:
         for columns in ([], ["number"], ["nested", "word"]):
             chunks = by_parquet.StoredChunks(file.fd, file.compact, file.digests)
@@ -129,7 +129,7 @@ def test_a_batch_without_rows_comes_where_none_of_many_match(path):
 
 
 def test_columns_beside_each_other_are_cut_each_by_its_own_width(tmp_path):
-    """pyarrow's reader has one number of rows for all of its batches, whatever columns they are of."""
+    """A pyarrow reader has one number of rows for all of its batches, of any columns."""
     path = tmp_path / "wide.parquet"
     texts = pa.array(["a" * 100_000, "b" * 100_000])
     wide = texts.take(pa.array([row % 2 for row in range(4_000)]))
@@ -206,7 +206,7 @@ def test_row_groups_of_which_all_rows_match_are_not_filtered(path):
 
 
 def test_one_row_group_that_is_filtered_beside_others_that_are_not(path):
-    """They are decoded together, as small ones are."""
+    """They are decoded together, because they are small."""
     where = compare(">=", "number", 400)
     with stored(path) as file:
         found, _ = read(file, ["number"], where, [1, 2, 3], all_match=[False, True, True])
@@ -249,7 +249,7 @@ def test_chunks_of_other_row_groups_are_no_answer(path):
         chunks.hold([1])
         assert len(chunks.read(*place)) == place[1]
         chunks.hold([2, 3])
-        with pytest.raises(DamagedError, match=f"{place[1]} bytes at {place[0]}, which are no chunk"):
+        with pytest.raises(DamagedError, match=f"{place[1]} bytes at {place[0]}"):
             chunks.read(*place)
 
 

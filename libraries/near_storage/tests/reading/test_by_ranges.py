@@ -1,4 +1,4 @@
-"""Direct byte ranges (V2) at the node: exactly the chunks asked for, in bounded batches."""
+"""Direct byte ranges (V2) on the node: exactly the requested chunks, in batches of limited size."""
 
 import os
 from dataclasses import replace
@@ -36,7 +36,7 @@ def path(tmp_path):
 
 
 def places(path):
-    """(row group, leaf) -> where pyarrow's metadata say that the chunk lies."""
+    """Return (row group, leaf) -> position of the chunk in pyarrow's metadata."""
     metadata = pq.read_metadata(path)
     found = {}
     for group in range(metadata.num_row_groups):
@@ -142,7 +142,7 @@ def test_nothing_asked_for_is_nothing_sent(path):
 
 
 def test_chunks_that_lie_in_another_order_come_in_file_order(path):
-    """Nothing in Parquet says that the chunks of a row group lie in the order of its columns."""
+    """Parquet does not require the chunks of a row group to be in the order of its columns."""
     with stored(path) as file:
         order = [3, 0, 4, 1, 2]
         columns = tuple(file.compact.columns[number] for number in order)

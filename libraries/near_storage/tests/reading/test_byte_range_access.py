@@ -38,7 +38,7 @@ def path(tmp_path):
 
 
 def parts_of(file: Stored, groups, columns, **options):
-    """Parts as rows that a test may change, and batches of them again."""
+    """Return parts as rows that a test may change, to be made into batches again."""
     return [part._replace(data=bytes(part.data)) for batch in file.parts(groups, columns, **options)
             for part in by_ranges.each(batch)]  # fmt: skip
 
@@ -136,19 +136,19 @@ def test_missing_doubled_and_foreign_parts_are_refused(path, batch_bytes):
 
 
 def test_a_chunk_that_grew_is_refused(path):
-    """With a digest of its own that fits: places and lengths are the footer's, not the node's."""
+    """Even with a matching digest: positions and lengths come from the footer, not from the node."""
     with stored(path) as file:
         (part,) = parts_of(file, [1], ["real"])
         data = part.data + b"more"
         grown = part._replace(data=data, digest=xxhash.xxh3_64_intdigest(data))
-        with pytest.raises(DamagedError, match="reach beyond the chunk"):
+        with pytest.raises(DamagedError, match="exceed the chunk"):
             rebuilt(file, batches_of([grown]), [1], ["real"])
 
 
 def test_a_stream_that_ends_early_is_told(path):
     with stored(path) as file:
         parts = parts_of(file, [0, 1], ["number", "real"])
-        with pytest.raises(DamagedError, match=r"ended early: 1 of the chunks of row groups 0 to 1 did not come"):
+        with pytest.raises(DamagedError, match="1 chunks of row groups 0 to 1"):
             rebuilt(file, batches_of(parts[:-1]), [0, 1], ["number", "real"])
 
 
@@ -158,14 +158,14 @@ def test_row_groups_in_another_order_are_refused(path):
 
 
 def test_a_part_under_another_number_is_refused(path):
-    """Two chunks of one type and length whose numbers were exchanged: bytes and digests are right, the place is not."""
+    """Two chunks of one type and length with swapped numbers: bytes and digests are right, positions are not."""
     with stored(path) as file:
         one, other = parts_of(file, [1, 2], ["real"])
         exchanged = [one._replace(row_group=2), other._replace(row_group=1)]
         with pytest.raises(DamagedError):
             rebuilt(file, batches_of(exchanged), [1, 2], ["real"])
         moved = [other._replace(row_group=1, offset=one.offset), one._replace(row_group=2, offset=other.offset)]
-        with pytest.raises(DamagedError, match="the node's digest is not the one that was stored"):
+        with pytest.raises(DamagedError, match="digest"):
             rebuilt(file, batches_of(moved), [1, 2], ["real"], digests=file.digests)
 
 
@@ -192,7 +192,7 @@ def test_unknown_columns_are_refused(path):
 
 
 def test_what_lies_outside_of_the_kept_chunks_is_never_zeros(path):
-    """pyarrow is made to want another chunk than those that came, as a wrong footer would."""
+    """pyarrow is made to request another chunk than those received, as a wrong footer would."""
     with stored(path) as file:
         received = byte_range_access.Received()
         received.expect(file.footer, [1], file.leaves(["number"]))
@@ -200,7 +200,7 @@ def test_what_lies_outside_of_the_kept_chunks_is_never_zeros(path):
             received.add(part)
         decoder = byte_range_access.Decoder(file.footer, received.chunk)
         for groups, leaves in (([0], [0]), ([1], [1]), ([1], [0, 1]), ([1, 2], [0])):
-            with pytest.raises(DamagedError, match="no chunk that was asked for"):
+            with pytest.raises(DamagedError, match="not a requested chunk"):
                 list(byte_range_access.Decoder(file.footer, received.chunk).batches(groups, leaves))
             received.expect(file.footer, [1], file.leaves(["number"]))
             for part in parts_of(file, [1], ["number"]):
@@ -221,13 +221,13 @@ def test_a_chunk_is_given_once_and_not_after_its_row_group(path):
             if group != 1:
                 received.expect(file.footer, [group], file.leaves(["number"]))
             if given or group != 1:
-                with pytest.raises(DamagedError, match="no chunk that was asked for"):
+                with pytest.raises(DamagedError, match="not a requested chunk"):
                     received.chunk(*place)
 
 
 @pytest.mark.parametrize(("dictionary", "start"), [(None, 100), (0, 100), (50, 50), (200, 100)])
 def test_a_chunk_begins_at_its_dictionary_only_if_that_comes_first(dictionary, start):
-    """Some writers say 0, or a place behind the data, where there is no dictionary."""
+    """Without a dictionary, some writers give 0 or an offset after the data."""
     column = SimpleNamespace(data_page_offset=100, dictionary_page_offset=dictionary, total_compressed_size=4)
     group = SimpleNamespace(column=lambda leaf: column)
     received = byte_range_access.Received()
@@ -244,12 +244,12 @@ def test_pages_that_do_not_decode_are_damaged(tmp_path):
     content[4:100] = bytes(96)
     path = tmp_path / "broken.parquet"
     path.write_bytes(content)
-    with stored(path) as held, pytest.raises(DamagedError, match="row group 0: does not decode"):
+    with stored(path) as held, pytest.raises(DamagedError, match="row group 0"):
         rebuilt(held, held.parts([0], ["real"]), [0], ["real"])
 
 
 def test_memory_is_that_of_one_row_group(tmp_path):
-    """Chunks of a group are given up when it is decoded: the stream is never held as a whole."""
+    """Chunks of a group are released once it is decoded: the stream is never held completely."""
     path = tmp_path / "long.parquet"
     numbers = np.random.default_rng(1).integers(0, 2**60, 400_000)
     pq.write_table(pa.table({"a": numbers, "b": numbers}), path, row_group_size=10_000, compression="none")

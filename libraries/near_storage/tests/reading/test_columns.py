@@ -1,4 +1,4 @@
-"""Columns of the table to leaf columns of the file."""
+"""Map columns of the table to leaf columns of the file."""
 
 import io
 
@@ -49,6 +49,6 @@ def test_unknown_and_doubled_names_are_refused():
     schema = pa.schema([("a", pa.int8()), ("b", pa.int8()), ("a", pa.int16())])
     with pytest.raises(RequestError, match="no column 'c' in the table; it has 'a', 'b', 'a'"):
         leaves_of(schema, ["b", "c"])
-    with pytest.raises(RequestError, match="two columns called 'a'"):
+    with pytest.raises(RequestError, match=r"two columns .*'a'"):
         leaves_of(schema, ["a"])
     assert leaves_of(schema, ["b"]) == [1]

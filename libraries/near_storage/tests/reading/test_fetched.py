@@ -1,4 +1,4 @@
-"""Whole files that came in pieces: every chunk right however they are cut, and no changed one."""
+"""Whole files that arrive in pieces: every chunk is right for any split, and changed chunks are refused."""
 
 from collections.abc import Iterator
 
@@ -57,5 +57,5 @@ def test_columns_that_are_not_needed_are_not_looked_at(file: Stored, tmp_path):
 def test_files_of_which_the_front_is_missing(file: Stored, tmp_path, left: float):
     content = (tmp_path / "table.parquet").read_bytes()
     left = int(len(content) * left) if 0 < left < 1 else int(left)
-    with pytest.raises(DamagedError, match=r"needed of a file that came|changed"):
+    with pytest.raises(DamagedError, match=r"are needed|changed"):
         rows(file, pieces_of(content[len(content) - left :], 50))

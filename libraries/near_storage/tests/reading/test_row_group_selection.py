@@ -1,4 +1,4 @@
-"""Which row groups of which files a filter leaves, against what lies in them."""
+"""Which row groups of which files remain for a filter, compared with their contents."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ SCHEMA = pa.schema([("number", pa.int64()), ("real", pa.float64())])
 
 
 def described(path, groups):
-    """A file with a row group for each list of numbers."""
+    """Make a file with one row group per list of numbers."""
     with pq.ParquetWriter(path, SCHEMA) as writer:
         for numbers in groups:
             writer.write_table(pa.table({"number": numbers, "real": np.array(numbers, float) / 2}, SCHEMA))

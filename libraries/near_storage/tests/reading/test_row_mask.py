@@ -1,4 +1,4 @@
-"""Rows by a mask, of every type."""
+"""Select rows by a mask, for every type."""
 
 import pyarrow as pa
 import pytest

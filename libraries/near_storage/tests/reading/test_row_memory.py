@@ -1,4 +1,4 @@
-"""What rows decode to is known before: never more than was said, and not far less."""
+"""The decoded size of rows is predicted: never less than the real size, and not far more."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ SHORT, LONG = "abc", "x" * 200_000
 
 
 def few(long_rows: int) -> pa.Array:
-    """Texts of two values, of which so many rows have the long one."""
+    """Return texts of two values, with `long_rows` rows of the long one."""
     return pa.array([SHORT, LONG]).take(pa.array([int(row < long_rows) for row in range(ROWS)]))
 
 
@@ -48,7 +48,7 @@ COLUMNS: dict[str, Callable[[], tuple[pa.Array, dict[str, Any]]]] = {
     ),
     "bytes of fixed size": lambda: (pa.array([b"y" * 50_000] * ROWS, pa.binary(50_000)), {}),
 }
-"""Made when they are asked for: some take 120 MB."""
+"""Functions, because some values take 120 MB."""
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -70,14 +70,14 @@ def test_batches_are_no_wider_than_was_said(name: str, tmp_path: Path):
     assert rows == len(column)
     assert row_memory.COPIES * widest <= reading.nbytes
     if not pa.types.is_nested(column.type) and name not in ("prefixes", "plain, long ones first"):
-        # A row is at most 200 kB, so that batches come near what they may have. Of those two nothing but pages tells.
+        # A row has at most 200 kB, so batches come close to the limit. For the two names, only pages show the size.
         assert widest <= row_memory.WIDE_BYTES
         assert reading.nbytes <= 6 * row_memory.WIDE_BYTES
         assert reading.rows == len(column) or widest > row_memory.WIDE_BYTES / 5 or "one long" in name
 
 
 def test_narrow_columns_are_decoded_in_one_call(tmp_path: Path):
-    """No column of few distinct short texts, and no number, makes a batch smaller."""
+    """Columns of few distinct short texts, and numbers, do not make batches smaller."""
     path = tmp_path / "t.parquet"
     count = 100_000
     words = pa.array([f"word {number % 5_000}" for number in range(count)])
@@ -92,7 +92,7 @@ def test_narrow_columns_are_decoded_in_one_call(tmp_path: Path):
 
     decoder = Decoder(footer, read)
     assert decoder.reading([0], [0, 1], 1 << 17).rows == count
-    # The chunk of texts alone, once: it is kept until it is decoded.
+    # Only the chunk of texts, and only once: it is kept until it is decoded.
     assert len(looked) == 1
     list(decoder.batches([0], [0, 1], count))
     assert len(looked) == 2

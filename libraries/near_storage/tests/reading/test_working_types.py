@@ -1,4 +1,4 @@
-"""Views as types whose slices are small, and back."""
+"""Views as types with small slices, and back."""
 
 import pyarrow as pa
 import pytest
@@ -56,7 +56,7 @@ def test_what_has_no_views_is_left_as_it_is():
 
 
 def test_slices_of_what_was_cast_carry_their_own_bytes():
-    """Of 10,000 rows filtered in runs, views took memory by the square."""
+    """For 10,000 rows filtered in runs, views used quadratic memory."""
     rows = 10_000
     texts = pa.array([f"{number:030}" for number in range(rows)], pa.string_view())
     batch = pa.record_batch({"x": texts, "row": range(rows)})

@@ -1,4 +1,4 @@
-"""A catalog and storage nodes in threads of the test, on loopback, with ports of their own."""
+"""A catalog and storage nodes in threads of the test, on loopback, with free ports."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from libraries.near_storage.tests.storing.files import describe_here
 
 Batches = Iterator[tuple[pa.RecordBatch, bytes]]
 Fault = Callable[[Batches], Batches]
-"""What a broken node makes of the stream that a sound one would send."""
+"""Converts the stream of a working node into that of a broken one."""
 
 
 class BrokenNode(StorageNode):
-    """A node that can be told to break its streams."""
+    """A node that breaks its streams on request."""
 
     def __init__(self, *arguments: object, **options: object) -> None:
         self.fault: Fault | None = None
@@ -47,7 +47,7 @@ class BrokenNode(StorageNode):
         try:
             yield from batches
         except (GeneratorExit, UnavailableError):
-            # The second is what a node finds itself, between two batches.
+            # The second case is what a node itself detects between two batches.
             self.closed_early.set()
             raise
 
@@ -75,7 +75,7 @@ class Cluster:
 
 
 def has_ipv6() -> bool:
-    """Whether this machine has a loopback of IPv6."""
+    """Return whether this machine has a loopback address of IPv6."""
     try:
         with socket.socket(socket.AF_INET6) as listening:
             listening.bind(("::1", 0))
@@ -94,7 +94,7 @@ def cluster(
     grace_s: float = 60.0,
     host: str = "127.0.0.1",
 ) -> Iterator[Cluster]:
-    """All servers, each node registered; everything is closed in the end."""
+    """Start all servers and register the nodes; close everything at the end."""
     secret, token = security.new_secret(), security.new_token()
     catalog = CatalogServer(
         Catalog(folder / "catalog", replicas=replicas, grace_s=grace_s),
@@ -122,7 +122,7 @@ def cluster(
 
 
 def ending_early(after: int) -> Fault:
-    """The stream just ends after some batches."""
+    """End the stream after some batches without an error."""
     return lambda batches: itertools.islice(batches, after)
 
 
@@ -152,7 +152,6 @@ def slow(pause_s: float) -> Fault:
 
 
 def losing(number: int) -> Fault:
-    """One batch does not arrive."""
     return lambda batches: (each for index, each in enumerate(batches) if index != number)
 
 
@@ -167,7 +166,7 @@ def doubling(number: int) -> Fault:
 
 
 def flipping(number: int) -> Fault:
-    """One bit of the last column of one batch is another one than was sent."""
+    """Flip one bit of the last column of one batch."""
 
     def fault(batches: Batches) -> Batches:
         for index, (batch, note) in enumerate(batches):
@@ -177,7 +176,7 @@ def flipping(number: int) -> Fault:
 
 
 def flipped(batch: pa.RecordBatch) -> pa.RecordBatch:
-    # As it travels: a slice has memory that is not its own.
+    # As sent: the memory of a slice is shared.
     batch = pa.ipc.read_record_batch(batch.serialize(), batch.schema)
     column = batch.column(batch.num_columns - 1)
     *others, data = column.buffers()

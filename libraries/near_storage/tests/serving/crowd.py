@@ -1,9 +1,9 @@
-"""Clients that ask for as much as they can, beside one that asks for little: what becomes of it, and of the nodes.
+"""Clients that use as many resources as they can, next to one with small queries: outcomes, and memory of the nodes.
 
     python -m libraries.near_storage.tests.serving.crowd URI CLIENTS QUERIES < TOKEN
 
-asks hostile queries, and prints how many ended in what. `beside_a_good_one` starts that, asks good ones meanwhile, and
-looks at the memory of the nodes.
+sends hostile queries, and prints the number of each outcome. `beside_a_good_one` starts this process, sends good
+queries at the same time, and watches the memory of the nodes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.tests.serving.processes import ROOT, Processes
 
 READ_BYTES = 30_000_000
-"""A hostile client reads no more of an answer: it is the node that is to be filled."""
+"""Bytes that a hostile client reads of an answer, because the node's memory should fill, not the client's."""
 GOOD_ROWS = 200_000
 MODULE = "libraries.near_storage.tests.serving.crowd"
 
@@ -56,11 +56,11 @@ HOSTILE = (
     "SELECT long, count(*) AS n FROM groups GROUP BY long",
     "SELECT min(long) AS low FROM groups",
 )
-"""Each asks for far more than its file has bytes, or for much work."""
+"""Each requests far more bytes than its file has, or much computation."""
 
 
 def tables(folder: Path, scale: int = 1) -> dict[str, Path]:
-    """Parquet files by the tables' names: none is large. Those of the hostile have the rows over `scale`."""
+    """Write small Parquet files and return them by table name; `scale` divides the rows for hostile queries."""
     rng = np.random.default_rng(1)
     texts = pa.array(["a" * 500_000, "b" * 500_000])
     wide = pa.DictionaryArray.from_arrays(pa.array(rng.integers(2, size=20_000 // scale), pa.int32()), texts)
@@ -92,7 +92,7 @@ def tables(folder: Path, scale: int = 1) -> dict[str, Path]:
 
 
 def hostile(uri: str, token: str, clients: int, queries: int) -> dict[str, int]:
-    """So many queries from so many clients, each one after the other; how many ended in what."""
+    """Send `queries` queries from `clients` clients, each sequentially; return the number of each outcome."""
 
     def ask(client_number: int) -> Counter[str]:
         rng = random.Random(client_number)
@@ -130,20 +130,20 @@ def _asked(client: Client, sql: str, rng: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a crowd: answers by their kind, and the seconds of each good one."""
+    """The result of a crowd: answers by their kind, and the seconds of each good one."""
 
     hostile: dict[str, int]
     good_s: list[float]
     wrong: int
     grown_bytes: dict[str, int]
-    """Peak memory of each node beyond what it had before, by its name."""
+    """Growth of the peak memory of each node, by name."""
     dead: list[str]
     taken_s: float
 
 
 def beside_a_good_one(served: Processes, client: Client, clients: int, queries: int, pause_s: float = 0.05) -> Outcome:
-    """Hostile queries in a process of their own; meanwhile `client` asks small ones, and pauses between them. The
-    tables must be there."""
+    """Send hostile queries from a separate process; at the same time `client` sends small ones, with pauses. The tables
+    must exist."""
     nodes = [name for name in served.running if name != "catalog"]
     before = {name: _peak_bytes(served, name) for name in nodes}
     command = [sys.executable, "-m", MODULE, served.uri, str(clients), str(queries)]
@@ -184,7 +184,7 @@ def _peak_bytes(served: Processes, name: str) -> int:
 
 
 def main() -> None:
-    """Ask, and print as JSON how many ended in what."""
+    """Send the queries and print the number of each outcome as JSON."""
     uri, clients, queries = sys.argv[1:]
     told = hostile(uri, sys.stdin.readline().strip(), int(clients), int(queries))
     sys.stdout.buffer.write(msgspec.json.encode(told))

@@ -1,4 +1,4 @@
-"""Mutated requests of every kind against a running catalog and node: each is answered or refused, and tells nothing.
+"""Mutated requests of every kind to a running catalog and node: each is answered or refused, and reveals nothing.
 
 `python -m libraries.near_storage.tests.serving.mutated [count] [seed]` sends 10,000 of them.
 """
@@ -43,7 +43,7 @@ from libraries.near_storage.serving.tickets import Grant, Wish, issue, sign_rece
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
 TABLE = pa.table({"a": range(1_000)})
-"""What is asked for, in partitions of 250 rows."""
+"""The queried table, in partitions of 250 rows."""
 
 TELLING = re.compile(r"Traceback|File \"|\.py\b|/dev/|/tmp|/home|/root|/usr")
 DIGEST = "ab" * 32
@@ -57,7 +57,7 @@ QUERIES = (
 
 
 def changed(rng: random.Random, message: bytes) -> bytes:
-    """The message with a few bytes, digits or words put in, taken out or changed."""
+    """Insert, remove or change a few bytes, digits or words of the message."""
     data = bytearray(message)
     for _ in range(rng.randrange(1, 5)):
         index = rng.randrange(len(data) + 1)
@@ -68,7 +68,7 @@ def changed(rng: random.Random, message: bytes) -> bytes:
 
 
 def send(served: Cluster, count: int, seed: int) -> list[str]:
-    """Send so many requests; what is wrong with the replies."""
+    """Send `count` requests; return what is wrong with the replies."""
     rng = random.Random(seed)
     wrong: list[str] = []
     kinds: Counter[str] = Counter()
@@ -83,16 +83,16 @@ def send(served: Cluster, count: int, seed: int) -> list[str]:
             text = str(error) + repr(getattr(error, "extra_info", b""))
             kind = type(from_flight(error)).__name__
             kinds[kind] += 1
-            # A copy goes to an address where nothing listens.
+            # A copy is requested from an address where nothing listens.
             broken = kind == "NearStorageError" or (kind == "UnavailableError" and what != "node copy")
             if TELLING.search(text) or broken:
                 wrong.append(f"{number}: {what}: {kind}: {text[:500]}")
     for client in clients.values():
         client.close()
     if served.client().query("SELECT count(*) AS n FROM t")["n"].to_pylist() != [1_000]:
-        wrong.append("the table is another one now")
+        wrong.append("the table has changed")
     if count >= 300 and not {"answered", "RequestError", "UnauthenticatedError"} <= set(kinds):
-        wrong.append(f"not every kind of reply came: {kinds}")
+        wrong.append(f"some kinds of replies are missing: {kinds}")
     return wrong
 
 
@@ -118,7 +118,7 @@ def _request(rng: random.Random, served: Cluster):
             lambda client, options: client.get_flight_info(flight.FlightDescriptor.for_command(command), options),
         )
     if kind == "path":
-        # What is no UTF-8 does not leave pyarrow's client.
+        # pyarrow's client does not send invalid UTF-8.
         path = changed(rng, b"t").decode("utf-8", "replace").replace("\0", "")
         return (
             kind,

@@ -1,4 +1,4 @@
-"""A catalog and nodes as processes of their own, as a command line starts them; killed and stopped for real."""
+"""A catalog and nodes as separate processes, as a command line starts them; they can be killed and stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Processes:
     addresses: dict[str, str] = field(default_factory=dict)
 
     def start(self, name: str, port: int = 0) -> None:
-        """Start the catalog or a node; returns when it answers."""
+        """Start the catalog or a node; return when it answers."""
         arguments = [security.hash_token(self.token)] if name == "catalog" else [name, self.uri]
         what = "catalog" if name == "catalog" else "node"
         command = [sys.executable, "-c", SERVE, what, str(self.folder / name), self.secret, str(self.batch_bytes)]
@@ -64,7 +64,7 @@ class Processes:
         self.running[name].send_signal(number)
 
     def end(self, name: str) -> int:
-        """Ask it to end, and wait; its exit code."""
+        """Terminate it and wait; return its exit code."""
         self.send(name, signal.SIGTERM)
         return self.running.pop(name).wait(20)
 

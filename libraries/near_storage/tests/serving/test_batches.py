@@ -1,4 +1,4 @@
-"""Rows of every type travel through Flight, come back as they were, and a changed one is found."""
+"""Rows of every type survive the way through Flight unchanged, and changed ones are detected."""
 
 import datetime
 import decimal
@@ -87,7 +87,7 @@ def test_rows_come_back_as_they_were(echo, name):
 
 
 def test_views_are_sent_with_their_own_bytes_alone():
-    """What they were cut from would go with each of them."""
+    """Otherwise each would carry the memory that it was cut from."""
     texts = pa.array([f"{number:030}" for number in range(10_000)], pa.string_view())
     lists = pa.array([[number] * 9 for number in range(10_000)], pa.list_view(pa.int64()))
     whole = pa.record_batch({"text": texts, "list": lists})
@@ -138,7 +138,7 @@ def test_fewer_rows_are_found():
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_batch_without_rows_has_every_type(echo, name):
-    """Its digest is that of what arrives, where offsets and values may be other buffers than those that were made."""
+    """Its digest is that of what arrives, where offsets and values may be other buffers than before."""
     schema = batches.plain_schema(pa.schema([pa.field(name, COLUMNS[name].type)]))
     empty = empty_batch(schema)
     assert empty.schema.equals(schema)

@@ -1,4 +1,4 @@
-"""Hostile queries beside good ones, in a short form: `make selfbench-near-storage` asks 200, and tells the times."""
+"""Hostile queries next to good ones, in a short form: `make selfbench-near-storage` sends 200, and prints the times."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What reaches a caller of an error: our own text without paths, or a number."""
+"""What a caller sees of an error: our own text without paths, or a number."""
 
 import errno
 import logging

@@ -1,4 +1,4 @@
-"""Whoever is not meant to be served is refused, in words that tell nothing about the machine."""
+"""Unauthorized callers are refused, with texts that reveal nothing about the machine."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def served(tmp_path_factory: pytest.TempPathFactory):
 
 
 def refusal(call: Callable[[], object]) -> str:
-    """The raw text that a caller sees, with whatever Flight adds to it."""
+    """Return the raw text that a caller sees, with everything that Flight adds to it."""
     with pytest.raises((pa.ArrowException, OSError, NearStorageError)) as told:
         call()
     text = str(told.value) + repr(getattr(told.value, "extra_info", b""))
@@ -88,7 +88,7 @@ def test_a_token_that_cannot_be_one():
 
 
 def test_a_client_is_not_a_server(served: Cluster):
-    """A client's token opens nothing on the nodes, and nothing of the cluster's own on the catalog."""
+    """A client's token gives no access to nodes, nor to the catalog's actions for servers."""
     caller = Caller(served.token)
     for location, name in ((served.uri, "register"), (served.nodes[0].location, "report")):
         with pytest.raises(UnauthenticatedError):
@@ -98,7 +98,7 @@ def test_a_client_is_not_a_server(served: Cluster):
 @pytest.mark.parametrize(("name", "body"), [("statistics", b""), ("report", b"{}"), ("remove", b"{}"), ("x", b"")])
 def test_nobody_is_no_server(served: Cluster, name: str, body: bytes):
     for location in (served.uri, served.nodes[0].location):
-        with pytest.raises(UnauthenticatedError, match="needs the token"):
+        with pytest.raises(UnauthenticatedError, match="the token of"):
             Caller().act(location, name, body)
 
 
@@ -137,7 +137,7 @@ def test_forged_and_foreign_tickets(served: Cluster):
 
 
 def test_a_permit_is_for_one_partition(served: Cluster):
-    """Other bytes, more bytes and other shapes than were announced are refused, and nothing of them is kept."""
+    """Bytes, sizes and shapes that differ from the announced ones are refused, and nothing of them is kept."""
     digest = "cd" * 32
     grant = Grant("put", "", 0, (Piece(0, digest, ()),), 1e12, upload="u", stored_bytes=1_000)
     permit = flight.FlightDescriptor.for_command(issue(served.secret, grant))
@@ -196,7 +196,7 @@ def test_a_path_in_place_of_a_digest(served: Cluster):
 
 
 def test_messages_of_20_megabytes(served: Cluster):
-    """They are refused as too long, for what they are, and the server goes on."""
+    """They are refused as too long, with their kind, and the server continues."""
     body = b" " * 20_000_000
     caller = Caller(served.token)
     assert "at most" in refusal(lambda: caller.act(served.uri, "delete", body))
@@ -224,7 +224,7 @@ def test_calls_that_nothing_answers(served: Cluster):
 
 
 def test_an_unsigned_wish_gets_less_or_nothing(served: Cluster):
-    """What a client adds to its ticket is its own affair, and gives it nothing more."""
+    """What a client appends to its ticket never gives it more."""
     endpoint = endpoints(served)[0]
     rng = random.Random(2)
     told = []
@@ -242,12 +242,12 @@ def test_an_unsigned_wish_gets_less_or_nothing(served: Cluster):
 
 
 def test_mutated_requests(served: Cluster):
-    """300 of seed 1 here; `python -m libraries.near_storage.tests.serving.mutated` sends 10,000."""
+    """The test sends 300 of seed 1; `python -m libraries.near_storage.tests.serving.mutated` sends 10,000."""
     assert mutated.send(served, 300, seed=1) == []
 
 
 def test_sixty_at_once_against_eight_places(served: Cluster):
-    """All are answered or told to come again, eight at a time, and nobody sees an error of another kind."""
+    """All are answered or refused as busy, eight at a time, and no client gets another error."""
     for node in served.nodes:
         node.fault = slow(0.05)
     ticket = next(each.ticket for each in endpoints(served) if str(served.nodes[0].port) in str(each.locations[0].uri))
@@ -295,7 +295,7 @@ def test_one_folder_one_server(served: Cluster):
 
 
 def test_row_groups_that_are_too_large_for_a_request(tmp_path: Path):
-    """A node says so before it reads them; chunks as they lie need no memory of their own."""
+    """A node reports this before it reads them; chunks sent as stored need no further memory."""
     table = pa.table({"a": range(10_000), "b": range(10_000)})
     with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=900_000, batch_bytes=10_000)) as small:
         client = small.client()

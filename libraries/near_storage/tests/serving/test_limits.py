@@ -1,4 +1,4 @@
-"""So many at once, so many waiting, and the others come again."""
+"""Some requests run, some wait, and all others are refused as busy."""
 
 import threading
 from contextlib import ExitStack
@@ -12,7 +12,7 @@ from libraries.near_storage.serving.limits import OVERDUE_S, Gate, Limits, Reque
 
 def test_as_many_as_are_allowed_are_inside():
     gate = Gate(Limits(requests=2, waiting=0))
-    with gate.admitting(), gate.admitting(), pytest.raises(BusyError, match="come again"), gate.admitting():
+    with gate.admitting(), gate.admitting(), pytest.raises(BusyError, match="retry later"), gate.admitting():
         pass
     with gate.admitting(), gate.admitting():
         assert gate.most_inside == 2
@@ -21,7 +21,7 @@ def test_as_many_as_are_allowed_are_inside():
 def test_who_waits_too_long_is_sent_away():
     gate = Gate(Limits(requests=1, waiting=1, wait_s=0.01))
     with gate.admitting():
-        # And leaves its place to the next one that waits.
+        # And gives its place to the next waiting request.
         for _ in range(3):
             with pytest.raises(BusyError, match="waited"), gate.admitting():
                 pass
@@ -94,7 +94,7 @@ def test_a_last_part_is_for_small_claims():
 
 
 def test_who_waits_for_memory_has_no_turn():
-    """Else those who hold it could not go on."""
+    """Otherwise the requests that hold the memory could not continue."""
     gate = Gate(Limits(requests=1, memory_bytes=2_000, wait_s=10))
     got = threading.Event()
 
@@ -110,7 +110,7 @@ def test_who_waits_for_memory_has_no_turn():
         for _ in first.in_turns(iter([1])):
             while not gate._for_memory:
                 threading.Event().wait(0.001)
-        # The turn was had again, and the second still waits.
+        # The first has its turn again, and the second still waits.
         assert not got.is_set()
     thread.join(10)
     assert got.is_set()

@@ -1,4 +1,4 @@
-"""How much memory a server may have, by its control groups."""
+"""The memory limit of a server, from its control groups."""
 
 from pathlib import Path
 

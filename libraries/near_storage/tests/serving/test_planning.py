@@ -1,4 +1,4 @@
-"""Which way a catalog takes, and how it cuts what one stream would carry."""
+"""Which way a catalog chooses, and how it splits large streams."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table:
         client.put("t", table)
         answer = client.answer("SELECT * FROM t WHERE key = 7")
         assert answer.plan.way == "v2"
-        assert "too many to decode in 200,000 of memory" in answer.plan.reason
+        assert "200,000 bytes of memory" in answer.plan.reason
         assert answer.table.equals(table.slice(7, 1))
         total = client.query("SELECT sum(key) AS total FROM t")
         assert total["total"].to_pylist() == [ROWS * (ROWS - 1) // 2]
@@ -36,7 +36,7 @@ def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table:
 
 @pytest.mark.parametrize("way", ["v1", "v2"])
 def test_a_limit_reads_as_many_row_groups_as_surely_match(tmp_path: Path, table: pa.Table, way: str):
-    """Of row groups of which only some rows match nobody knows before how many do."""
+    """For row groups that match partly, the number of matching rows is not known beforehand."""
     middle = 2**61
     with cluster(tmp_path) as served:
         client = served.client()

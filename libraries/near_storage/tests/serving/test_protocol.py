@@ -1,4 +1,4 @@
-"""Messages decode to what they were, and everything else is refused."""
+"""Messages survive encoding and decoding, and everything else is refused."""
 
 import random
 

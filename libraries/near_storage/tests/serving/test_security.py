@@ -1,4 +1,4 @@
-"""Tokens, secrets, and what may be served in the clear."""
+"""Tokens, secrets, and what may be served without encryption."""
 
 import os
 

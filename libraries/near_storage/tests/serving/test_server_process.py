@@ -1,4 +1,4 @@
-"""A node that finds no catalog: it waits, and says so once."""
+"""A node that finds no catalog waits, and reports that once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from libraries.near_storage.serving import server_process
 
 
 class Waiting:
-    """A node whose catalog answers at the last of so many tries."""
+    """A node whose catalog answers after some tries."""
 
     name = "node-1"
 

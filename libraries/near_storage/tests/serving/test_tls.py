@@ -1,4 +1,4 @@
-"""Everything over TLS: clients, nodes among themselves, and nobody who is not trusted."""
+"""Everything over TLS: clients, nodes among themselves, and no untrusted peers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a process says it used is its own, and not what started it used."""
+"""The reported usage is that of the process, not of its parent."""
 
 import os
 import subprocess

@@ -1,1 +1,1 @@
-"""Tests of what lies on disk, over the disk that loses what was not synced (libraries/durable/tests)."""
+"""Tests of stored data, on a simulated disk that loses what was not synced (libraries/durable/tests)."""

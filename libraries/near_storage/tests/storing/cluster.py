@@ -1,7 +1,7 @@
-"""A catalog and its nodes on simulated disks, worked in the order in which the services work them.
+"""A catalog and its nodes on simulated disks, operated in the same order as by the services.
 
-What is tested here is that order: data, fsync, rename, fsync of the folder, register. The classes at the end break it
-in one place each; a test of cuts that does not find them out tests nothing.
+The tests are about this order: data, fsync, rename, fsync of the folder, register. Each class at the end breaks it in
+one place; a test of cuts that does not detect them is useless.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Cluster:
-    """Opens catalog and stores on the disks given, by their names: 'catalog' and those of the nodes."""
+    """Opens catalog and stores on the given disks, by their names: 'catalog' and those of the nodes."""
 
     def __init__(self, disks: dict[str, SimulatedDisk], clock: Clock) -> None:
         self.disks, self.clock = disks, clock
@@ -48,7 +48,7 @@ class Cluster:
             self.catalog.register_node(name, f"grpc://{name}:1", f"folder-{name}")
 
     def put(self, table: str, files: Iterable[bytes]) -> int:
-        """Upload a table of these partitions; its version."""
+        """Upload a table of these partitions; return its version."""
         upload = self.catalog.uploads.begin(table)
         for position, data in enumerate(files):
             self.put_partition(upload, position, data)
@@ -60,7 +60,7 @@ class Cluster:
             self.catalog.uploads.acknowledge(upload, digest_of(data), node.name, info)
 
     def collect(self) -> None:
-        """Forget what is over and remove its bytes."""
+        """Forget expired versions and remove their bytes."""
         self.remove(self.catalog.upkeep.collect())
 
     def remove(self, removals: Iterable[Removal]) -> None:
@@ -69,12 +69,11 @@ class Cluster:
             self.catalog.upkeep.removed(removal)
 
     def check(self, orphan_age_s: float = ORPHAN_AGE_S) -> Check:
-        """What is wrong now, with every byte read."""
+        """Return the current findings, reading every byte."""
         reports = {name: store.report(self.clock(), verify=True) for name, store in self.stores.items()}
         return check(self.catalog.upkeep.view(), reports, orphan_age_s)
 
     def repair(self) -> None:
-        """All steps of a check."""
         steps = self.check().steps
         for step in steps:
             if isinstance(step, Copy):
@@ -89,13 +88,13 @@ class Cluster:
             return in_pieces(self.disks[node].read(descriptor, LIMIT_BYTES, 0))
 
     def end(self) -> None:
-        """Let go of SQLite's file, whatever became of the disk."""
+        """Release SQLite's file, whatever happened to the disk."""
         with suppress(NearStorageError):
             self.catalog.close()
 
 
 def new_disks(kind: type[SimulatedDisk] = SimulatedDisk) -> dict[str, SimulatedDisk]:
-    """Empty disks of the catalog and all nodes, that lose power together. `kind` is that of the nodes'."""
+    """Return empty disks of the catalog and all nodes, which lose power together. `kind` is for the nodes."""
     power = Power()
     return {"catalog": SimulatedDisk(power), **{name: kind(power) for name in NODES}}
 
@@ -117,21 +116,17 @@ class RegistersFirst(Cluster):
 
 
 class NoSync(SimulatedDisk):
-    """fsync of files does nothing."""
-
     def fsync(self, descriptor: int) -> None:
         self.power.check()
 
 
 class NoFolderSync(SimulatedDisk):
-    """fsync of folders does nothing."""
-
     def fsync_folder(self, folder: Path) -> None:
         self.power.check()
 
 
 class SyncsLate(SimulatedDisk):
-    """Files are synced once they have their names."""
+    """Files are synced only after they have their names."""
 
     def fsync(self, descriptor: int) -> None:
         self.power.check()

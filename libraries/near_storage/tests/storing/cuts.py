@@ -1,6 +1,6 @@
-"""One life of a store: some work, a power cut in the middle of it, and what must be true when the power is back.
+"""One life of a store: some work, a power cut during it, and what must hold when the power is back.
 
-python -m libraries.near_storage.tests.storing.cuts 1000      runs lives 0 to 999 and tells what they found
+python -m libraries.near_storage.tests.storing.cuts 1000      runs lives 0 to 999 and prints the results
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from libraries.near_storage.tests.storing.files import LIMIT_BYTES, digest_of, p
 
 TABLES = ("a", "b", "c")
 CALLS = {"_put": 340, "_delete": 21, "_collect": 60, "_repair": 60, "_leave": 210, "_open": 3}
-"""About how many calls an operation makes that change something: the power goes out at one of them."""
+"""Approximate number of modifying calls of an operation; the power is cut at one of them."""
 
 
 @dataclass
 class Known:
-    """What callers were told. `allowed` is what each table may be: two states while an operation is under way."""
+    """The replies to callers. `allowed` are the possible states of each table: two while an operation runs."""
 
     allowed: dict[str, list[tuple[str, ...] | None]] = field(
         default_factory=lambda: {table: [None] for table in TABLES}
@@ -34,7 +34,7 @@ class Known:
 
 
 class Life:
-    """A cluster at work until the power goes out."""
+    """A cluster at work until the power is cut."""
 
     def __init__(self, seed: int, disks: dict[str, SimulatedDisk], kind: type[Cluster], clock: Clock) -> None:
         self.chance = random.Random(seed)
@@ -44,7 +44,7 @@ class Life:
         self.cluster: Cluster | None = None
 
     def run(self) -> None:
-        """Work until the power is out, look at what is left, then see that the store is of use again."""
+        """Work until the power is cut, check what is left, then check that the store is usable again."""
         try:
             self._work()
         except (PowerLoss, NearStorageError) as error:
@@ -63,7 +63,7 @@ class Life:
     # --- work --------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """A few operations, then one kind again and again until the power goes out within it."""
+        """Run a few operations, then repeat one kind until the power is cut during it."""
         self.cluster = self.kind(self.disks, self.clock)
         some = ("_put", "_put", "_delete", "_collect", "_repair", "_leave")
         for name in self.chance.choices(some, k=self.chance.randint(0, 5)):
@@ -81,7 +81,7 @@ class Life:
         self.clock.now_s += self.chance.choice([0.0, 1.0, GRACE_S / 2])
 
     def _open(self) -> None:
-        """The processes end well and begin anew."""
+        """End the processes and start them again."""
         ended, self.cluster = self.cluster, None
         ended.end()
         for store in ended.stores.values():
@@ -117,7 +117,7 @@ class Life:
         self.cluster.collect()
 
     def _leave(self) -> None:
-        """A client begins an upload and goes away."""
+        """Begin an upload as a client that then disappears."""
         upload = self.cluster.catalog.uploads.begin("a")
         self.cluster.put_partition(upload, 0, parquet(self.chance.randint(0, 12)))
         if self.chance.random() < 0.5:
@@ -125,7 +125,7 @@ class Life:
             self.cluster.remove(self.cluster.catalog.upkeep.removals())
 
     def _repair(self) -> None:
-        """A replica is lost, or its disk changes a byte of it, and a node holds what nobody needs: repair."""
+        """Repair after a replica is lost or has a changed byte, and a node holds an orphan."""
         orphan = parquet(self.chance.randint(20, 22))
         self.cluster.stores[self.chance.choice(NODES)].put([orphan], None, LIMIT_BYTES)
         wanted = self.cluster.catalog.upkeep.view().wanted
@@ -143,7 +143,7 @@ class Life:
     # --- after the cut -----------------------------------------------------------------------------------
 
     def _power_on(self) -> None:
-        """Some machines lost power; on the others the processes alone died."""
+        """Restart after some machines lost power; on the others only the processes died."""
         power = Power()
         without = self.chance.choice([set(self.disks), {self.chance.choice(sorted(self.disks))}])
         self.disks = {
@@ -156,7 +156,9 @@ class Life:
             left = [file for file in self.disks[name].files(self.disks[name].root / "node") if file.endswith(".part")]
             assert not left, f"leftovers on {name}"
             for digest in self.cluster.stores[name].digests():
-                assert self._is_hurt(digest, name) or self._is_good(digest, name), f"a half partition shows on {name}"
+                assert self._is_hurt(digest, name) or self._is_good(digest, name), (
+                    f"a partial partition shows on {name}"
+                )
         for table, allowed in self.known.allowed.items():
             version = self._current(table)
             found = None if version is None else tuple(partition.digest for partition in version.partitions)
@@ -174,7 +176,7 @@ class Life:
 
     def _check_readable(self, version: TableVersion) -> None:
         for partition in version.partitions:
-            assert len(partition.nodes) >= 2, "fewer replicas than were promised"
+            assert len(partition.nodes) >= 2, "fewer replicas than promised"
             for node in partition.nodes:
                 good = self._is_hurt(partition.digest, node.name) or self._is_good(partition.digest, node.name)
                 assert good, f"{partition.digest} of {version.table} is not on {node.name}"
@@ -182,7 +184,7 @@ class Life:
         assert self.cluster.catalog.metadata(version).groups == groups
 
     def _check_use(self) -> None:
-        """A table can be put, repair finds an end, and when all grace is over the nodes hold what is needed alone."""
+        """Check that a table can be put, repair finishes, and after the grace period nodes hold only what is needed."""
         files = [parquet(20), parquet(30)]
         number = self.cluster.put("a", files)
         assert self.cluster.catalog.current("a").number == number
@@ -220,21 +222,21 @@ class Life:
 
 
 def prepared(disk: type[SimulatedDisk] = SimulatedDisk) -> dict[str, SimulatedDisk]:
-    """Disks of a store that was opened once and is empty: all lives begin with a copy of them."""
+    """Return disks of a store that was opened once and is empty; every life begins with a copy of them."""
     disks = new_disks(disk)
     Cluster(disks, Clock()).end()
     return disks
 
 
 def live(seed: int, disks: dict[str, SimulatedDisk], kind: type[Cluster] = Cluster) -> Life:
-    """One life; `AssertionError` says which promise was broken."""
+    """Run one life; `AssertionError` names the broken promise."""
     life = Life(seed, disks, kind, Clock())
     life.run()
     return life
 
 
 def main(lives: int) -> None:
-    """Run lives and tell in which operations the power went out."""
+    """Run lives and print in which operations the power was cut."""
     disks = prepared()
     during: Counter[str] = Counter()
     for seed in range(lives):

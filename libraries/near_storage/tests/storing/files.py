@@ -1,4 +1,4 @@
-"""Small Parquet files, and their description without a child process, as the tests need them by the thousand."""
+"""Small Parquet files and their descriptions without a child process, because the tests need thousands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT_BYTES = 1 << 20
 
 @lru_cache(maxsize=512)
 def parquet(number: int, rows: int = 40, **columns: pa.DataType) -> bytes:
-    """A file of two row groups that is told from others by its number."""
+    """Return a file of two row groups that its number distinguishes from others."""
     kinds = columns or {"key": pa.int64(), "name": pa.string()}
     table = pa.table(
         {
@@ -48,7 +48,7 @@ def describe_open(descriptor: int, digest: str) -> PartitionInfo:
 
 
 def describe_here(path: Path, digest: str) -> PartitionInfo:
-    """A file of the operating system, in this process."""
+    """Describe a file of the operating system, in this process."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return describe_open(descriptor, digest)
@@ -58,7 +58,6 @@ def describe_here(path: Path, digest: str) -> PartitionInfo:
 
 @lru_cache(maxsize=512)
 def description(data: bytes) -> PartitionInfo:
-    """The description of a file's bytes."""
     descriptor = os.memfd_create("description")
     try:
         os.write(descriptor, data)
@@ -68,5 +67,5 @@ def description(data: bytes) -> PartitionInfo:
 
 
 def simulated_store(disk: SimulatedDisk) -> PartitionStore:
-    """A node's store on a simulated disk."""
+    """Return a node's store on a simulated disk."""
     return PartitionStore(disk.root / "node", disk, lambda path, digest: description(bytes(disk.file(path).content)))

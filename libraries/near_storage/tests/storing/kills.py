@@ -1,4 +1,4 @@
-"""A real process that stores and is killed: `kill -9` at any moment, on the files of the operating system.
+"""A real process that stores and is killed: `kill -9` at any moment, on real files.
 
 python -c "from libraries.near_storage.tests.storing.kills import main; print(main(300))"
 """
@@ -61,7 +61,7 @@ class Stores:
 
 
 def work(folder: str, seed: int, told: Connection) -> None:
-    """Put, delete and collect until somebody kills us; before and after each, tell what a table is to be."""
+    """Put, delete and collect until killed; before and after each operation, report the intended state of a table."""
     chance = random.Random(seed)
     stores = Stores(Path(folder))
     told.send(("open", None, None))
@@ -74,7 +74,7 @@ def work(folder: str, seed: int, told: Connection) -> None:
         else:
             digests = [digest_of(FILES[number]) for number in numbers]
             told.send(("begin", table, digests))
-            # A partition of these bytes may still be on its way out.
+            # A partition of these bytes may still be awaiting removal.
             stores.collect()
             stores.put(table, numbers)
             told.send(("end", table, digests))
@@ -83,14 +83,14 @@ def work(folder: str, seed: int, told: Connection) -> None:
 
 
 def kill(folder: Path, seed: int, known: dict[str, list]) -> int:
-    """Start a writer, kill it soon after some operations; the number of those that it acknowledged."""
+    """Start a writer, kill it soon after some operations; return the number of those that it acknowledged."""
     chance = random.Random(seed)
     waited_for, pause_s = chance.randint(0, 3), chance.uniform(0.0, 0.03)
     return killing.kill(work, (str(folder), seed), lambda message: take_in(message, known), waited_for, pause_s)
 
 
 def take_in(message: tuple, known: dict[str, list]) -> bool:
-    """What a table may be after a message; whether it acknowledges an operation."""
+    """Update the allowed states of a table after a message; return whether it acknowledges an operation."""
     what, table, digests = message
     if what == "begin":
         known[table].append(digests)
@@ -100,7 +100,7 @@ def take_in(message: tuple, known: dict[str, list]) -> bool:
 
 
 def check_after(folder: Path, known: dict[str, list]) -> None:
-    """The store opens, tables are as acknowledged, all of it is on all nodes, and leftovers are gone."""
+    """Check that the store opens, tables are as acknowledged and on all nodes, and leftovers are gone."""
     stores = Stores(folder)
     for table, allowed in known.items():
         found = stores.numbers(table)
@@ -123,7 +123,7 @@ def check_after(folder: Path, known: dict[str, list]) -> None:
 
 
 def main(kills: int) -> int:
-    """Kill that many writers of one store, one after the other; how many operations were acknowledged."""
+    """Kill that many writers of one store, one after the other; return how many operations were acknowledged."""
     known: dict[str, list] = {table: [None] for table in TABLES}
     acknowledged = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The catalog and its nodes under any order of operations, restarts and power cuts, against a model of dictionaries."""
+"""The catalog and its nodes under any order of operations, restarts and power cuts, compared with a model of dicts."""
 
 import random
 
@@ -16,7 +16,7 @@ FILES = st.lists(st.integers(0, 5), min_size=1, max_size=3)
 
 
 class Store(RuleBasedStateMachine):
-    """`tables`: what each is; `old`: versions that were replaced, with the time of that; `open`: uploads under way."""
+    """`tables`: current contents; `old`: replaced versions and their times of replacement; `open`: current uploads."""
 
     @initialize()
     def start(self) -> None:
@@ -35,7 +35,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(table=TABLE, numbers=FILES)
     def begin(self, table: str, numbers: list[int]) -> None:
-        """Upload all of a table but for the commit."""
+        """Upload a whole table without the commit."""
         upload = self.cluster.catalog.uploads.begin(table)
         try:
             for position, number in enumerate(numbers):
@@ -79,7 +79,7 @@ class Store(RuleBasedStateMachine):
             self.cluster.catalog.delete(table)
         except NotFoundError:
             return
-        raise AssertionError("a table was deleted that is not there")
+        raise AssertionError("a missing table was deleted")
 
     @rule(seconds=st.sampled_from([1.0, GRACE_S / 2, GRACE_S, IDLE_S]))
     def wait(self, seconds: float) -> None:
@@ -97,7 +97,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 1000), node=st.sampled_from(NODES))
     def lose(self, seed: int, node: str) -> None:
-        """A node loses a replica behind our back; repair brings it back."""
+        """Lose a replica of a node unnoticed; repair restores it."""
         held = sorted(self.cluster.stores[node].digests() & self.cluster.catalog.upkeep.view().wanted.keys())
         if held:
             digest = random.Random(seed).choice(held)
@@ -106,7 +106,7 @@ class Store(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 1000), kept=st.booleans())
     def restart(self, seed: int, kept: bool) -> None:
-        """All processes are killed, or the power is out: nothing was under way, so nothing may be lost."""
+        """Kill all processes or cut the power; nothing is in progress, so nothing may be lost."""
         for disk in self.cluster.disks.values():
             disk.power.out = True
         self.cluster.end()
@@ -151,7 +151,7 @@ class Store(RuleBasedStateMachine):
         assert kinds <= {"orphan", "unrecorded"}
 
     def _partitions(self, version) -> list[int]:
-        """The numbers of a version's files, which all its nodes have."""
+        """Return the numbers of a version's files, which all its nodes have."""
         files = {digest_of(parquet(number)): number for number in range(6)}
         assert version.rows == 40 * len(version.partitions)
         for partition in version.partitions:
@@ -161,7 +161,7 @@ class Store(RuleBasedStateMachine):
         return [files[partition.digest] for partition in version.partitions]
 
     def teardown(self) -> None:
-        """When all is over, nothing is left."""
+        """Check that nothing is left at the end."""
         if not hasattr(self, "cluster"):
             return
         for table in list(self.tables):

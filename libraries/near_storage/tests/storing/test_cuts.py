@@ -1,6 +1,6 @@
-"""Power cuts: whatever was acknowledged is there and right, nothing half shows, and a store that errs is found out.
+"""Power cuts: acknowledged data is present and correct, nothing partial is visible, and faulty stores are detected.
 
-`cuts.py 1000` runs the lives of the issue; here are fewer, and every call of one `put` and one `remove`.
+`cuts.py 1000` runs the lives of the issue; the tests run fewer, and every call of one `put` and one `remove`.
 """
 
 import random
@@ -22,7 +22,7 @@ LIVES = 60
 
 
 def check_after(disk: SimulatedDisk, must: set[str], may: set[str]) -> None:
-    """A store opened after a cut: nothing half, nothing left over, what must be is, and no more than may be."""
+    """Check a store opened after a cut: nothing partial or left over, all of `must`, and nothing beyond `may`."""
     store = simulated_store(disk)
     assert must <= store.digests() <= must | may
     for digest in store.digests():
@@ -33,7 +33,7 @@ def check_after(disk: SimulatedDisk, must: set[str], may: set[str]) -> None:
 
 
 def cut_everywhere(kind: type[SimulatedDisk], seeds: int = 8) -> int:
-    """Cut at each call of a put, of a put again and of a removal; the number of cuts."""
+    """Cut at each call of a put, of a repeated put and of a removal; return the number of cuts."""
     cuts = 0
     disk = kind()
     store = simulated_store(disk)
@@ -90,7 +90,7 @@ def test_lives_with_a_cut_in_the_middle():
 
 
 def first_broken(lives: int, kind: type[Cluster] = Cluster, disk: type[SimulatedDisk] = SimulatedDisk) -> int | None:
-    """The first life that breaks a promise."""
+    """Return the first life that breaks a promise."""
     disks = prepared(disk)
     for seed in range(lives):
         try:

@@ -8,7 +8,7 @@ from libraries.near_storage.storing.database import SETTINGS
 
 
 def lost_transactions(settings: tuple[str, ...], lives: int) -> int:
-    """In how many lives SQLite lost a transaction that it had acknowledged, or its file was damaged."""
+    """Return in how many lives SQLite lost an acknowledged transaction, or its file was damaged."""
     lost = 0
     for seed in range(lives):
         chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What near storage makes of a folder in use and of the operating system's errors."""
+"""How near storage converts the errors of a folder in use and of the operating system."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ def test_a_folder_in_use_is_busy():
         (errno.ENOSPC, FullError, "the disk is full"),
         (errno.EDQUOT, FullError, "the disk is full"),
         (errno.EIO, NearStorageError, "Input/output error"),
-        (errno.ENOENT, NotFoundError, "not there any more"),
+        (errno.ENOENT, NotFoundError, "no longer exists"),
     ],
 )
 def test_errors_are_told_without_a_path(number, kind, says):

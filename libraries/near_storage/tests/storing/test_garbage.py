@@ -1,4 +1,4 @@
-"""Collection and repair on catalog and nodes together, and the races that they must win."""
+"""Collection and repair on catalog and nodes together, and the races between them."""
 
 import random
 
@@ -90,7 +90,7 @@ def test_a_removal_that_was_not_done_is_asked_for_again(cluster):
 
 
 def test_the_number_of_a_removal_is_never_given_twice(cluster):
-    """A node does nothing about a number that it has done."""
+    """A node ignores a number that it has already processed."""
     numbers = []
     for _ in range(3):
         upload = cluster.catalog.uploads.begin("sales")
@@ -103,7 +103,7 @@ def test_the_number_of_a_removal_is_never_given_twice(cluster):
 
 
 def test_collection_takes_nothing_that_an_upload_has_placed(cluster):
-    """The partition goes out of its last version while a new upload, which has it already, is under way."""
+    """The partition leaves its last version while a new upload that already has it is in progress."""
     cluster.put("sales", [DATA])
     upload = cluster.catalog.uploads.begin("other")
     cluster.put_partition(upload, 0, DATA)
@@ -198,7 +198,7 @@ def test_an_unrecorded_replica_is_recorded(cluster):
 
 
 def test_what_no_table_needs_is_not_recorded(cluster):
-    with pytest.raises(NotFoundError, match="no table"):
+    with pytest.raises(NotFoundError, match="needs partition"):
         cluster.catalog.upkeep.record(digest_of(DATA), "north")
 
 

@@ -1,4 +1,4 @@
-"""Findings and steps from a catalog's view and nodes' reports: pure, so every case is spelled out."""
+"""Findings and steps from a catalog's view and nodes' reports: pure functions, so every case is listed."""
 
 import random
 
@@ -12,13 +12,13 @@ AGE_S = 100.0
 
 
 def view(wanted=None, nodes="abc", uploading=(), removals=(), replicas=2) -> CatalogView:
-    """`wanted`: {digest: names of nodes}"""
+    """Make a view; `wanted`: {digest: names of nodes}."""
     partitions = {digest: Wanted(5, frozenset(names), ("sales",)) for digest, names in (wanted or {}).items()}
     return CatalogView(replicas, tuple(nodes), partitions, frozenset(uploading), frozenset(removals))
 
 
 def reports(age_s=OLD_S, damaged=None, **held) -> dict[str, NodeReport]:
-    """Each node's digests, which are letters here."""
+    """Make reports from each node's digests, which are letters here."""
     return {
         name: NodeReport({digest: Held(5, age_s) for digest in digests}, frozenset((damaged or {}).get(name, "")))
         for name, digests in held.items()
@@ -154,7 +154,7 @@ def test_copies_come_before_removals():
 
 
 def test_a_store_is_mended_by_the_steps_of_its_check():
-    """Random stores, seed 3: after the steps, a check finds only what cannot be mended."""
+    """Random stores, seed 3: after the steps, a check finds only what cannot be repaired."""
     chance = random.Random(3)
     for _ in range(300):
         nodes = "abcd"[: chance.randint(2, 4)]

@@ -1,4 +1,4 @@
-"""What may be a name, and what may not."""
+"""Which names are allowed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Descriptions say what the file holds, survive encoding, and are refused when a bit of them changed."""
+"""Descriptions match their files, survive encoding, and are refused if one of their bits changed."""
 
 import random
 
@@ -103,7 +103,7 @@ def test_what_was_never_a_description_is_damage_and_nothing_else():
 def test_digests_of_another_shape_are_damage():
     info = description(parquet(3))
     turned = PartitionInfo(**{**vars(info), "chunk_digests": info.chunk_digests.reshape(4, 1)})
-    with pytest.raises(DamagedError, match="disagrees with itself"):
+    with pytest.raises(DamagedError, match="contradictory"):
         PartitionInfo.decode(turned.encode())
 
 

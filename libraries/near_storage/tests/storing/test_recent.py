@@ -1,4 +1,4 @@
-"""A bounded memory stays within its bound and forgets what was not asked for."""
+"""A cache stays within its limit and drops the least recently used values."""
 
 from dataclasses import dataclass
 

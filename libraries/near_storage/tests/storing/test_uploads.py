@@ -1,4 +1,4 @@
-"""Uploads: where partitions go, what must be acknowledged, and what is refused before it harms."""
+"""Uploads: where partitions go, what must be acknowledged, and what is refused in time."""
 
 import pyarrow as pa
 import pytest
@@ -28,7 +28,7 @@ def place(shelf: Shelf, upload: str, position: int, data: bytes) -> list[str]:
 
 def test_fewer_nodes_than_replicas_are_refused(tmp_path):
     shelf = Shelf(tmp_path / "catalog", nodes=("north",))
-    with pytest.raises(RequestError, match="2 replicas are asked for and 1 storage node can take one"):
+    with pytest.raises(RequestError, match=r"2 replicas .*1 storage node can take one"):
         shelf.catalog.uploads.begin("sales")
 
 
@@ -88,7 +88,7 @@ def test_limits_of_a_table(shelf, position, stored_bytes):
 def test_a_position_is_one_partition(shelf):
     upload = shelf.catalog.uploads.begin("sales")
     place(shelf, upload, 0, DATA)
-    with pytest.raises(RequestError, match="begin anew"):
+    with pytest.raises(RequestError, match="begin a new upload"):
         place(shelf, upload, 0, OTHER)
 
 
@@ -138,7 +138,7 @@ def test_partitions_with_other_columns_are_refused(shelf, columns):
 
 
 def test_partitions_with_other_leaves_are_refused(shelf, monkeypatch):
-    """The Arrow types are the same; the metadata of the partitions could not be put together."""
+    """The Arrow types are equal, but the metadata of the partitions could not be concatenated."""
     upload = shelf.catalog.uploads.begin("sales")
     shelf.place(upload, 0, DATA)
     monkeypatch.setattr(PartitionInfo, "leaves_digest", "another")
@@ -174,7 +174,7 @@ def test_a_commit_with_something_missing_is_refused_and_the_upload_goes_on(shelf
     with pytest.raises(RequestError, match="has 0 partitions"):
         shelf.catalog.uploads.commit(upload)
     shelf.place(upload, 1, OTHER)
-    with pytest.raises(RequestError, match="has 1 partition and the last one is number 1"):
+    with pytest.raises(RequestError, match=r"1 partition,.* number 1"):
         shelf.catalog.uploads.commit(upload)
     first, second = place(shelf, upload, 0, DATA)
     shelf.catalog.uploads.acknowledge(upload, digest_of(DATA), first, description(DATA))
