@@ -1,6 +1,6 @@
-"""What there is, in lines for a terminal: suites, formats, storages, data sets, cells.
+"""The lines of `list`: suites, formats, storages, stores, data sets, cells.
 
-Nothing that stores data is imported: whether a library is installed is read from its metadata.
+No format library is imported: whether one is installed is read from its metadata.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
                 state = f"not installed: {here.install}"
-            # Without an engine of its own, the settings below name the libraries, or there is one call alone.
+            # If the engine has no name, the settings below name the libraries, or there is only one call.
             call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
             if engine.maturity != told:
@@ -89,7 +89,7 @@ def _cells() -> Iterator[str]:
     from bench_runner.plan.planning import make_plan
     from bench_runner.request import Request
 
-    # One by one, because suites may have other numbers of rows of the same data set.
+    # One plan per suite, because suites may use different numbers of rows of the same data set.
     for suite in SUITES.values():
         for chain in make_plan([suite], Request()).chains:
             for operation in chain.operations:
