@@ -18,8 +18,8 @@ _KINDS = {bool: "true or false", int: "number", float: "number", str: "text", li
 def document_hint(file: Path) -> str | None:
     """Return what distinguishes the file from a table, or None.
 
-    That is a field with an object, or with an array of objects ("'user' nests"), or a field whose kind changes ("'size'
-    is number here and text there"). None also if the file's name does not end like JSON Lines.
+    That is a field with an object, or with an array of objects ("'user' holds objects"), or a field whose kind changes
+    ("'size' is number in one line and text in another"). None also if the file's name does not end like JSON Lines.
     """
     if file.suffix.lower() not in ENDINGS:
         return None
@@ -31,10 +31,10 @@ def document_hint(file: Path) -> str | None:
     kinds: dict[str, str] = {}
     for field, value in (field for line in lines for field in _fields(line)):
         if _holds_object(value):
-            return f"{field!r} nests"
+            return f"{field!r} holds objects"
         kind = _KINDS.get(type(value))
         if kind is not None and kinds.setdefault(field, kind) != kind:
-            return f"{field!r} is {kinds[field]} here and {kind} there"
+            return f"{field!r} is {kinds[field]} in one line and {kind} in another"
     return None
 
 

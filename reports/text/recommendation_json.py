@@ -1,6 +1,6 @@
-"""A recommendation for programs, as JSON: wishes, every figure, what was left out, and the lines of Python.
+"""A recommendation as JSON: preferences, all figures, what was left out, and the lines of Python.
 
-It has everything that reports.text.recommendation shows, and shortens nothing.
+It contains everything that reports.text.recommendation shows, in full.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
 
 
 def as_json(answer: Answer) -> str:
-    """The whole answer."""
+    """Return the whole answer as JSON."""
     found = answer.found
     shape = {
         "dataset": answer.question.dataset,
@@ -53,7 +53,7 @@ def as_json(answer: Answer) -> str:
 
 
 def _conditions_shape(question: Question) -> dict[str, str]:
-    """Without the track: all stand together."""
+    """Return the conditions without the track, because all tracks are ranked together."""
     return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
 
 
@@ -112,7 +112,7 @@ def _break_even_shape(change: BreakEven) -> dict[str, Any]:
 
 
 def _interval_shape(interval: Interval) -> dict[str, Any]:
-    # JSON has no infinity.
+    # JSON cannot represent infinity.
     return {name: None if value in (float("inf"), None) else value for name, value in asdict(interval).items()}
 
 

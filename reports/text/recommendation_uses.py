@@ -1,7 +1,4 @@
-"""What a day of uses takes, as a recommendation shows it: in the cells of its table, and use by use.
-
-It adds up nothing by itself and judges nothing; where a cell stands is reports.text.recommendation's business.
-"""
+"""Texts for the time per day of uses: cells of the table of a recommendation, and a line per variant."""
 
 from __future__ import annotations
 
@@ -17,16 +14,18 @@ from reports.analysis.units import number_text
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """The heads of what stands before all other figures where uses decide: seconds a day with their interval, and the
-    size, unless that is among the others."""
+    """Return the heads of the first columns if uses decide: seconds per day, their interval, and the size, unless that
+    is among the other columns."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
 
 
 def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
-    """The cells below these heads, of few rounds with the extremes as the interval; then ms and MB of the ns and bytes
-    that are weighed besides."""
+    """Return the cells below these heads, then other weighed figures, converted from ns to ms and from bytes to MB.
+
+    With few rounds the interval is minimum and maximum.
+    """
     others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
     if not preferences.uses:
         return others
@@ -37,7 +36,7 @@ def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Pr
 
 
 def uses_told(found: Recommendation) -> Iterator[str]:
-    """Of each variant the seconds a day of each use, with the 95 % interval, or of few rounds the extremes."""
+    """Yield for each variant the seconds per day of each use, with the 95 % interval (with few rounds the extremes)."""
     for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
         told = []
         for use in found.preferences.uses:

@@ -95,7 +95,7 @@ def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, ask
 
     recommend(data=own, watcher=Watcher())
     assert asked[0][0].baseline == "json[engine=pandas]"
-    assert "'user' nests" in notes[0]
+    assert "'user' holds objects" in notes[0]
     assert "--key FIELD" in notes[0]
     own.write_bytes(b'{"a": [1, 2]}\nno json\n[{}]\n' + b'{"b": ' + b"[" * 100_000)
     recommend(data=own, watcher=Watcher())
@@ -107,8 +107,8 @@ def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, ask
     ("lines", "told"),
     [
         (b'{"a": 1}\n{"a": 2.5}\n{"a": null}\n{"b": "x"}', None),
-        (b'{"a": null}\n{"a": 1}\n{"a": "x"}', "'a' is number here and text there"),
-        (b'{"a": [1]}\n{"a": true}', "'a' is array here and true or false there"),
+        (b'{"a": null}\n{"a": 1}\n{"a": "x"}', "'a' is number in one line and text in another"),
+        (b'{"a": [1]}\n{"a": true}', "'a' is array in one line and true or false in another"),
     ],
 )
 def test_a_field_that_changes_its_kind_is_a_sign_of_documents(own: Path, lines: bytes, told: str | None) -> None:

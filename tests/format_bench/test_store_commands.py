@@ -66,18 +66,18 @@ def test_what_repair_cannot_mend_is_told_table_by_table(served: Cluster, ask: As
     served.nodes[0].close()
     few = ask("repair")
     assert few.code == 1
-    assert "left: events: 3 partitions with fewer replicas" in few.err
-    assert "left: one: 1 partition with fewer replicas" in few.err
+    assert "left: events: 3 partitions with too few replicas" in few.err
+    assert "left: one: 1 partition with too few replicas" in few.err
     assert "left: no answer from node0" in few.err
     assert "--forget NODE" in few.err
     served.nodes[1].close()
     gone = ask("repair")
     assert gone.code == 1
-    assert "left: events: 3 partitions with no good replica" in gone.err
+    assert "left: events: 3 partitions without an intact replica" in gone.err
     assert "left: no answer from node0, node1" in gone.err
     found = ask("check")
     assert found.code == 1
-    assert "'store repair' leaves: one: 1 partition with no good replica" in found.err
+    assert "'store repair' leaves: one: 1 partition without an intact replica" in found.err
 
 
 def test_a_replica_that_repair_copies_back_leaves_nothing(served: Cluster, ask: Ask, events: Path) -> None:

@@ -136,7 +136,7 @@ def test_on_few_rows_and_without_a_figure_what_is_declared_stands() -> None:
     silent = candidate("silent", capabilities=frozenset({"types"}))
     kept, dropped = needing(need, [declared, silent, candidate("unknown", capabilities=None)])
     assert kept == ["declared"]
-    assert dropped == {"silent": f"cannot: {need}", "unknown": "the run does not tell what it can do"}
+    assert dropped == {"silent": f"cannot: {need}", "unknown": "the run did not record its abilities"}
     assert judged(declared, need).told == f"{need} (declared, not measured here)"
 
 

@@ -177,7 +177,7 @@ def test_needs_drop_what_lacks_them_with_the_reason() -> None:
     silent = candidate("c", capabilities=None)
     kept, dropped = eligible([able, candidate("b"), silent], Preferences(needs=("append",)), 0)
     assert [each.variant for each in kept] == ["a"]
-    assert dict(dropped) == {"b": "cannot: append", "c": "the run does not tell what it can do"}
+    assert dict(dropped) == {"b": "cannot: append", "c": "the run did not record its abilities"}
 
 
 def test_memory_over_the_limit_drops_out() -> None:
