@@ -1,8 +1,7 @@
-"""Is this machine fit to measure? Findings in plain words, each with what was measured and what to do.
+"""Check whether this machine is fit for measuring. Each finding has what was found and what to do.
 
-`examine` looks and measures for some seconds, for the command `doctor`; `quick_warnings` only looks, for
-every run. The limits are a matter of judgement, and each stands beside its check. This module knows machines
-only: nothing of suites, samples or reports.
+`examine` measures for some seconds, for the command `doctor`; `quick_warnings`, for every run, does not measure. The
+limits are a matter of judgement, and are next to each check. This module does not depend on suites, samples or reports.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from bench_runner.machine import environment, folders, linux
 
 _GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
-"""`doctor` touches so much at once, as the control before each sample does (rule 1)."""
+"""Bytes touched at once, as in the control before each sample (rule 1)."""
 
 LEVELS = ("good", "hint", "bad")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
-    `level` is 'good', 'hint' (know it) or 'bad' (figures suffer); `remedy` is empty if nothing is to be done.
+    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer); `remedy` is empty if there is nothing to do.
     """
 
     level: str
@@ -44,12 +43,12 @@ class Finding:
 
 
 def examine(work_dir: Path) -> list[Finding]:
-    """Everything that speaks for or against measuring on this machine, in about 5 s.
+    """Return all findings about this machine, in about 5 s.
 
-    Changes nothing: what it writes below `work_dir`, or the nearest folder above that exists, it removes.
+    Files that it writes below `work_dir`, or the nearest existing folder above it, are removed.
     """
     folder = _existing(work_dir)
-    # Busy processes first: what the doctor itself does next would hide them.
+    # Busy processes first, before the checks themselves use the processor.
     findings = [_busy(), *_looked_at(folder)]
     host = environment.virtualisation()
     findings += [*_virtual_machine(host), cpu_speed(), _fresh_memory(host), _first_read(folder), _timer()]
@@ -57,9 +56,9 @@ def examine(work_dir: Path) -> list[Finding]:
 
 
 def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
-    """What is bad about this machine as far as looking tells: [{'text', 'remedy'}], to be stored in a run.
+    """Return what is bad about this machine without measuring, as [{'text', 'remedy'}], to store in a run.
 
-    Takes under 50 ms: nothing is measured. Without `load` what the machine did in the last minute does not count.
+    Takes under 50 ms. Without `load`, the load of the last minute is ignored.
     """
     return [
         {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
@@ -69,27 +68,27 @@ def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]
 
 
 def many_files_warning(journal: bool | None) -> dict[str, str] | None:
-    """The warning for a run that stores many files where that costs more than elsewhere; None elsewhere."""
+    """Return the warning for runs that store many files on a file system where that is slow, else None."""
     finding = _journal(journal)
     return {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy} if finding else None
 
 
 def verdict(findings: list[Finding]) -> str:
-    """The whole in one sentence."""
+    """Return the conclusion in one sentence."""
     bad = [finding.what for finding in findings if finding.level == "bad"]
     hints = sum(finding.level == "hint" for finding in findings)
     if bad:
-        return f"Not fit to measure yet. First see to: {', '.join(bad)}; then run doctor again."
+        return f"Not fit for measuring yet. First fix: {', '.join(bad)}; then run doctor again."
     if hints:
-        return f"Fit to measure; {_count(hints, 'hint')} above will help to read the figures."
-    return "Fit to measure: nothing was found that would spoil a figure."
+        return f"Fit for measuring; see the {_count(hints, 'hint')} above when you read figures."
+    return "Fit for measuring: no problem found."
 
 
-# --- what looking tells -------------------------------------------------------------------------------------
+# --- checks without measuring -------------------------------------------------------------------------------
 
 
 def _looked_at(folder: Path) -> Iterator[Finding]:
-    """The findings that need no measuring; what the kernel does not tell is left out."""
+    """Yield the findings that need no measurement. Facts that the kernel does not provide are left out."""
     facts = folders.folder_facts(folder)
     for finding in (
         _governor(environment.governor()),
@@ -112,7 +111,7 @@ def _governor(governor: str | None) -> Finding | None:
     if governor is None:
         return None
     if governor == "performance":
-        return Finding("good", "CPU governor", "performance: the clock stays up")
+        return Finding("good", "CPU governor", "performance: the clock speed stays high")
     return Finding(
         "bad",
         "CPU governor",
@@ -139,15 +138,15 @@ def _load(load: dict[str, float], cores: int) -> Finding:
     measured = f"{load['one_minute']:.2f} on average over the last minute, {_count(cores, 'core')}"
     if share < 0.1:
         return Finding("good", "load", measured)
-    remedy = "end other work, wait a minute, look again (the average falls slowly)"
+    remedy = "stop other work and wait a minute (the average falls slowly)"
     return Finding("bad" if share >= 0.5 else "hint", "load", measured, remedy)
 
 
 def _memory(available_bytes: int) -> Finding:
-    measured = f"{_gb(available_bytes)} can be had"
+    measured = f"{_gb(available_bytes)} available"
     if available_bytes >= 4 * _GB:
         return Finding("good", "memory", measured)
-    remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are skipped and say so"
+    remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are reported as skipped"
     return Finding("bad" if available_bytes < _GB else "hint", "memory", measured, remedy)
 
 
@@ -157,7 +156,7 @@ def _swap(used_bytes: int) -> Finding:
     return Finding(
         "hint",
         "swap",
-        f"{_gb(used_bytes)} in use: memory may be short, and what comes back from swap costs time",
+        f"{_gb(used_bytes)} in use: memory may be short, and reading it back from swap takes time",
         "close programs, then: sudo swapoff -a && sudo swapon -a",
     )
 
@@ -169,7 +168,7 @@ def _memory_limit(limit_bytes: int | None, total_bytes: int) -> Finding | None:
         "hint",
         "memory limit",
         f"{_gb(limit_bytes)} for this container or session, of {_gb(total_bytes)}",
-        "the page cache counts towards it: raise it (docker run --memory, systemd MemoryMax) for big tables",
+        "the page cache counts towards it: raise it for big tables (docker run --memory, systemd MemoryMax)",
     )
 
 
@@ -177,7 +176,7 @@ def _cpu_limit(limit_cores: float | None, cores: int) -> Finding | None:
     if limit_cores is None or limit_cores >= cores:
         return None
     measured = (
-        f"{limit_cores:g} of {_count(cores, 'core')}: engines start a thread a core, all freeze in turns"
+        f"{limit_cores:g} of {_count(cores, 'core')}: engines start one thread per core, and all are paused in turn"
     )
     remedy = "give whole cores instead of a share: docker run --cpuset-cpus, or taskset"
     return Finding("bad", "CPU limit", measured, remedy)
@@ -188,20 +187,23 @@ def _disk(free_bytes: int, folder: Path) -> Finding:
     if free_bytes >= 20 * _GB:
         return Finding("good", "disk space", measured)
     # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes a row of webface.
-    remedy = "webface at 10,000,000 rows needs 13 GB for its JSON alone; another folder: --work-dir"
+    remedy = "use another folder (--work-dir) for large data: JSON of 10,000,000 rows of webface takes 13 GB"
     return Finding("bad" if free_bytes < 2 * _GB else "hint", "disk space", measured, remedy)
 
 
 def _journal(journal: bool | None) -> Finding | None:
-    """Linux, fs/ext4/ialloc.c, recently_deleted: without a journal an inode is not used again for 60 s, or for 300 s
-    while its block waits to be written, and every new file looks past all of them."""
+    """Return a hint for ext4 without a journal.
+
+    Linux, fs/ext4/ialloc.c, recently_deleted: without a journal a freed inode is not reused for 60 s, or for 300 s
+    while its block waits to be written, and every new file searches past all of them.
+    """
     if journal is not False:
         return None
     return Finding(
         "hint",
         "many files",
-        "this ext4 has no journal: for five minutes after files were deleted each new one takes up to 20 times as long",
-        "stores of many small files (PNG, JPEG, WebP) save more slowly here than elsewhere; name another --work-dir",
+        "this ext4 has no journal: for five minutes after files are deleted, each new one takes up to 20 times as long",
+        "stores of many small files (PNG, JPEG, WebP) save more slowly here than elsewhere; use another --work-dir",
     )
 
 
@@ -213,15 +215,15 @@ def _file_system(filesystem: str | None, folder: Path) -> Finding | None:
         return Finding(
             "bad",
             "file system",
-            f"{where}: it lies in memory, so saving and reading are copies and the disk is never asked",
-            "name a folder on a disk: --work-dir",
+            f"{where}: it is in memory, so saving and reading do not reach a disk",
+            "use a folder on a disk: --work-dir",
         )
     if folders.is_remote(filesystem):
         return Finding(
             "bad",
             "file system",
-            f"{where}: it lies on another machine, whose load and network are measured along",
-            "name a folder on a local disk: --work-dir",
+            f"{where}: it is on another machine, whose load and network would affect every figure",
+            "use a folder on a local disk: --work-dir",
         )
     refusal = folders.supports_cold(filesystem)
     if refusal:
@@ -235,13 +237,13 @@ def _clock_source(source: str | None) -> Finding | None:
     return Finding(
         "hint",
         "clock source",
-        f"{source}: each look at the clock takes a microsecond or more",
-        "if dmesg shows no reason against it: echo tsc | sudo tee "
+        f"{source}: reading the clock takes a microsecond or more",
+        "unless dmesg shows a reason against it: echo tsc | sudo tee "
         "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 
 
-# --- what has to be measured --------------------------------------------------------------------------------
+# --- checks that measure ------------------------------------------------------------------------------------
 
 
 def _busy() -> Finding:
@@ -252,7 +254,7 @@ def _busy() -> Finding:
     measured = "cores in use now: " + ", ".join(f"{row['name']} {row['cores']:.1f}" for row in rows[:4])
     if len(rows) > 4:
         measured += f" and {len(rows) - 4} more"
-    remedy = "end them, or wait until they are done"
+    remedy = "stop them, or wait until they are done"
     return Finding("bad" if cores >= 0.5 else "hint", "other processes", measured, remedy)
 
 
@@ -261,29 +263,29 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
         yield Finding(
             "hint",
             "virtual machine",
-            f"{host}: other guests may share processor and disk, and the host's cache stays full",
-            "take more rounds (--rounds); cold reads are labelled 'cold (guest)'",
+            f"{host}: other guests may share processor and disk, and the host's cache is not emptied",
+            "use more rounds (--rounds); cold reads are labelled 'cold (guest)'",
         )
 
 
 def cpu_speed(repeats: int = 50) -> Finding:
-    """Spread of one small computation, which no storage format can be blamed for.
+    """Return a finding on the spread of one small computation, which does not depend on storage.
 
-    The middle half counts, because medians do. Seven rounds with a spread of 5 % give a median to about 3 %, with
-    15 % to about 10 %: the first is what ends a cell early, the second what two runs may differ by.
+    The interquartile range is used, because figures are medians. Seven rounds with a spread of 5 % give a median within
+    about 3 %, with 15 % within about 10 %: the first ends a cell early, the second is how much two runs may differ.
     """
     before = psutil.cpu_times()
     taken = [_timed(_compute) for _ in range(repeats)]
     after = psutil.cpu_times()
     low, middle, high = quantiles(taken, n=4)
     spread = (high - low) / middle
-    measured = f"the middle half of {repeats} equal computations differs by {100 * spread:.0f} %"
+    measured = f"the middle half of {repeats} equal computations spreads over {100 * spread:.0f} %"
     stolen_ns = (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) * 1e9
     if stolen_ns > 0.02 * sum(taken):
-        measured += f"; the host took {100 * stolen_ns / sum(taken):.0f} % of a core for others"
+        measured += f"; the host gave {100 * stolen_ns / sum(taken):.0f} % of a core to other guests"
     if spread < 0.05:
         return Finding("good", "CPU speed", measured)
-    remedy = "other work, heat, or neighbours on the host: look again later, and take more rounds (--rounds)"
+    remedy = "caused by other work, heat, or guests of the same host: check again later, use more rounds (--rounds)"
     return Finding("bad" if spread >= 0.15 else "hint", "CPU speed", measured, remedy)
 
 
@@ -294,10 +296,10 @@ def _compute() -> None:
 
 
 def _fresh_memory(host: str | None) -> Finding:
-    """First against second touch of the same amount of fresh memory (method, rule 1).
+    """Compare the first and second touch of the same amount of fresh memory (method, rule 1).
 
-    Several blocks held at once: what was freed a moment ago is handed out first, and is quick even where the
-    rest of the machine's memory is not backed by its host.
+    Several blocks are held at once, because recently freed memory is handed out first, and is fast even if the host
+    does not back the rest of the machine's memory.
     """
     import numpy as np
 
@@ -314,17 +316,17 @@ def _fresh_memory(host: str | None) -> Finding:
     if first <= 1.3 * second:
         return Finding("good", "fresh memory", measured)
     if host not in (None, "none"):
-        measured += "; the virtual machine's host hands out memory at its first use"
+        measured += "; the host provides memory only at its first use"
     return Finding(
         "hint",
         "fresh memory",
         measured,
-        "nothing to do: each sample warms the memory that it needs before the clock starts, which takes time",
+        "nothing to do: each sample touches its memory before the clock starts, which makes runs longer",
     )
 
 
 def _first_read(folder: Path) -> Finding:
-    """First against second read of a small Parquet file in a fresh process: why workers are primed."""
+    """Compare the first and second read of a small Parquet file in a fresh process, as workers have to be warmed up."""
     what = "first read"
     code = "import sys; from bench_runner.machine.doctor import read_twice; read_twice(sys.argv[1])"
     try:
@@ -333,22 +335,22 @@ def _first_read(folder: Path) -> Finding:
             root = Path(__file__).parents[2]
             answer = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
     except OSError as error:
-        remedy = "name a folder that can be written: --work-dir"
+        remedy = "use a writable folder: --work-dir"
         return Finding("bad", "working folder", f"{folder}: {error.strerror}", remedy)
     except subprocess.TimeoutExpired:
-        remedy = "look whether the folder's disk, or the one with the libraries, is healthy"
+        remedy = "check the disks of the folder and of the libraries"
         return Finding("bad", what, "a fresh process needed over 60 s to read 1,000 rows", remedy)
     if answer.returncode != 0:
         last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
-        remedy = "install the libraries anew: make clean, then make test"
+        remedy = "reinstall the libraries: make clean, then make test"
         return Finding("bad", what, f"a fresh process could not read Parquet: {last}", remedy)
     first, second = json.loads(answer.stdout)
     measured = f"1,000 rows of Parquet in a fresh process: {_ms(first)}, again {_ms(second)}"
-    return Finding("good", what, f"{measured}: {first / second:.0f} times; every worker is primed for that")
+    return Finding("good", what, f"{measured}: {first / second:.0f} times; workers are warmed up for that")
 
 
 def read_twice(path: str) -> None:
-    """Write a small Parquet file to `path`, read it twice, put both times in ns on stdout as a JSON list."""
+    """Write a small Parquet file to `path`, read it twice, and print both times in ns as a JSON list."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -359,7 +361,7 @@ def read_twice(path: str) -> None:
 
 def _timer() -> Finding:
     calls = 10_000
-    # The median of several batches: one interruption must not pass for a slow clock.
+    # The median of several batches, so that one interruption does not look like a slow clock.
     costs = []
     for _ in range(9):
         started = now_ns()
@@ -367,10 +369,10 @@ def _timer() -> Finding:
             now_ns()
         costs.append((now_ns() - started) / calls)
     cost, step = median(costs), environment.timer_resolution_ns()
-    measured = f"{cost:.0f} ns a look" + (f", steps of {step} ns" if step else "")
+    measured = f"{cost:.0f} ns per reading" + (f", resolution {step} ns" if step else "")
     if cost < 1000 and step is not None and step < 1000:
         return Finding("good", "clock", measured)
-    return Finding("hint", "clock", measured, "figures under 1 ms are coarse here: measure more rows, --rows")
+    return Finding("hint", "clock", measured, "figures under 1 ms are imprecise here: measure more rows (--rows)")
 
 
 def _missing_libraries() -> Iterator[Finding]:
@@ -391,7 +393,7 @@ def _missing_libraries() -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists: a run makes its working folder itself."""
+    """Return the folder, or the nearest existing one above it: a run creates its working folder."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
 
 

@@ -40,4 +40,4 @@ def test_no_escape_codes_when_piped():
 def test_the_worst_stands_last_and_the_verdict_ends_it():
     text = shown(FINDINGS, width=100)
     assert text.index("swap") < text.index("libraries") < text.index("12.00")
-    assert text.rstrip().endswith("Not fit to measure yet. First see to: load; then run doctor again.")
+    assert text.rstrip().endswith("First fix: load; then run doctor again.")
