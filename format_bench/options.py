@@ -123,7 +123,8 @@ READING = grouped(
         metavar="NAME=TYPE",
         multiple=True,
         type=COLUMN_TYPE,
-        help=f"Type of a column of your own table: {', '.join(TYPES)} (repeatable). [default: found in the file]",
+        help=f"Type of a column of your CSV, JSON or Excel file: {', '.join(TYPES)} (repeatable). "
+        "[default: found in it]",
     ),
     click.option(
         "--delimiter",
@@ -135,16 +136,20 @@ READING = grouped(
         type=click.Choice([".", ","]),
         default=".",
         show_default=True,
-        help="Decimal separator of your CSV file.",
+        help="Decimal separator of your CSV file; with a comma, 1.234,5 is 1234.5.",
     ),
     click.option(
         "--sheet",
         metavar="NAME",
         help="Sheet of your workbook, by name or number. [default: the first visible one with rows]",
     ),
-    click.option("--encoding", metavar="NAME", help="Encoding of your text file, e.g. cp1252. [default: UTF-8]"),
-    click.option("--no-header", is_flag=True, help="Treat the first row of your table as values, not column names."),
-    click.option("--day-first", is_flag=True, help="Read 31.12.2024 and 31/12/2024 as dates, the day first."),
+    click.option("--encoding", metavar="NAME", help="Encoding of your CSV or JSON file, e.g. cp1252. [default: UTF-8]"),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="Treat the first row as values; columns are then called '0', '1', ... (CSV, Excel).",
+    ),
+    click.option("--day-first", is_flag=True, help="Read 31.12.2024 and 31/12/2024 in your CSV file as dates."),
 )
 """Options for reading the user's own table; `read_options` turns them into one value."""
 

@@ -39,7 +39,11 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
     Examples:
       run tabular --quick                            a first look, within three minutes
       run tabular --data my.csv --formats parquet    the suite's Parquet variants on your own table
+      run tabular --formats 'parquet[engine=polars,codec=zstd,level=9]'    exactly this variant
+      run access --operations 'take[rows=20,handle=reopened]'              exactly this operation
       run access --list                              what would be measured, and how long it takes
+      run tabular --cache cold --work-dir /mnt/disk  reads from this disk
+      run tabular --out results/mine --resume        continue a run that was stopped
 
     \b
     In the tables:

@@ -77,7 +77,7 @@ def _title(answer: Answer) -> str:
     amount = f"{question.rows:,} {kind_of_target(question.conditions.target).counted}"
     where = conditions_text(question.conditions).removeprefix("track , ")
     machine = f"{question.machine} ({answer.processor})" if answer.processor else question.machine
-    return f"{answer.about or question.dataset}, {amount}, measured on {machine} ({where})"
+    return f"{answer.about or question.dataset}, {amount}, measured on {machine}, {where}"
 
 
 # --- the first screen --------------------------------------------------------------------------------------------
