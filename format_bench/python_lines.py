@@ -116,15 +116,15 @@ def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> P
 def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
     """Return a description of the names that the lines of an operation use."""
     if name == "append":
-        return "more: the rows to be added"
-    asked = {"take": "rows: a list of their numbers, from 0 on; "}.get(name, "")
+        return "more: the rows to add"
+    asked = {"take": "rows: a list of row numbers from 0; "}.get(name, "")
     if kind is not None:
         asked = f"{_VALUES[kind]}; "
     return f"{asked}columns: a list of {'all ' * every}names"
 
 
 _VALUES = {
-    Kind.RANGE: "column, from low on, below high",
+    Kind.RANGE: "column, low (inclusive) and high (exclusive)",
     Kind.EQUAL: "column and value",
     Kind.IN: "column and values, a list",
     Kind.NULL: "column",

@@ -32,10 +32,10 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
     with errors_told():
         from format_bench.api.compare import compare as compared
 
-        return told(compared(before, after, least_change=least_change, anyway=anyway), form)
+        return show(compared(before, after, least_change=least_change, anyway=anyway), form)
 
 
-def told(found: RunComparison, form: str | None) -> int:
+def show(found: RunComparison, form: str | None) -> int:
     """Print a comparison as text, 'markdown' or 'json'. Return the exit code."""
     from reports.text import comparison
 

@@ -58,7 +58,7 @@ def _stores() -> Iterator[str]:
 
 def _engines(registry: Registry[Any]) -> Iterator[str]:
     for name in registry:
-        told = None
+        shown = None
         for engine in registry.engines(name):
             here = registry.availability(engine)
             if here.installed:
@@ -68,9 +68,9 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
             # If the engine has no name, the settings below name the libraries, or there is only one call.
             call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
-            if engine.maturity != told:
-                told = engine.maturity
-                yield from _paragraph(told.stage.value, f"{told.reason} (ours)" if told.ours else told.reason)
+            if engine.maturity != shown:
+                shown = engine.maturity
+                yield from _paragraph(shown.stage.value, f"{shown.reason} (ours)" if shown.ours else shown.reason)
             for key, setting in engine.settings.items():
                 yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
             for choice, besides in engine.besides_for.items():
@@ -97,8 +97,8 @@ def _cells() -> Iterator[str]:
 
 
 def _paragraph(head: str, text: str) -> list[str]:
-    told = f"{head}: {text}" if head else text
-    return wrap(told, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+    whole = f"{head}: {text}" if head else text
+    return wrap(whole, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {

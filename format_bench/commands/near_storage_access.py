@@ -26,7 +26,7 @@ SECRET_FILE, TOKEN_FILE = "secret", "token"
 
 
 @contextmanager
-def near_storage_told() -> Iterator[None]:
+def near_storage_errors() -> Iterator[None]:
     """Turn errors of near storage, and missing libraries, into a message and an exit code: 2 for a request that cannot
     be met, 1 for a failure."""
     from libraries.near_storage import errors

@@ -12,7 +12,7 @@ from format_bench.commands.near_storage_access import (
     SECRET_FILE,
     TOKEN_FILE,
     made_once,
-    near_storage_told,
+    near_storage_errors,
     private_text,
 )
 from format_bench.errors import RequestError
@@ -61,7 +61,7 @@ def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
 
     The first start writes two files there that only you may read: 'secret' for the nodes and 'token' for the clients.
     """
-    with near_storage_told():
+    with near_storage_errors():
         from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)
@@ -105,7 +105,7 @@ def node(
     folder: Path, catalog: str, secret_file: Path, name: str | None, port: int, advertise: str | None, **listening: Any
 ) -> None:
     """Serve FOLDER, which is created if missing, as a storage node."""
-    with near_storage_told():
+    with near_storage_errors():
         from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)

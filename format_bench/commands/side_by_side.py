@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from format_bench.commands.compare import told
+from format_bench.commands.compare import show
 from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
 from format_bench.terminal import FAILED, INTERRUPTED, errors_told
 
@@ -93,7 +93,7 @@ def side_by_side(
             return FAILED
         click.echo(f"results: {folder}", err=True)
         found = compare(folder / "before", folder / "after", least_change=least_change, anyway=anyway)
-        return told(found, form)
+        return show(found, form)
 
 
 def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_told
+from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_errors
 from format_bench.errors import RequestError
 from format_bench.options import grouped
 from format_bench.terminal import FAILED
@@ -75,7 +75,7 @@ def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **
     SOURCE is a Parquet file or a folder of them. Each file is copied byte for byte as one partition. Versions are
     numbered over all tables of the catalog.
     """
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         version = client.put(table, list(source), rows_per_partition, _progress())
         click.echo(f"{table}: version {version}")
 
@@ -95,7 +95,7 @@ def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) 
 
     Supported: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT.
     """
-    with near_storage_told(), ExitStack() as stack:
+    with near_storage_errors(), ExitStack() as stack:
         if out is not None and not explain:
             _check_out(out)
         client = stack.enter_context(_connected(reaching))
@@ -109,7 +109,7 @@ def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) 
 @REACHING
 def tables(**reaching: Any) -> None:
     """List tables with their version, rows, partitions and bytes."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         for each in client.tables():
             click.echo(
                 f"{each.table}  version {each.version}  {number_of(each.rows, 'row')}  "
@@ -123,7 +123,7 @@ def tables(**reaching: Any) -> None:
 @REACHING
 def delete(table: str, **reaching: Any) -> None:
     """Delete TABLE. Its files are removed when no reader needs them any more."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         client.delete(table)
         click.echo(f"{table}: deleted")
 
@@ -133,7 +133,7 @@ def delete(table: str, **reaching: Any) -> None:
 @REACHING
 def check(verify: bool, **reaching: Any) -> int:
     """Compare what nodes hold with the catalog. Exit code 1 if something is wrong."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         found = client.check(verify)
         for finding in found.findings:
             click.echo(f"{finding.kind}: {finding.text}")
@@ -152,7 +152,7 @@ def check(verify: bool, **reaching: Any) -> int:
 @REACHING
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
     """Restore lost replicas and remove orphaned files. Exit code 1 if a step failed, or something is left."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         for name in forget:
             client.forget(name)
             click.echo(f"{name}: forgotten")

@@ -279,10 +279,10 @@ def test_a_recommendation_that_is_stopped_says_what_is_kept_and_what_answers_fro
     for number, (places, said) in enumerate(
         (
             ({}, "stopped; nothing was measured yet"),
-            ({"sifting": pilot}, "no round of it was counted yet"),
-            ({"sifting": counted}, "out/sifting' answers from it"),
-            ({"sifting": counted, ".": pilot}, "out/sifting' answers from it"),
-            ({"sifting": counted, ".": counted}, "out' answers from it"),
+            ({"sifting": pilot}, "no round was counted yet"),
+            ({"sifting": counted}, "out/sifting'"),
+            ({"sifting": counted, ".": pilot}, "out/sifting'"),
+            ({"sifting": counted, ".": counted}, "/out'"),
         )
     ):
         folder = tmp_path / str(number)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from format_bench.commands.near_storage_access import made_once, near_storage_told, private_text
+from format_bench.commands.near_storage_access import made_once, near_storage_errors, private_text
 from format_bench.commands.store import store
 from format_bench.errors import RequestError
 from libraries.near_storage.errors import NotFoundError, SilentError, UnavailableError
@@ -23,14 +23,14 @@ from libraries.near_storage.errors import NotFoundError, SilentError, Unavailabl
     ],
 )
 def test_a_library_that_is_missing_is_named_with_what_installs_it(missing: ImportError, named: str) -> None:
-    with pytest.raises(click.UsageError, match=named) as told, near_storage_told():
+    with pytest.raises(click.UsageError, match=named) as told, near_storage_errors():
         raise missing
     assert "pip install -e '.[near-storage]'" in str(told.value)
     assert told.value.exit_code == 2
 
 
 def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise SilentError("grpc://127.0.0.1:8815 does not answer (Connection refused)\nat some place")
     assert ended.value.exit_code == 1
     told = capsys.readouterr().err
@@ -40,10 +40,10 @@ def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: py
 
 
 def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise UnavailableError("the server is ending")
     assert (ended.value.exit_code, capsys.readouterr().err) == (1, "error: the server is ending\n")
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise NotFoundError("no table is called 'events'")
     assert ended.value.exit_code == 2
 

@@ -237,7 +237,7 @@ def test_a_stored_run_answers_by_use(
     assert "csv[keep_default" not in out
     assert "take 100 rows by read-all 1," in out
     assert "(no call to take 100 rows)" in out
-    assert "# take 100 rows (rows: a list of their numbers" in out
+    assert "# take 100 rows (rows: a list of row numbers" in out
     assert "s a day" in out
     shape = json.loads(as_json(often))
     first = shape["ranked"][0]
