@@ -177,7 +177,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
     tied = [short_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
         # Not 0.95: the intervals are two-sided.
-        takes = "" if first.probability is None else f" (only {MOST_OF_TIED:.3f} would show a difference)"
+        takes = "" if first.probability is None else f" (a clear winner has {MOST_OF_TIED:.3f} or more)"
         yield _on_a_line("tied with it (=): ", tied, takes)
 
 
