@@ -1,4 +1,4 @@
-"""Documents in `recommend`: what decides that documents are meant, what takes part, what is refused, and the hint."""
+"""Documents in `recommend`: how they are recognised, which stores take part, what is refused, and the hint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def own(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What would be measured: (request, preferences)."""
+    """Collected (request, preferences) of measurements that are not made."""
     seen: list[Any] = []
 
     def answer(request: Request, options: Any, folder: Any, command: Any, watcher: Any, preferences: Any, **rest: Any):
@@ -61,7 +61,7 @@ def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, 
     assert not any("way=" in variant for variant in variants)
 
 
-def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
+def test_the_baseline_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
     recommend(data=own, key="name", formats="sqlite-json")
     plan = choosing.choosing_plan(asked[0][0], DOCUMENTS)
     variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
@@ -79,7 +79,7 @@ def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: l
         ({"key": None, "weights": {"get": 1}}, "--key FIELD takes a JSON Lines file as documents"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(
+def test_invalid_requests_are_refused_with_a_reason(
     given: dict[str, Any], words: str, own: Path, asked: list[Any]
 ) -> None:
     with pytest.raises(RequestError, match=words):

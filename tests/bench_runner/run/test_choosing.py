@@ -276,7 +276,7 @@ def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixtur
     assert "all samples: " in whole
 
 
-def test_a_busy_machine_is_told_as_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_machine_is_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     unsettled = tuple(changed(sample, unsettled=sample.failure is None) for sample in run.samples)
     code, out = asked(capsys, "--from", write_run(replace(run, samples=unsettled), tmp_path / "run"))

@@ -27,7 +27,7 @@ from tests.reports.analysis.recommendation.invented import candidate
 from tests.reports.factory import make_run
 
 LINES, COLUMNS = 24, 100
-"""Of a terminal that nobody has made larger."""
+"""Size of a usual terminal."""
 SALES = (
     candidate("parquet[engine=pyarrow,codec=zstd,level=1]", read=10, save=14, size=2.2, noise=0.05),
     candidate("feather[engine=pyarrow,codec=zstd,level=1]", read=9, save=12, size=3.4, noise=0.05),
@@ -91,12 +91,12 @@ def test_more_to_say_leaves_fewer_variants(capsys: pytest.CaptureFixture[str]) -
     long = f'build_loaded("{SALES[0].variant}").save(pa.Table.from_pandas(df, preserve_index=False), Path("data"))'
     more = replace(answered(), imports=lines, save=long, read=long, cautions=("other languages do not read them",))
     screen = first_screen(printed(more, capsys))
-    assert long in screen, "what is to be pasted is not broken"
+    assert long in screen, "lines to paste are not wrapped"
     assert sum(-(-max(len(line), 1) // COLUMNS) for line in screen) <= LINES + 3
     assert sum("your CSV" not in line and line.split()[-1] in ("5", "7") for line in screen if line) == 5
 
 
-def test_lines_of_parts_that_leave_no_room_stand_below_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_of_parts_without_room_follow_below_the_screen(capsys: pytest.CaptureFixture[str]) -> None:
     short = replace(answered(), parts=(("take 10 rows (rows: a list)", "df = taken(rows)"),))
     assert "df = taken(rows)  # take 10 rows (rows: a list)" in first_screen(printed(short, capsys))
     parts = tuple((f"use {number}", "opened = one(path)\ndf = opened.two()") for number in range(3))
@@ -117,7 +117,7 @@ def test_a_variant_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(line.split()[-1] in ("5", "7") for line in rows), "each ends with its rounds"
 
 
-def test_too_few_rounds_are_told_with_what_was_lost(capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_few_rounds_are_reported_with_the_cause(capsys: pytest.CaptureFixture[str]) -> None:
     few = [replace(each, figures={name: {1: by[1]} for name, by in each.figures.items()}) for each in SALES]
     answer = answered(few)
     text = "\n".join(printed(answer, capsys))
@@ -130,15 +130,15 @@ def test_too_few_rounds_are_told_with_what_was_lost(capsys: pytest.CaptureFixtur
     assert "too few rounds, as the machine was busy ('doctor'" in "\n".join(printed(restless, capsys))
 
 
-def test_a_call_that_is_younger_than_its_format_is_told_as_the_call(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_that_is_younger_than_its_format_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     retired = candidate("parquet[engine=fastparquet,codec=zstd]", stage="young")
     text = "\n".join(printed(answered([*SALES, retired]), capsys, explain=True))
-    assert "parquet[engine=fastparquet,codec=zstd] is young: as it is told" in text
-    assert "pickle is young: as it is told" in text
+    assert "parquet[engine=fastparquet,codec=zstd] is young: as declared" in text
+    assert "pickle is young: as declared" in text
     assert "parquet is young" not in text
 
 
-def test_data_that_refuse_what_is_asked_are_told_as_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_that_do_not_allow_an_operation_are_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     reason = "no figure of scan 1% by range: refused: no shuffled column takes a condition of the kind range"
     found = recommend((), _dropped(("a", reason), ("b", reason), ("c", "cannot: nested")), Preferences())
     lines = printed(replace(answered(), found=found), capsys)
@@ -159,7 +159,7 @@ def test_a_run_of_which_no_round_counts_blames_the_machine_and_not_the_needs(
     assert "1 of 2 variants have no counted round, as the machine was busy" in text
 
 
-def test_what_cannot_be_told_says_what_that_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ties_show_the_probability_of_a_clear_winner(capsys: pytest.CaptureFixture[str]) -> None:
     even = [candidate("one", noise=0.1), candidate("two", noise=0.1)]
     text = "\n".join(printed(answered(even), capsys))
     assert "tied with it (=): " in text
@@ -168,7 +168,7 @@ def test_what_cannot_be_told_says_what_that_would_take(capsys: pytest.CaptureFix
     assert "tied" not in clear
 
 
-def test_ties_are_named_as_far_as_a_line_reaches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ties_are_named_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     even = [candidate(f"format{number}[codec=zstd]", noise=0.1) for number in range(20)]
     (told,) = [line for line in printed(answered(even), capsys) if "tied with it" in line]
     assert len(told) <= COLUMNS
@@ -200,16 +200,16 @@ def test_five_weights_fit_a_line_too(capsys: pytest.CaptureFixture[str]) -> None
         ("save_memory", 1.01, "as much memory to save"),
     ],
 )
-def test_what_the_user_has_now_is_told_from_there(name: str, ratio: float, told: str) -> None:
+def test_the_baseline_is_compared_in_words(name: str, ratio: float, told: str) -> None:
     assert _compared(name, Ratio(ratio, None, None, 1, None), "take 1 row") == told
 
 
-def test_what_may_differ_by_chance_is_told_with_a_doubt() -> None:
+def test_a_difference_that_may_be_chance_has_a_perhaps() -> None:
     assert _compared("read", Ratio(1.62, 0.9, 1.8, 7, True)) == "perhaps 1.6 times as long to read"
     assert _compared("read", Ratio(1.02, 0.9, 1.8, 7, True)) == "as long to read"
 
 
-def test_a_baseline_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_baseline_is_shown_with_its_changes(capsys: pytest.CaptureFixture[str]) -> None:
     text = "\n".join(printed(answered(), capsys))
     assert "your CSV changes this data: dates become text" in text
     lossy_too = tuple(replace(each, cells=CSV.cells) for each in SALES)
@@ -224,7 +224,7 @@ def test_a_baseline_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None
     assert not any("in comparison" in line for line in printed(answered(now=None), capsys))
 
 
-def test_what_accepting_more_would_gain_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_gain_of_accepting_more_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     told = [line for line in printed(answered(), capsys) if "--accept" in line]
     assert re.match(r"f3\[codec=none\] \(experimental, ours\) scores 1\.\d times better; ", told[-1])
     assert "--accept experimental" in told[-1]
@@ -246,7 +246,7 @@ def test_a_hint_where_only_younger_formats_satisfy(capsys: pytest.CaptureFixture
     assert "recommended:" not in text
 
 
-def test_below_the_answer_all_is_shortened_and_all_of_it_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_below_the_answer_everything_is_shortened_with_the_command_for_all(capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(datasets=("eq",), rounds=7)
     ((question, candidates),) = summary_of(run).questions.items()
     kept, dropped = eligible(candidates, Preferences(), 60_000_000)
@@ -275,13 +275,13 @@ def test_what_was_left_out_is_grouped_by_reason(capsys: pytest.CaptureFixture[st
     assert "left out: xml (would change this data); lance (cannot: append)" in text
 
 
-def test_the_json_keeps_everything() -> None:
+def test_the_json_has_everything() -> None:
     answer = answered(preferences=Preferences(weights={"read": 1}), cautions=("a caution",))
     shape = json.loads(as_json(answer))
     first = shape["ranked"][0]
     assert shape["recommended"] == first["variant"]
     assert (first["score"], set(first["values"]), len(first["by_round"]["read"])) == (1, {"read"}, 7)
-    assert first["maturity"] == {"stage": "established", "reason": "as it is told", "ours": False}
+    assert first["maturity"] == {"stage": "established", "reason": "as declared", "ours": False}
     assert shape["preferences"]["accept"] == "established"
     assert {each["variant"] for each in shape["not_accepted"]} == {SALES[-1].variant, SALES[-2].variant}
     assert shape["baseline"]["variant"] == "csv[engine=pandas]"
