@@ -66,13 +66,14 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
             else:
                 state = f"not installed: {here.install}"
             # If the engine has no name, the settings below name the libraries, or there is only one call.
-            call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
+            call = f"{engine.title} by {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
             if engine.maturity != shown:
                 shown = engine.maturity
                 yield from _paragraph(shown.stage.value, f"{shown.reason} (ours)" if shown.ours else shown.reason)
             for key, setting in engine.settings.items():
-                yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
+                default = "" if setting.default is None else f" (default {setting.default})"
+                yield from _paragraph(key, f"{setting.allowed_text()}{default}: {setting.meaning}")
             for choice, besides in engine.besides_for.items():
                 yield from _paragraph(choice, f"needs {', '.join(besides.distributions)}")
 
