@@ -1,4 +1,4 @@
-"""The front door: the command line, one module a verb, and the Python API that the verbs call.
+"""The command line, one module per verb, and the Python API that the verbs call.
 
     from format_bench import run, recommend, report, compare, document_store, f3, near_storage
 """
@@ -26,7 +26,7 @@ __all__ = ["ReadOptions", "compare", "document_store", "f3", "inspect", "near_st
 
 
 def __getattr__(name: str) -> Any:
-    """What is offered, loaded when it is asked for: `--help` must not pay for pandas."""
+    """Import a name of the API when it is first used, so that `--help` does not load pandas."""
     if name not in _OFFERED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     make_readable()

@@ -1,4 +1,4 @@
-"""`python -m format_bench ...` is the same program as the installed `format-bench`."""
+"""Run `python -m format_bench`, the same program as the installed `format-bench`."""
 
 from format_bench.cli import main
 

@@ -1,9 +1,9 @@
 """The command line. `python main.py`, `python -m format_bench` and `format-bench` are this program.
 
-Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 all
-measured (not installed and refused are no failures), 1 some cells failed, 2 the request was wrong, 3 a regression was
-found, 130 Ctrl-C. This module knows what the verbs are called, and what to say of a word that is none; what they do
-stands in format_bench.commands, which import what is heavy when they are called.
+Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 everything
+measured ('not installed' and 'refused' do not count as failures), 1 some cells failed, 2 the request was wrong, 3 a
+regression was found, 130 Ctrl-C. This module defines the names of the verbs and the hints for misspelled ones. The
+verbs are in format_bench.commands, which import heavy modules only when called.
 """
 
 from __future__ import annotations
@@ -29,34 +29,37 @@ from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
-"""Spelled as in the thesis: `--tabular ...` is exactly `run tabular ...`. Other suites have none."""
+"""Flags of the thesis: `--tabular ...` is exactly `run tabular ...`. Other suites have no flag."""
 
 EPILOG = """
 \b
 Examples:
-  python main.py --tabular --report             the main job: every format, six tables, PDF
-  python main.py --compression --codecs all     what each codec costs, and what it saves
-  python main.py run tabular --quick --rows 10000 --formats 'parquet|csv'
-  python main.py report results/<run> --pdf     any report again, from stored samples
-  python main.py report results/<run> --html site   the interactive site, for a browser
-  python main.py --tabular --data FILE          your own table, in every format
-  python main.py --image --data FOLDER          your own images, in every storage
-  python main.py inspect my.csv                 how a file is understood: columns, types, warnings
-  python main.py recommend --data my.csv        which format for my table, and the lines of Python
-  python main.py compare results/A results/B    what became slower, and is it more than noise?
+  python main.py recommend --data my.csv                which format for my table, and how sure
+  python main.py recommend --data my.csv --cache cold   ... if it is read about once a day
+  python main.py inspect my.csv                         how my file is read
+  python main.py run tabular --data my.csv              my own table in every format
+  python main.py run tabular --quick --formats 'parquet|csv'   two formats, within three minutes
+  python main.py --tabular --report                     every format on six tables; takes hours
+  python main.py --compression --codecs all             what each codec costs, and what it saves
+  python main.py --image --data FOLDER                  my own images in every storage
+  python main.py report results/<run> --html site       an interactive site of a stored run
+  python main.py compare results/A results/B            what changed by more than noise
   python main.py side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
-  python main.py serve catalog FOLDER           Parquet filtered where it lies; then 'serve node'
-  python main.py list formats                   what is there, and what is installed
+                                                        two versions of a library, in turn
+  python main.py list formats                           which formats there are
+  python main.py doctor                                 is this machine fit for measuring?
+
+'VERB --help' lists all options and explains the output.
 """
 
 
 class Program(click.Group):
-    """The group of all verbs, which knows what a word was meant for that is none of them."""
+    """The group of all verbs, with a hint for a word that is none of them."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click has it; of a suite's name, or of one that is near to a verb's, it says what to write."""
+        """Resolve a verb as click does. Raises UsageError with a hint for the name of a suite or a misspelled verb."""
         name = args[0]
         if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -72,9 +75,9 @@ class Program(click.Group):
     cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
 )
 def cli() -> None:
-    """Format Bench: which storage format, and which call, for my data and my use of it?
+    """Format Bench: find the storage format, and the call, for your data and your use of it.
 
-    `python main.py --tabular` with any option of `run` is the same as `python main.py run tabular`.
+    `python main.py --tabular` with options of `run` is the same as `python main.py run tabular`.
     """
 
 
@@ -83,13 +86,13 @@ for verb in (run, inspect, recommend, report, compare, side_by_side, list_, doct
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the program and exit with its code; no traceback reaches a user for an error of the request."""
+    """Run the program and exit with its code. A wrong request gives a message, not a traceback."""
     words = expanded(sys.argv[1:] if arguments is None else arguments)
     try:
-        # Runs keep the words that asked for them.
+        # The words are recorded in the run.
         code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=[PROGRAM, *words])
     except click.exceptions.Abort:
-        # Ctrl-C, as click has it. Verbs that keep something say so themselves, and end in this code.
+        # Ctrl-C, as click raises it. Verbs that keep results report that themselves, with the same code.
         click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)
     except click.NoSuchOption as error:
@@ -105,7 +108,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def expanded(words: list[str]) -> list[str]:
-    """`--tabular --report` becomes `run tabular --report`."""
+    """Turn `--tabular --report` into `run tabular --report`."""
     suites = [word.removeprefix("--") for word in words if word in SUITE_FLAGS]
     if not suites:
         return words
@@ -115,7 +118,7 @@ def expanded(words: list[str]) -> list[str]:
 
 
 def _with_hint(error: click.NoSuchOption) -> click.UsageError:
-    """The error; of an option that is called like a suite, with what to write instead."""
+    """Return the error, with a hint if the option is named like a suite."""
     name = error.option_name.lstrip("-")
     suite = name if name in _suites() else None if error.possibilities else _near(name, _suites())
     if suite is None:

@@ -1,22 +1,24 @@
-"""How long a run will take, and how far it is, in words."""
+"""Texts for the expected duration of a run, and for its progress."""
 
 from __future__ import annotations
 
 from bench_runner.run.known.duration import Length
 
 LARGE_SHARE = 0.15
-"""A format that takes so much of a run is named."""
+"""Formats that take at least this share of a run are named, at most MOST_NAMED of them."""
 MOST_NAMED = 3
 
 
 def length_text(length: Length, budget_s: float | None = None) -> str:
-    """'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'; '' where nothing is
-    known, and that it is not where of most nothing is."""
+    """Return a text such as 'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'.
+
+    '' if nothing is known. If most variants have no known duration, the text reports that instead of a number.
+    """
     if not length.by_format:
         return ""
     if len(length.unknown) > len(length.by_format):
-        # The few that are known would say minutes of a run that takes an hour.
-        return f"how long it takes is not known: nothing was measured yet of {len(length.unknown)} variants"
+        # The known ones would suggest minutes for a run that takes an hour.
+        return f"duration unknown: no earlier measurement of {len(length.unknown)} variants"
     whole = length.middle_s
     named = [name for name, seconds in length.by_format.items() if seconds >= LARGE_SHARE * whole][:MOST_NAMED]
     source = "earlier runs here" if length.here else "the reference run, on other machines"
@@ -30,12 +32,12 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
         told = f"{clock_text(budget_s)}, the budget (else {told})"
     if length.unknown:
         amount = len(length.unknown)
-        told += f"; of {amount} variant{'' if amount == 1 else 's'} nothing is known yet"
+        told += f"; plus {amount} variant{'' if amount == 1 else 's'} of unknown duration"
     return told
 
 
 def _range(low_s: float, high_s: float) -> str:
-    """'2:10 to 3:20 min', with one unit where both have the same."""
+    """Return '2:10 to 3:20 min', with one unit if both have the same."""
     low, high = clock_text(low_s), clock_text(high_s)
     if low == high:
         return low
@@ -44,14 +46,14 @@ def _range(low_s: float, high_s: float) -> str:
 
 
 def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
-    """'round 3, 2:10 min left, now: parquet on core'; without a time left 'data: core'."""
+    """Return 'round 3, 2:10 min left, now: parquet on core'; without a time left, 'data: core'."""
     if seconds_left is None:
         return f"{stage}: {step}" if step else stage
     return f"{stage}, {clock_text(seconds_left)} left, now: {step}"
 
 
 def clock_text(seconds: float) -> str:
-    """'45 s', '3:20 min' or '1:05 h'."""
+    """Return '45 s', '3:20 min' or '1:05 h'."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

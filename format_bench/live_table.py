@@ -1,7 +1,7 @@
-"""The tables of a run on the terminal while it goes on: they fill row by row and sharpen round by round.
+"""The live table: the tables of a run on the terminal while it is measured, row by row and round by round.
 
-It draws when it is told of something and at no other time, without a thread: between two samples, and never beside one.
-What stands on the screen is made by reports.text.live; this module knows the terminal, and when it was drawn last.
+It has no thread. It draws only when a method is called, which is between two samples and never while one is taken.
+reports.text.live lays out the screen; this module controls the terminal.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ from reports.analysis.live_tables import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
 
 STAYS_NS = 3_000_000_000
-"""Where not all tables have room, the one in front stays for so long: a round goes to and fro between them."""
+"""Shortest time that a table stays in front, ns, if not all fit: a round alternates between tables."""
 _LINES_BESIDES = 3
-"""The line above the tables, an empty one, and the cursor's below."""
+"""Lines other than tables: the status line, an empty line, and the cursor's line."""
 _LEAST_ROOM = 4
-"""Under so many lines for tables there is the line alone."""
+"""With fewer lines than this for tables, only the status line is drawn."""
 
 
 class LiveTable(Watcher):
-    """A watcher that shows all tables below a line with what is done now and the time left. Before the first chain,
-    and for what has none, there is the line alone."""
+    """A watcher that draws a status line (current step and time left) and below it all tables.
+
+    Before the first chain, and in parts of a run without chains, only the status line is drawn.
+    """
 
     def __init__(self, console: Console, on_part: Callable[[Path], None] | None = None) -> None:
-        """Begins to draw. `console` is a terminal that knows a cursor."""
+        """Start drawing on `console`, a terminal with cursor control."""
         self._console, self._on_part = console, on_part
         self._size = console.size
         self._began_ns = now_ns()
@@ -43,27 +45,27 @@ class LiveTable(Watcher):
         self._share_done: float | None = None
         self._screens: Screens | None = None
         self._screen: Screen | None = None
-        """The tables as they were drawn last; None once something of them has changed."""
+        """The tables as last drawn; None if they have changed since."""
         self._variant: Variant | None = None
-        """What is measured now."""
+        """The variant that is measured now."""
         self._place: Cell | None = None
         self._in_front_since_ns = 0
         self._closed = False
         self._live = self._begun()
 
     def stage(self, text: str) -> None:
-        """A new part of the run begins."""
+        """Show that a new part of the run begins."""
         self._stage = self._doing = text
         self._variant = self._share_done = None
         self._draw()
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """What is to be measured."""
+        """Prepare the tables of all planned cells."""
         self._screens = Screens(SoFar(cells, info))
         self._place = self._screen = None
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """One thing is about to be done."""
+        """Show the next step."""
         now = now_ns()
         self._share_done = None
         if seconds_left is not None:
@@ -73,31 +75,31 @@ class LiveTable(Watcher):
         self._draw()
 
     def measured(self, samples: Sequence[Sample]) -> None:
-        """These samples are stored. They are drawn with the step that follows at once."""
+        """Take stored samples. The next step, which follows at once, draws them."""
         if self._screens is not None:
             self._screens.so_far.take(samples)
             self._screen = None
 
     def note(self, text: str) -> None:
-        """A line that stays, above all that is drawn."""
+        """Print a permanent line above the tables."""
         with suppress(OSError):
             self._console.print(text, markup=False, highlight=False)
 
     def part_done(self, folder: Path) -> None:
-        """What is measured is shown in place of the tables, which go on below it."""
+        """Show the partly measured run, then continue drawing below it."""
         if self._on_part is not None:
             self.close()
             self._on_part(folder)
             self._live = self._begun()
 
     def close(self) -> None:
-        """What was drawn is gone, and the cursor back."""
-        # The terminal may be closed before.
+        """Remove what was drawn and restore the cursor."""
+        # The terminal may already be closed.
         with suppress(OSError):
             self._live.stop()
 
     def _turned_to(self, step: str, now: int) -> str:
-        """The step in words; the table that it is about comes to the front."""
+        """Bring the table of a step to the front, and return the step's text."""
         so_far = self._screens.so_far if self._screens else None
         found = so_far.chain_of(step) if so_far else None
         if so_far is None or found is None:
@@ -117,7 +119,7 @@ class LiveTable(Watcher):
                 self._clear()
             self._live.update(Lines(self._lines()), refresh=True)
         except OSError:
-            # The terminal was closed. What that means for the run is told by a signal, or by nobody.
+            # The terminal was closed. A signal, if any, ends the run.
             self._closed = True
 
     def _lines(self) -> list[Text]:
@@ -135,7 +137,7 @@ class LiveTable(Watcher):
         return [above, Text(), *self._screen.marked(self._variant)]
 
     def _clear(self) -> None:
-        """Begin on an empty screen: nobody knows how a terminal that was resized has broken its lines anew."""
+        """Clear the screen and start again: how a resized terminal has wrapped its lines is unknown."""
         self._live.stop()
         self._console.clear()
         self._size, self._screen = self._console.size, None

@@ -1,6 +1,6 @@
-"""Options that several commands have, in groups: each is a decorator, and its values are the API's keywords.
+"""Options that several commands share, in groups. Each group is a decorator; its values are keywords of the API.
 
-What an option is called and says stands here; how its value is read in format_bench.parameter_types.
+Names and help texts are here. format_bench.parameter_types parses the values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    """Several options as one decorator, in the order of the help."""
+    """Combine several options into one decorator that keeps their order in the help."""
 
     def decorate(command: Command) -> Command:
         for option in reversed(several):
@@ -30,7 +30,7 @@ def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 def _listed(names: Iterable[str]) -> str:
-    """'access, wide and writing'."""
+    """Return names as a list in words: 'access, wide and writing'."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -41,78 +41,80 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Keep these: names or regular expressions, e.g. 'parquet,^csv$,codec=zstd' (repeatable).",
+        help="Measure only these: 'parquet' is every Parquet variant, 'parquet,codec=zstd' also all with that setting; "
+        "format names, spelled variants or regular expressions (repeatable). [default: the suite's]",
     ),
     click.option(
-        "--formats-not", metavar="REGEX", multiple=True, help="Drop variants whose name matches (repeatable)."
+        "--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable)."
     ),
     click.option(
         "-d",
         "--datasets",
         metavar="REGEX",
         multiple=True,
-        help="Keep data sets whose name matches; name one on request, e.g. webface, in full; or spell one: "
-        "'synthetic[int=5,str=1]' (repeatable).",
+        help="Built-in data sets to measure, or one with parameters: 'synthetic[int=5,str=1]'; 'list datasets' shows "
+        "them (repeatable). [default: the suite's]",
     ),
     click.option(
         "--operations",
         metavar="REGEX",
         multiple=True,
-        help="Keep operations whose name matches; a save always comes with a read, which verifies it (repeatable).",
+        help="Operations to measure; a save is always followed by a read that verifies it (repeatable). "
+        "[default: the suite's]",
     ),
     click.option(
         "--webface",
         metavar="[PATH]",
         is_flag=False,
         flag_value="",
-        help="Add the data set webface: from this HDF5 file, or without a path a generated one.",
+        help="Add the data set webface from this HDF5 file; without a path, a generated one.",
     ),
     click.option(
         "--data",
         metavar="PATH",
         type=click.Path(path_type=Path),
-        help="Your own data instead of ours: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, a folder of "
-        "Parquet files; of a large one a sample), or, for the suite image, images (in folders by class, in Parquet, or "
-        "saved by the datasets library), or, for the suite documents, JSON Lines.",
+        help="Your own data: a table (CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; "
+        "large tables are sampled), images for the suite image, JSON Lines for the suite documents.",
     ),
     click.option(
         "--key",
         metavar="FIELD",
-        help="Of your own documents, the field that each has another value of (default: id, or else their number).",
+        help="Field that is unique in each of your own documents. [default: id, else the line number]",
     ),
     click.option(
         "--rows",
+        metavar="N",
         type=click.IntRange(min=1),
-        help="Rows of each data set, or of the sample of your own table (default: its own, 1,000,000 for most).",
+        help="Rows of each data set, or of the sample of your own table. [default: 1,000,000 for most data sets]",
     ),
     click.option(
         "--over",
         type=OVER,
         metavar="TRAIT[=VALUE,...]",
-        help="Vary one trait while all else stays, and tell where the winner changes: distinct, run_length, nulls, "
-        "width, columns, rows, rows_taken, columns_read, selectivity; or a parameter of the data set that --datasets "
-        "names. 'list suites' has the usual values.",
+        help="Vary one trait of the data or of its use, e.g. nulls=0,0.5,0.9, and show where the best format changes; "
+        "'list suites' names all traits and their default values.",
     ),
     click.option(
         "--track",
         "tracks",
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
-        help="No codec, the library default, or zstd level 1 for all that have it (default: the suite's; repeatable).",
+        help="Compression: plain is none, default is each library's own, equal is zstd level 1 (repeatable). "
+        "[default: the suite's]",
     ),
     click.option(
         "--codecs",
         type=NAMES,
         default="",
         metavar="NAME,...",
-        help="For the suite compression: codecs of every format that has them, e.g. 'zstd,gzip', or 'all'.",
+        help="Codecs for the suite compression, e.g. 'zstd,gzip' or 'all'. [default: the suite's]",
     ),
     click.option(
         "--levels",
         type=LEVELS,
         default="",
         metavar="N,...",
-        help="For the suite compression: levels, e.g. '1,3,9' (default: 1); one that a codec does not take is refused.",
+        help="Compression levels for the suite compression, e.g. '1,3,9'; unsupported levels are refused. [default: 1]",
     ),
 )
 READING = grouped(
@@ -121,30 +123,39 @@ READING = grouped(
         metavar="NAME=TYPE",
         multiple=True,
         type=COLUMN_TYPE,
-        help=f"Type of a column of your own table: {', '.join(TYPES)} (repeatable).",
+        help=f"Type of a column of your CSV, JSON or Excel file: {', '.join(TYPES)} (repeatable). "
+        "[default: found in it]",
     ),
     click.option(
-        "--delimiter", metavar="CHARACTER", help="Character between the fields of your CSV file [default: found]."
+        "--delimiter",
+        metavar="CHARACTER",
+        help="Field delimiter of your CSV file; 'tab' for a tab. [default: found in the file]",
     ),
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         default=".",
         show_default=True,
-        help="Decimal point of your numbers.",
+        help="Decimal separator of your CSV file; with a comma, 1.234,5 is 1234.5.",
     ),
     click.option(
-        "--sheet", metavar="NAME", help="Name or number of a sheet of your workbook [default: the first table]."
+        "--sheet",
+        metavar="NAME",
+        help="Sheet of your workbook, by name or number. [default: the first visible one with rows]",
     ),
-    click.option("--encoding", metavar="NAME", help="Encoding of your text file, e.g. cp1252 [default: UTF-8]."),
-    click.option("--no-header", is_flag=True, help="The first row of your table holds values, not names of columns."),
-    click.option("--day-first", is_flag=True, help="Dates have the day first: 31.12.2024, 31/12/2024."),
+    click.option("--encoding", metavar="NAME", help="Encoding of your CSV or JSON file, e.g. cp1252. [default: UTF-8]"),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="Treat the first row as values; columns are then called '0', '1', ... (CSV, Excel).",
+    ),
+    click.option("--day-first", is_flag=True, help="Read 31.12.2024 and 31/12/2024 in your CSV file as dates."),
 )
-"""Options for reading the user's own table; `read_options` makes one value of them."""
+"""Options for reading the user's own table; `read_options` turns them into one value."""
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
-    """Take the options of `READING` out of `given`, as one value."""
+    """Remove the options of `READING` from `given` and return them as one value."""
     return ReadOptions(
         columns=dict(given.pop("column")),
         delimiter=_unescaped(given.pop("delimiter")),
@@ -157,7 +168,7 @@ def read_options(given: dict[str, Any]) -> ReadOptions:
 
 
 def _unescaped(delimiter: str | None) -> str | None:
-    """A tab is hard to type: 'tab' and a backslash with t stand for it."""
+    """Return a tab for 'tab' and for a backslash followed by t: a tab is hard to type in a shell."""
     return "\t" if delimiter in ("\\t", "tab") else delimiter
 
 
@@ -167,34 +178,34 @@ UNDER = grouped(
         type=click.Choice(["warm", "cold"]),
         default="warm",
         show_default=True,
-        help="Page cache before a read; cold evicts the stored copy, and proves it.",
+        help="Read from the page cache (warm) or from the disk (cold: the file is evicted first, and that is checked).",
     ),
     click.option(
         "--threads",
         type=click.Choice(["default", "1"]),
-        help="The libraries' own choice, or one thread on one core (default: the suite's, which is the first but for "
-        "engines, which has both).",
+        help="Each library's own number of threads, or one thread on one core. [default: the suite's, which is "
+        f"default except for {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}: both]",
     ),
     click.option(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
-        help="What you hold and want back: a DataFrame or an Arrow table (default: the suite's, which is pandas but "
-        f"for {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}).",
+        help="In-memory table to save from and read into. [default: the suite's, which is pandas except for "
+        f"{_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
     ),
     click.option(
         "--strings",
         type=click.Choice(["str", "object"]),
         default="str",
         show_default=True,
-        help="The pandas dtype of text: pandas 3's, or Python objects as in the thesis.",
+        help="pandas dtype of text: str, as in pandas 3, or object, as in the thesis.",
     ),
     click.option(
         "--work-dir",
         "work_dirs",
         metavar="PATH",
         multiple=True,
-        help="Where files are written and read (repeatable: each is a condition with its device; "
-        "default: the result folder).",
+        help="Folder in which files are written and read; several are compared (repeatable). "
+        "[default: the result folder]",
     ),
 )
 BETWEEN = grouped(
@@ -203,36 +214,35 @@ BETWEEN = grouped(
         "networks",
         metavar="NAME",
         multiple=True,
-        help="What lies between who asks and a copy that services have: one-process, loopback, or loopback behind a "
-        "proxy that lets so much through, 1mbit to 2500mbit (repeatable; default: the suite's, which is one-process "
-        "but for near-storage).",
+        help="Network between client and storage service: one-process, loopback, or loopback with a limited rate "
+        "from 1mbit to 2500mbit (repeatable). [default: one-process; several for the suite near-storage]",
     ),
     click.option(
         "--service",
         type=click.Choice(["warm", "fresh"]),
         default="warm",
         show_default=True,
-        help="Services that have answered before, or that were started for the sample.",
+        help="Storage service: warm has answered before, fresh is restarted for each sample.",
     ),
 )
 HOW = grouped(
     click.option(
         "--rounds",
+        metavar="N",
         type=click.IntRange(min=1),
-        help="Rounds for every cell (default: 7; 3 for cells over 10 s, 1 over 60 s; a cell whose interval is narrow "
-        "stops after 5).",
+        help="Repetitions of every measurement. [default: 7; 5 if its interval is narrow; 3 above 10 s, 1 above 60 s]",
     ),
     click.option(
         "--quick",
         is_flag=True,
-        help="One round of a part of each suite, on fewer rows, which ends within three minutes on two cores ('list "
-        "suites' says what); what you name is measured all the same. Every report says so.",
+        help="Measure a part of the suite ('list suites' shows it) once, on fewer rows, within three minutes on two "
+        "cores; data, formats and operations that you name are measured in any case. Reports are marked as quick.",
     ),
     click.option(
         "--budget",
         "budget_s",
         type=DURATION,
-        help="Time for all of it, e.g. 10m: cheap cells get more rounds, every cell gets one, however long that takes.",
+        help="Time for the whole run, e.g. 10m: fast operations get more rounds; all get one, even beyond the budget.",
     ),
     click.option(
         "--timeout",
@@ -240,23 +250,26 @@ HOW = grouped(
         type=DURATION,
         default="600s",
         show_default=True,
-        help="Longest time for one operation.",
+        help="Time limit for one operation.",
     ),
     click.option(
-        "--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run)."
+        "--seed",
+        metavar="N",
+        type=click.IntRange(min=0),
+        help="Seed of the order of measurements. [default: random, recorded in the run]",
     ),
     click.option(
         "--isolate",
         type=click.Choice(["forkserver", "spawn"]),
         default="forkserver",
         show_default=True,
-        help="How fresh processes are made; spawn is slower and the reference.",
+        help="How each measurement gets a fresh process; spawn is slower and the reference.",
     ),
-    click.option("--no-fidelity", is_flag=True, help="Leave out the round trips of every kind of column."),
+    click.option("--no-fidelity", is_flag=True, help="Skip the check of what each format does to each kind of column."),
     click.option(
         "--fresh",
         is_flag=True,
-        help="Measure again what is kept from earlier runs on this machine: losses, imports, the memory probe.",
+        help="Ignore what earlier runs found on this machine (losses, import times, accuracy of the memory probe).",
     ),
 )
 WHERE = grouped(
@@ -264,12 +277,14 @@ WHERE = grouped(
         "--out",
         metavar="DIR",
         type=click.Path(path_type=Path),
-        help="Result folder (default: results/<time>-<machine>).",
+        help="Result folder. [default: results/<time>-<machine>]",
     ),
-    click.option("--resume", is_flag=True, help="Measure what the run in --out lacks."),
-    click.option("--report", is_flag=True, help="Leave a PDF in the result folder as well."),
-    click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name."),
-    click.option("--list", "list_only", is_flag=True, help="Print what would be measured (without SUITE: the suites)."),
+    click.option("--resume", is_flag=True, help="Measure what is missing in the run in --out."),
+    click.option("--report", is_flag=True, help="Also write a PDF into the result folder."),
+    click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),
+    click.option(
+        "--list", "list_only", is_flag=True, help="Show what would be measured and stop; without SUITE, the suites."
+    ),
 )
 FAIL_ABOVE = click.option(
     "--fail-above",
@@ -277,10 +292,10 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Changes up to this are neither told nor failed on.",
+    help="Largest change to ignore.",
 )
-ANYWAY = click.option("--anyway", is_flag=True, help="Compare runs of different machines or data all the same.")
+ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(
     click.option("--markdown", "form", flag_value="markdown", help="Print Markdown, for a comment on a pull request."),
-    click.option("--json", "form", flag_value="json", help="Print JSON with every figure, for programs."),
+    click.option("--json", "form", flag_value="json", help="Print JSON with all figures."),
 )

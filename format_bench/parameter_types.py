@@ -1,6 +1,6 @@
-"""How the command line reads values: times, names, levels, shares, and what a user wants of a format.
+"""Parameter types of the command line: times, names, levels, percentages, weights and needs.
 
-Words become typed values here and nowhere else; what a value means is the API's business.
+Only this module turns words into typed values. The API checks what they mean.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 
 
 class Duration(click.ParamType):
-    """'90s', '10m', '2h', in seconds."""
+    """A duration such as '90s', '10m' or '2h', as seconds."""
 
     name = "time"
 
@@ -28,7 +28,7 @@ class Duration(click.ParamType):
 
 
 class Names(click.ParamType):
-    """'zstd,gzip', as a tuple of texts."""
+    """Names such as 'zstd,gzip', as a tuple of texts."""
 
     name = "names"
 
@@ -40,20 +40,20 @@ class Names(click.ParamType):
 
 
 class Levels(click.ParamType):
-    """'1,3,9', as a tuple of integers."""
+    """Levels such as '1,3,9', as a tuple of integers."""
 
     name = "levels"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Split at commas; fail with what is allowed."""
+        """Split at commas, or fail with what is allowed."""
         parts = Names().convert(value, param, ctx)
         if not all(re.fullmatch(r"\d{1,3}", str(part)) for part in parts):
-            self.fail(f"{value!r} are not levels; write numbers with commas, e.g. 1,3,9", param, ctx)
+            self.fail(f"{value!r} is not a list of levels; write numbers with commas, e.g. 1,3,9", param, ctx)
         return tuple(int(part) for part in parts)
 
 
 class Percent(click.ParamType):
-    """'10%', as 0.1."""
+    """A percentage such as '10%', as 0.1."""
 
     name = "percent"
 
@@ -63,15 +63,15 @@ class Percent(click.ParamType):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is not a share; write it in percent, e.g. 10%", param, ctx)
+            self.fail(f"{value!r} is not a percentage; write e.g. 10%", param, ctx)
         return float(match[1]) / 100
 
 
 class Wish(click.ParamType):
-    """What a user wants of a format."""
+    """What a user wants of a format: weights, needs, or a limit."""
 
     def __init__(self, parser: str, name: str) -> None:
-        """`parser` names a function, 'module:name', which is loaded when there is something to parse."""
+        """`parser` names a function as 'module:name'; it is imported only when there is a value to parse."""
         self.name = name
         self._parser = parser
 
@@ -88,29 +88,29 @@ class Wish(click.ParamType):
 
 
 class Over(click.ParamType):
-    """'nulls' or 'nulls=0,0.5', as a trait with its values."""
+    """A trait such as 'nulls' or 'nulls=0,0.5', with its values."""
 
     name = "trait"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Split at '=' and commas; fail with what to write."""
+        """Split at '=' and commas, or fail with what to write."""
         if not isinstance(value, str):
             return value
         trait, equals, values = value.partition("=")
         points = Names().convert(values, param, ctx)
         if not trait.strip() or (equals and not points):
-            self.fail(f"{value!r} is no trait; write e.g. nulls, or nulls=0,0.5,0.9", param, ctx)
+            self.fail(f"{value!r} is not a trait; write e.g. nulls, or nulls=0,0.5,0.9", param, ctx)
         return {trait.strip(): points}
 
 
 class Uses(click.ParamType):
-    """'take 100 rows 1000 times a day, read all once', as operations with how often a day each is done."""
+    """Uses such as 'take 100 rows 1000 times a day, read all once', as operations with their number per day."""
 
     name = "uses"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse; what is not understood is an error of two lines, as the API raises it."""
-        # It knows operations, which are loaded when there is something to parse.
+        """Parse, or raise the API's error of two lines."""
+        # These import the operations, so only when there is a value to parse.
         from format_bench.errors import RequestError
         from format_bench.uses import parse_uses
 
@@ -123,12 +123,12 @@ class Uses(click.ParamType):
 
 
 class ColumnType(click.ParamType):
-    """'zip=text', as a name and a type."""
+    """A column with its type such as 'zip=text', as a pair."""
 
     name = "column"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the last '=', because names may hold one; fail with what to write."""
+        """Split at the last '=', because names may contain one, or fail with what to write."""
         if isinstance(value, tuple):
             return value
         name, equals, kind = str(value).rpartition("=")

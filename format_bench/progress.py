@@ -1,8 +1,4 @@
-"""Who is told how a run goes: the live table where standard error is a terminal, a line each minute where it is piped,
-nobody where a program calls.
-
-It measures nothing and draws nothing.
-"""
+"""Progress of a run: the live table if standard error is a terminal, else a line per minute, and nothing in the API."""
 
 from __future__ import annotations
 
@@ -19,26 +15,26 @@ from bench_runner.run.watcher import Watcher
 from format_bench.length_text import doing_text
 
 OnPart = Callable[[Path], None]
-"""Shows the run in a folder as far as it is measured."""
+"""Called with the folder of a partly measured run, to show it."""
 SAID_EVERY_NS = 60_000_000_000
-"""A log gets a line this often; a run that is shorter says nothing but its end."""
+"""Interval of progress lines in a log, ns. A shorter run logs only its end."""
 
 
 class Silent(Watcher):
-    """A watcher for programs that call: it says nothing."""
+    """A watcher that prints nothing, for callers of the API."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
-        """`on_part` shows the run in a folder as far as it is measured."""
+        """`on_part` shows a partly measured run."""
         self._on_part = on_part
 
     def part_done(self, folder: Path) -> None:
-        """What is there may be shown."""
+        """Show the partly measured run in this folder."""
         if self._on_part is not None:
             self._on_part(folder)
 
 
 class EachMinute(Silent):
-    """A run.Watcher for pipes and logs: how far it is, once a minute, on standard error."""
+    """A watcher for pipes and logs: prints progress on standard error once a minute."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
         """As `Silent`."""
@@ -46,16 +42,16 @@ class EachMinute(Silent):
         self._stage, self._said_ns = "", now_ns()
 
     def stage(self, text: str) -> None:
-        """A new part of the run begins."""
+        """Report that a new part of the run begins."""
         self._stage = text
         self._say(text)
 
     def step(self, text: str, seconds_left: float | None) -> None:
-        """One thing is about to be done."""
+        """Report the next step."""
         self._say(doing_text(self._stage, seconds_left, text))
 
     def note(self, text: str) -> None:
-        """What was understood of a file, and how long the run takes, stand in a log too."""
+        """Print how a file was read, or how long the run takes."""
         with suppress(OSError, ValueError):
             click.echo(text, err=True)
 
@@ -64,20 +60,20 @@ class EachMinute(Silent):
         if now - self._said_ns < SAID_EVERY_NS:
             return
         self._said_ns = now
-        # Whoever read it may be gone, and the stream be closed.
+        # The reader may have closed the stream.
         with suppress(OSError, ValueError):
             click.echo(text, err=True)
 
 
 @contextmanager
 def watching(on_part: OnPart | None = None) -> Iterator[Watcher]:
-    """The watcher that fits standard error; what it has drawn is gone when the run ends."""
+    """Yield the watcher that fits standard error. What it draws is removed at the end."""
     console = Console(stderr=True)
-    # Colour may be forced into a pipe, and is no terminal. One without cursor or without our signs shows garbage.
+    # Forced colour does not make a pipe a terminal. A terminal without cursor control or our characters shows garbage.
     if not (sys.stderr.isatty() and console.is_interactive) or console.options.ascii_only:
         yield EachMinute(on_part)
         return
-    # Reports are loaded for the tables alone.
+    # Imports the reports, which only the tables need.
     from format_bench.live_table import LiveTable
 
     table = LiveTable(console, on_part)

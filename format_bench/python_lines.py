@@ -1,7 +1,7 @@
-"""The lines of Python that save and read data as a variant does, for whoever has decided for it.
+"""Make the lines of Python that save and read data as a variant does.
 
-The calls come from the adapter, so they stand beside the code that was measured; here they get names and the conversion
-from what the user holds, which the harness does inside its clock. This module runs none of it.
+The adapter declares the calls, next to the code that is measured. This module adds names, and the conversion from what
+the user holds, which the harness does inside its clock. It runs none of these lines.
 """
 
 from __future__ import annotations
@@ -21,42 +21,46 @@ from bench_runner.variants import variant_of
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
 OWN_CODE = "# Format Bench's own code"
-"""Behind the import of what no other library has."""
+"""Comment behind imports of this project."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Import lines, the line that saves `df` (`table` for Arrow, `lines` of JSON, `arrays` and `labels` of images), and
-    the line that reads it back. Of images and documents each may be several."""
+    """Import lines, the line that saves `df`, and the line that reads it back.
+
+    `df` is `table` for Arrow, `lines` for JSON Lines, `arrays` and `labels` for images. For images and documents `save`
+    and `read` may be several lines.
+    """
 
     imports: tuple[str, ...]
     save: str
     read: str
 
     def text(self) -> str:
-        """All of them, ready to paste."""
+        """Return all lines, ready to paste."""
         return "\n".join((*self.imports, self.save, self.read))
 
 
 @dataclass(frozen=True)
 class PartLines:
-    """Import lines, and the lines that handle a part of what is stored: what is read becomes `df`, or `table`. `needs`
-    says which names they take, and what these are."""
+    """Import lines, and the lines for an operation on a part of the stored data, which assign `df` or `table`.
+
+    `needs` describes the names that the lines use.
+    """
 
     imports: tuple[str, ...]
     lines: tuple[str, ...]
     needs: str
 
     def text(self) -> str:
-        """All of them, ready to paste."""
+        """Return all lines, ready to paste."""
         return "\n".join((*self.imports, *self.lines))
 
 
 def lines_of(variant: str, target: str, key: str = "id") -> Lines:
-    """For a spelled variant and a target, 'pandas', 'arrow', 'images' or 'documents', which have a key. Raises what
-    Registry.engine raises.
+    """Return the lines for a spelled variant and a target: 'pandas', 'arrow', 'images' or 'documents' (with `key`).
 
-    Settings that the harness adds (nulls=numpy) are not the user's business: they do the conversion beforehand.
+    Settings of the harness (nulls=numpy) are left out. Raises what Registry.engine raises.
     """
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
@@ -72,9 +76,11 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
 
 
 def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> PartLines:
-    """For an operation on a part of what is stored: the variant's own call; where it has none, all is read, and is
-    selected from or saved anew, as the harness does. Raises what Registry.engine raises, and PlanError for what is no
-    operation."""
+    """Return the lines for an operation on a part of the stored data.
+
+    A variant without a call for it reads everything and then selects, or saves everything anew, as the harness does.
+    Raises what Registry.engine raises, and PlanError for an unknown operation.
+    """
     adapter = _adapter(variant)
     if isinstance(adapter, DocumentStoreAdapter):
         return _part_of_documents(adapter, operation_of(spelled).name, key)
@@ -108,17 +114,17 @@ def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> P
 
 
 def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
-    """The names that lines of an operation need, and what they are."""
+    """Return a description of the names that the lines of an operation use."""
     if name == "append":
-        return "more: the rows to be added"
-    asked = {"take": "rows: a list of their numbers, from 0 on; "}.get(name, "")
+        return "more: the rows to add"
+    asked = {"take": "rows: a list of row numbers from 0; "}.get(name, "")
     if kind is not None:
         asked = f"{_VALUES[kind]}; "
     return f"{asked}columns: a list of {'all ' * every}names"
 
 
 _VALUES = {
-    Kind.RANGE: "column, from low on, below high",
+    Kind.RANGE: "column, low (inclusive) and high (exclusive)",
     Kind.EQUAL: "column and value",
     Kind.IN: "column and values, a list",
     Kind.NULL: "column",
@@ -134,11 +140,11 @@ def _part_call(calls: Calls | None, name: str, kind: Kind | None) -> PartCall | 
 
 _CLOSING = ("opened.close()",)
 _GIVES_VIEWS = ("datafusion",)
-"""Engines that give views of text, of which pyarrow has no call that takes rows."""
+"""Engines that return string views, which pyarrow's `take` does not support."""
 
 
 def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> PartCall:
-    """Format Bench's own adapter, as it was measured."""
+    """Return the call of Format Bench's own adapter, as it was measured."""
     storage = f'build_loaded("{adapter.variant}")'
     imports = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if name == "append":
@@ -146,7 +152,7 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
     if name == "take":
         opened = f"opened = {storage}.open_rows(Path({{path}}))"
         return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"), _CLOSING)
-    # By a name, because some handles work for as long as somebody holds them.
+    # Assigned to a name, because some handles close when they are garbage collected.
     opened = f"opened = {storage}.open(Path({{path}}))"
     if kind is None:
         return PartCall("opened.project(columns)", (opened,), imports, _CLOSING)
@@ -159,13 +165,13 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
 def _whole(
     lines: Lines, name: str, kind: Kind | None, target: str, held: str, adapter: TabularFormat
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Read all, then select; or add, and save all anew."""
+    """Return imports and lines that read everything and select, or add rows and save everything anew."""
     pandas = target == "pandas"
     if name == "append":
         in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
         joined = "pd.concat([df, more], ignore_index=True)" if pandas else in_arrow
         imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
-        # Beside what is there: what was read may be a mapping of it, and a save that fails leaves it as it is.
+        # Into a new file: the table may be memory-mapped from the old one, which also survives a failed save.
         grown = lines.save.replace('"data.', '"grown.')
         removed = (f'shutil.rmtree("data{adapter.suffix}")',) if adapter.is_folder else ()
         imports += ("import shutil",) if adapter.is_folder else ()
@@ -197,7 +203,7 @@ def _adapter(variant: str) -> Adapter:
 
 
 def _natives(adapter: Adapter) -> tuple[Native, Native]:
-    """What its calls take and give: an Arrow table where the adapter takes records."""
+    """Return what the calls take and return: an Arrow table for adapters that take records."""
     save, read = (
         Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read)
     )
@@ -227,8 +233,10 @@ def _imports(expressions: str) -> Iterator[str]:
 
 
 def _of_documents(adapter: DocumentStoreAdapter, path: str, key: str) -> Lines:
-    """`lines` are JSON Lines, `documents` a list of dicts. Format Bench's own adapter, as it was measured, stands for
-    what takes more than some lines."""
+    """Return the lines for documents: `lines` are JSON Lines, `documents` is a list of dicts.
+
+    Stores that need more than a few lines are called through Format Bench's own adapter, as measured.
+    """
     calls = adapter.calls
     if calls is not None:
         save, read = (
@@ -250,8 +258,10 @@ def _built(adapter: DocumentStoreAdapter) -> str:
 
 
 def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
-    """By the handle that the lines for reading all have opened, or by one that is opened for it: what a store has no
-    call for, it reads everything for. Where they have read all by no call of ours, `documents` are there."""
+    """Return the lines for a part of the documents, through the handle that the lines for reading opened, or a new one.
+
+    Stores without a call for the part read everything. If the lines for reading use no handle, `documents` exists.
+    """
     imports: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     if adapter.calls is not None and name == "get" and not adapter.offers.get:
@@ -267,8 +277,10 @@ def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> Pa
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
-    """Where no library has a call of one line: Format Bench's own adapter, as it was measured. Of images only storages
-    of third parties have none."""
+    """Return lines that call Format Bench's own adapter, as measured, for variants without a one-line library call.
+
+    Among image storages only those of third parties need this.
+    """
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
         imports = ("from adapters.contract import Images", *imports)
@@ -282,7 +294,7 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
 
 
 _RECORDS = {kind: f'Target("{kind}"), Native.RECORDS' for kind in ("pandas", "arrow")}
-"""Rows and their schema are the harness's own, so it makes them."""
+"""Records with a schema are a type of the harness, so its conversion is used."""
 _GIVEN = {
     ("pandas", Native.RECORDS): f"to_native(df, {_RECORDS['pandas']})",
     ("arrow", Native.RECORDS): f"to_native(table, {_RECORDS['arrow']})",
@@ -291,7 +303,7 @@ _GIVEN = {
     ("arrow", Native.PANDAS): "table.to_pandas()",
     ("arrow", Native.POLARS): "pl.from_arrow(table)",
 }
-"""What an adapter takes, by what the user holds."""
+"""Conversion of what the user holds into what the adapter takes."""
 _TAKEN = {
     ("pandas", Native.RECORDS): f"from_native({{}}, {_RECORDS['pandas']})",
     ("arrow", Native.RECORDS): f"from_native({{}}, {_RECORDS['arrow']})",
@@ -300,4 +312,4 @@ _TAKEN = {
     ("arrow", Native.PANDAS): "pa.Table.from_pandas({}, preserve_index=False)",
     ("arrow", Native.POLARS): "{}.to_arrow()",
 }
-"""What the user wants, of what an adapter gives back."""
+"""Conversion of what the adapter returns into what the user wants."""

@@ -1,7 +1,7 @@
-"""Numbers of threads in the environment that NumExpr, which pandas loads, cannot read: without this, `import pandas`
-ends in a traceback.
+"""Make environment variables with numbers of threads readable for NumExpr, which pandas imports.
 
-It must run before pandas is loaded, and it imports nothing that loads it.
+Without this, values that NumExpr cannot parse make `import pandas` fail. It must run before pandas is imported, so this
+module imports nothing that imports pandas.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def make_readable(environment: MutableMapping[str, str] = os.environ) -> None:
     levels = environment.get(FOR_OPENMP, "")
     if re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", levels) and not environment.get(FOR_NUMEXPR):
         environment[FOR_NUMEXPR] = levels.partition(",")[0].strip()
-    # It does not look at OpenMP's where it has its own.
+    # NumExpr ignores OpenMP's variable if its own is set.
     others = READ_BY_NUMEXPR[:-1] if environment.get(FOR_NUMEXPR) else READ_BY_NUMEXPR
     for name in others:
         value = environment.get(name, "")

@@ -1,4 +1,4 @@
-"""What was understood of a file of the user's, as lines of text: shown before a run, and by `inspect`."""
+"""How a user's file was read, as lines of text: printed before a run and by `inspect`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _INDENT = 18
 
 
 def understood_lines(dataset: Dataset, *, whole: bool = False, title: str | None = None) -> list[str]:
-    """How the file of a data set was read: rows, delimiter and the like, columns with their types, and warnings.
+    """Return lines on how a file was read: rows, delimiter and similar, columns with their types, and warnings.
 
-    Of more than 12 columns or warnings the first 12 are shown, unless `whole`. `title` names a table in memory.
+    At most 12 columns and 12 warnings are shown, unless `whole`. `title` names a table in memory.
     """
     about = dict(dataset.understood)
     kind = about.pop("kind", dataset.source["kind"])
@@ -43,7 +43,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name as it is, or in quotes where it would not be seen where it ends."""
+    """Return a name, in quotes if its end would be unclear otherwise."""
     return name if name.isprintable() and name == name.strip() and name and not set(name) & set(", '\"") else repr(name)
 
 

@@ -1,7 +1,7 @@
-"""What a user does with a table, in words: 'take 100 rows 1000 times a day, read all once'.
+"""Parse what a user does with a table: 'take 100 rows 1000 times a day, read all once'.
 
-Words become spelled operations and how often they are done a day. What an operation's parameters may be is
-bench_runner's to say; what a time is worth is the reports'.
+The result is spelled operations with their number per day. bench_runner checks the parameters of operations; the
+reports weigh the times.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _OFTEN = re.compile(rf"(?:^|\s+)(once|twice|({_NUMBER})\s+times?)(?:\s+(?:a|an|p
 _SPELLED = re.compile(r"[\w-]+\[[^\[\]]*\]")
 
 USES: Mapping[str, type[Operation]] = {name: operation for name, operation in OPERATIONS.items() if operation.use}
-"""The operations that can be said and weighed. `use` holds the words of each: `[...]` may be left out, and of `a|b` one
-is said. `{rows:N}` is a number, called N in help, `{kind}` one of the words that this parameter may be, and
-`{handle:reopened}` that word alone. A number before 'percent' is a share."""
+"""The operations that `--use` understands. `use` of each is a pattern: `[...]` is optional, `a|b` are alternatives,
+`{rows:N}` is a number that help calls N, `{kind}` is one of this parameter's words, `{handle:reopened}` is only that
+word. A number before 'percent' is a share."""
 PARTS = tuple(name for name in USES if name not in WEIGHED)
-"""Those on a part of the data."""
+"""The operations on a part of the data."""
 
 _TOKEN = re.compile(
     r"(?P<space>\s*)"
@@ -46,7 +46,7 @@ def _parameters(operation: type[Operation]) -> dict[str, Parameter]:
 
 
 def _form(operation: type[Operation]) -> re.Pattern[str]:
-    """What its words match, with a group for each parameter."""
+    """Return the regular expression of an operation's words, with a group for each parameter."""
     known = _parameters(operation)
 
     def expression(token: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def _form(operation: type[Operation]) -> re.Pattern[str]:
 
 
 def _told(operation: type[Operation]) -> str:
-    """Its words for help: 'take N rows [of K columns] [reopened]'."""
+    """Return the words of an operation for help: 'take N rows [of K columns] [reopened]'."""
     known = _parameters(operation)
     said = re.sub(r"\{(\w+)(?::(\w+))?\}", lambda each: each[2] or "|".join(known[each[1]].words), operation.use)
     return re.sub(r"^(\w+)\|\w+", r"\1", said)
@@ -77,19 +77,19 @@ _FORMS = {name: _form(operation) for name, operation in USES.items()}
 _WORDS = tuple(word for operation in USES.values() for word in operation.use.split()[0].split("|"))
 _OF_DOCUMENTS = [name for name in PARTS if OPERATIONS[name]().kinds == (DOCUMENTS,)]
 CAN_BE_SAID = (
-    f"{', '.join(_told(USES[name]) for name in USES if name not in _OF_DOCUMENTS)}; of documents: "
-    f"{', '.join(_told(USES[name]) for name in _OF_DOCUMENTS)}; each 'M times a day|hour|week'"
+    f"{', '.join(_told(USES[name]) for name in USES if name not in _OF_DOCUMENTS)}; for documents: "
+    f"{', '.join(_told(USES[name]) for name in _OF_DOCUMENTS)}; each with 'M times a day|hour|week'"
 )
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Numbers by what is weighed: 'read=3,take[rows=10]=2'. Raises PreferenceError."""
+    """Parse weights such as 'read=3,take[rows=10]=2'. Raises PreferenceError."""
     return preferences.parse_weights(text, PARTS)
 
 
 def parse_uses(text: str) -> dict[str, float]:
-    """Spelled operations with how often a day each is done: 'take 100 rows 10 times an hour' is
-    {'take[rows=100,handle=kept]': 240.0}. What is said twice adds up. Raises RequestError."""
+    """Parse uses: 'take 100 rows 10 times an hour' is {'take[rows=100,handle=kept]': 240.0}, spelled operations with
+    their number per day. Repeated uses add up. Raises RequestError."""
     found: dict[str, float] = {}
     for clause in _clauses(text):
         spelled, per_day = _clause(clause)
@@ -100,8 +100,8 @@ def parse_uses(text: str) -> dict[str, float]:
 
 
 def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
-    """Of spelled operations with how often a day each is done. Raises RequestError for what is no operation, or no
-    number above 0."""
+    """Return the uses for spelled operations with their number per day. Raises RequestError for an unknown operation,
+    or a number that is not above 0."""
     found: dict[str, Use] = {}
     if not per_day:
         raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
@@ -116,7 +116,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
 
 
 def words_of(use: Use) -> str:
-    """A clause that means a use."""
+    """Return a clause that `parse_uses` reads back as this use."""
     if use.per_day == 1:
         return f"{use.operation} once a day"
     by_week = round(use.per_day * 7)
@@ -126,8 +126,8 @@ def words_of(use: Use) -> str:
 
 
 def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
-    """Weights with every operation on a part of a table spelled in full, and the words for people of those. Raises
-    RequestError for what is neither such an operation nor a name of what is weighed."""
+    """Return the weights with every operation on a part of a table spelled in full, and the titles of those
+    operations. Raises RequestError for a name that is neither."""
     found: dict[str, float] = {}
     titles: dict[str, str] = {}
     for name, weight in weights.items():
@@ -146,7 +146,7 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
 
 
 def _operation(option: str, text: str) -> tuple[str, str]:
-    """Its spelling with every parameter that names have, and its title."""
+    """Return the full spelling of an operation, and its title."""
     try:
         operation = operation_of(text)
     except PlanError as error:
@@ -155,7 +155,7 @@ def _operation(option: str, text: str) -> tuple[str, str]:
 
 
 def _clauses(text: str) -> Iterator[str]:
-    """At each comma that does not part thousands, and stands in no bracket."""
+    """Split at commas, except within brackets and between thousands, at semicolons and at 'and'."""
     for part in re.split(r",(?!\d{3}\b)(?![^\[\]]*\])|;|\band\b", text):
         if part.strip():
             yield " ".join(part.lower().split())
@@ -196,7 +196,7 @@ def _plain(number: str) -> str:
 
 
 def _spelled(name: str, said: Mapping[str, str | None]) -> str:
-    """The operation with the parameters that were said."""
+    """Return the spelled operation with the given parameters."""
     known = _parameters(USES[name])
     values = {key: _plain(value) for key, value in said.items() if value is not None}
     told = {key: f"{float(value) / 100:.10g}" if known[key].share else value for key, value in values.items()}

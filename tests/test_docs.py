@@ -293,5 +293,5 @@ def test_every_column_of_the_terminal_is_explained() -> None:
 
 def test_exit_codes_are_those_of_the_program() -> None:
     codes = (terminal.FAILED, terminal.WRONG_REQUEST, terminal.REGRESSION, terminal.INTERRUPTED)
-    table = set(re.findall(r"^\| (\d+) \| ", PAGES["docs/commands.md"].read_text(), re.MULTILINE))
+    table = set(re.findall(r"^\| (\d+) \| ", PAGES["docs/tutorial.md"].read_text(), re.MULTILINE))
     assert table == {"0", *map(str, codes)}

@@ -1,8 +1,7 @@
-"""Is this machine fit to measure? Findings, each with a measurement and a remedy.
+"""Check whether this machine is fit for measuring. Each finding has what was found and what to do.
 
-`examine` inspects and measures for some seconds, for the command `doctor`. `quick_warnings` only inspects, for every
-run. The limits are a matter of judgement and are next to their checks. This module depends on the machine only, not on
-suites, samples or reports.
+`examine` measures for some seconds, for the command `doctor`; `quick_warnings`, for every run, does not measure. The
+limits are a matter of judgement, and are next to each check. This module does not depend on suites, samples or reports.
 """
 
 from __future__ import annotations
@@ -25,15 +24,17 @@ from bench_runner.machine import environment, folders, linux
 
 _GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
-"""Size of a block of memory that `doctor` touches, as in the control before each sample (rule 1)."""
+"""Bytes touched at once, as in the control before each sample (rule 1)."""
 
 LEVELS = ("good", "hint", "bad")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is empty
-    if nothing needs to be done."""
+    """The result of one check.
+
+    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer); `remedy` is empty if there is nothing to do.
+    """
 
     level: str
     what: str
@@ -42,10 +43,12 @@ class Finding:
 
 
 def examine(work_dir: Path) -> list[Finding]:
-    """Return all findings for and against measuring on this machine, in about 5 s. Changes nothing: files written below
-    `work_dir`, or the nearest existing folder above it, are removed."""
+    """Return all findings about this machine, in about 5 s.
+
+    Files that it writes below `work_dir`, or the nearest existing folder above it, are removed.
+    """
     folder = _existing(work_dir)
-    # Busy processes first: they would be hidden by what the next checks do.
+    # Busy processes first, before the checks themselves use the processor.
     findings = [_busy(), *_looked_at(folder)]
     host = environment.virtualisation()
     findings += [*_virtual_machine(host), cpu_speed(), _fresh_memory(host), _first_read(folder), _timer()]
@@ -53,8 +56,10 @@ def examine(work_dir: Path) -> list[Finding]:
 
 
 def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
-    """Return bad findings that need no measurement, as [{'text', 'remedy'}], to be stored in a run. Takes under 50 ms.
-    Without `load` the load of the last minute is ignored."""
+    """Return what is bad about this machine without measuring, as [{'text', 'remedy'}], to store in a run.
+
+    Takes under 50 ms. Without `load`, the load of the last minute is ignored.
+    """
     return [
         {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
         for finding in _looked_at(_existing(work_dir))
@@ -63,27 +68,27 @@ def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]
 
 
 def many_files_warning(journal: bool | None) -> dict[str, str] | None:
-    """Return the warning for a run that stores many files, if that is slower here than elsewhere; else None."""
+    """Return the warning for runs that store many files on a file system where that is slow, else None."""
     finding = _journal(journal)
     return {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy} if finding else None
 
 
 def verdict(findings: list[Finding]) -> str:
-    """Return a summary in one sentence."""
+    """Return the conclusion in one sentence."""
     bad = [finding.what for finding in findings if finding.level == "bad"]
     hints = sum(finding.level == "hint" for finding in findings)
     if bad:
-        return f"Not fit to measure yet. First fix: {', '.join(bad)}. Then run doctor again."
+        return f"Not fit for measuring yet. First fix: {', '.join(bad)}; then run doctor again."
     if hints:
-        return f"Fit to measure. {_count(hints, 'hint')} above may help to interpret the figures."
-    return "Fit to measure: no problem was found."
+        return f"Fit for measuring; see the {_count(hints, 'hint')} above when you read figures."
+    return "Fit for measuring: no problem found."
 
 
 # --- checks without measuring -------------------------------------------------------------------------------
 
 
 def _looked_at(folder: Path) -> Iterator[Finding]:
-    """Yield findings that need no measurement; facts that the kernel hides are left out."""
+    """Yield the findings that need no measurement. Facts that the kernel does not provide are left out."""
     facts = folders.folder_facts(folder)
     for finding in (
         _governor(environment.governor()),
@@ -133,7 +138,7 @@ def _load(load: dict[str, float], cores: int) -> Finding:
     measured = f"{load['one_minute']:.2f} on average over the last minute, {_count(cores, 'core')}"
     if share < 0.1:
         return Finding("good", "load", measured)
-    remedy = "end other programs, wait a minute, and check again (the average falls slowly)"
+    remedy = "stop other work and wait a minute (the average falls slowly)"
     return Finding("bad" if share >= 0.5 else "hint", "load", measured, remedy)
 
 
@@ -141,7 +146,7 @@ def _memory(available_bytes: int) -> Finding:
     measured = f"{_gb(available_bytes)} available"
     if available_bytes >= 4 * _GB:
         return Finding("good", "memory", measured)
-    remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are skipped with a reason"
+    remedy = "close programs, or measure fewer rows (--rows); cells that do not fit are reported as skipped"
     return Finding("bad" if available_bytes < _GB else "hint", "memory", measured, remedy)
 
 
@@ -162,8 +167,8 @@ def _memory_limit(limit_bytes: int | None, total_bytes: int) -> Finding | None:
     return Finding(
         "hint",
         "memory limit",
-        f"{_gb(limit_bytes)} for this container or session, of {_gb(total_bytes)} in the machine",
-        "it includes the page cache: raise it for large tables (docker run --memory, systemd MemoryMax)",
+        f"{_gb(limit_bytes)} for this container or session, of {_gb(total_bytes)}",
+        "the page cache counts towards it: raise it for big tables (docker run --memory, systemd MemoryMax)",
     )
 
 
@@ -171,7 +176,7 @@ def _cpu_limit(limit_cores: float | None, cores: int) -> Finding | None:
     if limit_cores is None or limit_cores >= cores:
         return None
     measured = (
-        f"{limit_cores:g} of {_count(cores, 'core')}: engines start a thread for each core, and all are paused in turn"
+        f"{limit_cores:g} of {_count(cores, 'core')}: engines start one thread per core, and all are paused in turn"
     )
     remedy = "assign whole cores instead of a share: docker run --cpuset-cpus, or taskset"
     return Finding("bad", "CPU limit", measured, remedy)
@@ -182,20 +187,23 @@ def _disk(free_bytes: int, folder: Path) -> Finding:
     if free_bytes >= 20 * _GB:
         return Finding("good", "disk space", measured)
     # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes a row of webface.
-    remedy = "webface at 10,000,000 rows needs 13 GB for its JSON alone; choose another folder with --work-dir"
+    remedy = "use another folder (--work-dir) for large data: JSON of 10,000,000 rows of webface takes 13 GB"
     return Finding("bad" if free_bytes < 2 * _GB else "hint", "disk space", measured, remedy)
 
 
 def _journal(journal: bool | None) -> Finding | None:
-    """Check for ext4 without a journal. There an inode is not reused for 60 s, or for 300 s while its block waits to be
-    written, and creating a file skips all of them (Linux, fs/ext4/ialloc.c, recently_deleted)."""
+    """Return a hint for ext4 without a journal.
+
+    Linux, fs/ext4/ialloc.c, recently_deleted: without a journal a freed inode is not reused for 60 s, or for 300 s
+    while its block waits to be written, and every new file searches past all of them.
+    """
     if journal is not False:
         return None
     return Finding(
         "hint",
         "many files",
-        "this ext4 has no journal: for five minutes after deleting files, creating one takes up to 20 times as long",
-        "storages of many small files (PNG, JPEG, WebP) save more slowly than elsewhere; choose another --work-dir",
+        "this ext4 has no journal: for five minutes after files are deleted, each new one takes up to 20 times as long",
+        "stores of many small files (PNG, JPEG, WebP) save more slowly here than elsewhere; use another --work-dir",
     )
 
 
@@ -207,15 +215,15 @@ def _file_system(filesystem: str | None, folder: Path) -> Finding | None:
         return Finding(
             "bad",
             "file system",
-            f"{where}: it is in memory, so saving and reading are copies that never use a disk",
-            "choose a folder on a disk with --work-dir",
+            f"{where}: it is in memory, so saving and reading do not reach a disk",
+            "use a folder on a disk: --work-dir",
         )
     if folders.is_remote(filesystem):
         return Finding(
             "bad",
             "file system",
-            f"{where}: it is on another machine, whose load and network affect all figures",
-            "choose a folder on a local disk with --work-dir",
+            f"{where}: it is on another machine, whose load and network would affect every figure",
+            "use a folder on a local disk: --work-dir",
         )
     refusal = folders.supports_cold(filesystem)
     if refusal:
@@ -235,7 +243,7 @@ def _clock_source(source: str | None) -> Finding | None:
     )
 
 
-# --- checks with measuring ----------------------------------------------------------------------------------
+# --- checks that measure ------------------------------------------------------------------------------------
 
 
 def _busy() -> Finding:
@@ -246,7 +254,7 @@ def _busy() -> Finding:
     measured = "cores in use now: " + ", ".join(f"{row['name']} {row['cores']:.1f}" for row in rows[:4])
     if len(rows) > 4:
         measured += f" and {len(rows) - 4} more"
-    remedy = "end them, or wait until they have finished"
+    remedy = "stop them, or wait until they are done"
     return Finding("bad" if cores >= 0.5 else "hint", "other processes", measured, remedy)
 
 
@@ -255,29 +263,29 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
         yield Finding(
             "hint",
             "virtual machine",
-            f"{host}: other guests may share processor and disk, and the host's cache cannot be emptied",
+            f"{host}: other guests may share processor and disk, and the host's cache is not emptied",
             "use more rounds (--rounds); cold reads are labelled 'cold (guest)'",
         )
 
 
 def cpu_speed(repeats: int = 50) -> Finding:
-    """Measure the spread of a small computation, which does not depend on any storage format.
+    """Return a finding on the spread of one small computation, which does not depend on storage.
 
-    The spread is that of the middle half, because figures are medians. Over seven rounds, 5 % gives a median to about
-    3 %, enough to stop a cell early; 15 % gives about 10 %, by which two runs may differ.
+    The interquartile range is used, because figures are medians. Seven rounds with a spread of 5 % give a median within
+    about 3 %, with 15 % within about 10 %: the first ends a cell early, the second is how much two runs may differ.
     """
     before = psutil.cpu_times()
     taken = [_timed(_compute) for _ in range(repeats)]
     after = psutil.cpu_times()
     low, middle, high = quantiles(taken, n=4)
     spread = (high - low) / middle
-    measured = f"the middle half of {repeats} equal computations varies by {100 * spread:.0f} %"
+    measured = f"the middle half of {repeats} equal computations spreads over {100 * spread:.0f} %"
     stolen_ns = (getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)) * 1e9
     if stolen_ns > 0.02 * sum(taken):
-        measured += f"; the host used {100 * stolen_ns / sum(taken):.0f} % of a core for other guests"
+        measured += f"; the host gave {100 * stolen_ns / sum(taken):.0f} % of a core to other guests"
     if spread < 0.05:
         return Finding("good", "CPU speed", measured)
-    remedy = "other programs, heat, or other guests of the host: check again later, and use more rounds (--rounds)"
+    remedy = "caused by other work, heat, or guests of the same host: check again later, use more rounds (--rounds)"
     return Finding("bad" if spread >= 0.15 else "hint", "CPU speed", measured, remedy)
 
 
@@ -288,10 +296,10 @@ def _compute() -> None:
 
 
 def _fresh_memory(host: str | None) -> Finding:
-    """Compare the first and the second touch of the same amount of fresh memory (method, rule 1).
+    """Compare the first and second touch of the same amount of fresh memory (method, rule 1).
 
-    Several blocks are held at once: memory freed a moment ago is reused first, and is fast even if the host does not
-    back the rest of the machine's memory.
+    Several blocks are held at once, because recently freed memory is handed out first, and is fast even if the host
+    does not back the rest of the machine's memory.
     """
     import numpy as np
 
@@ -308,17 +316,17 @@ def _fresh_memory(host: str | None) -> Finding:
     if first <= 1.3 * second:
         return Finding("good", "fresh memory", measured)
     if host not in (None, "none"):
-        measured += "; the virtual machine's host assigns memory at its first use"
+        measured += "; the host provides memory only at its first use"
     return Finding(
         "hint",
         "fresh memory",
         measured,
-        "nothing to do: the memory of each sample is touched before its clock starts, which takes time",
+        "nothing to do: each sample touches its memory before the clock starts, which makes runs longer",
     )
 
 
 def _first_read(folder: Path) -> Finding:
-    """Compare the first and the second read of a small Parquet file in a fresh process: why workers are primed."""
+    """Compare the first and second read of a small Parquet file in a fresh process, as workers have to be warmed up."""
     what = "first read"
     code = "import sys; from bench_runner.machine.doctor import read_twice; read_twice(sys.argv[1])"
     try:
@@ -327,18 +335,18 @@ def _first_read(folder: Path) -> Finding:
             root = Path(__file__).parents[2]
             answer = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
     except OSError as error:
-        remedy = "choose a writable folder with --work-dir"
+        remedy = "use a writable folder: --work-dir"
         return Finding("bad", "working folder", f"{folder}: {error.strerror}", remedy)
     except subprocess.TimeoutExpired:
-        remedy = "check whether the disk of the folder, or that of the libraries, is healthy"
-        return Finding("bad", what, "a fresh process took over 60 s to read 1,000 rows", remedy)
+        remedy = "check the disks of the folder and of the libraries"
+        return Finding("bad", what, "a fresh process needed over 60 s to read 1,000 rows", remedy)
     if answer.returncode != 0:
         last = (answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"])[-1]
         remedy = "reinstall the libraries: make clean, then make test"
         return Finding("bad", what, f"a fresh process could not read Parquet: {last}", remedy)
     first, second = json.loads(answer.stdout)
-    measured = f"1,000 rows of Parquet in a fresh process: {_ms(first)}, then {_ms(second)}"
-    return Finding("good", what, f"{measured}: {first / second:.0f} times as long at first, so every worker is primed")
+    measured = f"1,000 rows of Parquet in a fresh process: {_ms(first)}, again {_ms(second)}"
+    return Finding("good", what, f"{measured}: {first / second:.0f} times; workers are warmed up for that")
 
 
 def read_twice(path: str) -> None:
@@ -353,7 +361,7 @@ def read_twice(path: str) -> None:
 
 def _timer() -> Finding:
     calls = 10_000
-    # The median of several batches, so that one interruption does not make the clock look slow.
+    # The median of several batches, so that one interruption does not look like a slow clock.
     costs = []
     for _ in range(9):
         started = now_ns()
@@ -361,7 +369,7 @@ def _timer() -> Finding:
             now_ns()
         costs.append((now_ns() - started) / calls)
     cost, step = median(costs), environment.timer_resolution_ns()
-    measured = f"{cost:.0f} ns for each reading" + (f", steps of {step} ns" if step else "")
+    measured = f"{cost:.0f} ns per reading" + (f", resolution {step} ns" if step else "")
     if cost < 1000 and step is not None and step < 1000:
         return Finding("good", "clock", measured)
     return Finding("hint", "clock", measured, "figures under 1 ms are imprecise here: measure more rows (--rows)")
@@ -385,7 +393,7 @@ def _missing_libraries() -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest existing one above it: a run makes its working folder itself."""
+    """Return the folder, or the nearest existing one above it: a run creates its working folder."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
 
 

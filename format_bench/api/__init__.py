@@ -1,8 +1,8 @@
-"""The Python API: one module a verb, with typed values, called by programs, by notebooks and by the command line.
+"""The Python API: one module per verb, with typed values, for programs, notebooks and the command line.
 
     from format_bench import run, recommend, report, compare
 
-Paths are `Path | str`, times seconds, sizes bytes, rates bytes a second. Nothing here parses words, prints, or knows of
-the command line. A wrong request raises a ValueError (format_bench.errors.RequestError), or the error of the room that
-refuses it: bench_runner.errors, data_generator.errors, adapters.errors, bench_runner.results.records.RecordError.
+Paths are `Path | str`, times are in seconds, sizes in bytes, rates in bytes per second. Nothing here parses words or
+prints. A wrong request raises format_bench.errors.RequestError, a ValueError, or the error of the package that refuses
+it: bench_runner.errors, data_generator.errors, adapters.errors, bench_runner.results.records.RecordError.
 """

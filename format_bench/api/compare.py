@@ -1,6 +1,6 @@
-"""Compare two stored runs: what became slower, larger or hungrier, and is it more than noise?
+"""Compare two stored runs: which times, sizes and memory peaks changed by more than noise.
 
-The figures are those of reports.analysis.compare; here two folders become a Comparison, or a wrong request.
+reports.analysis.compare does the comparison. This module reads the runs and checks the request.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
 def compare(
     before: Run | Path | str, after: Run | Path | str, *, least_change: float = LEAST_CHANGE, anyway: bool = False
 ) -> RunComparison:
-    """What changed from one run to another, each a result folder or what was read of it.
+    """Return what changed from one run to another, each a result folder or a Run.
 
-    Changes up to the share `least_change` (0.05 is 5 %) are neither told nor failed on. Runs of different machines or
-    data are refused unless `anyway`. Raises RequestError when the two say nothing of each other, RecordError when a
-    folder holds no run.
+    Changes up to the share `least_change` (0.05 is 5 %) are ignored. Runs of different machines or data are refused
+    unless `anyway`. Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
     """
     if not least_change >= 0:
         raise RequestError(f"--fail-above {least_change!r}: is below 0\n  give a share, e.g. 0.1 for 10 %")
@@ -31,7 +30,7 @@ def compare(
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:
-    """As much of `compare` as can be said before there are rounds enough. Raises as it does."""
+    """Raise what `compare` would raise for these runs, even before they have enough rounds for a verdict."""
     with _refusal_told():
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
@@ -42,7 +41,7 @@ def _stored(run: Run | Path | str) -> Run:
 
 @contextmanager
 def _refusal_told() -> Iterator[None]:
-    """Two runs that say nothing of each other are a wrong request."""
+    """Turn CompareError into RequestError."""
     try:
         yield
     except CompareError as error:

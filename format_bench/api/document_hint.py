@@ -1,6 +1,6 @@
-"""Whether a user's JSON Lines file looks like documents: a hint, told by its first lines.
+"""Guess from the first lines whether a user's JSON Lines file holds documents rather than table rows.
 
-Nothing is checked here, and nothing is refused: what cannot be read says nothing, and the import tells why.
+It is only a hint. Unreadable lines are skipped, because the import reports them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 
 ENDINGS = (".jsonl", ".ndjson")
 LOOKED_AT_BYTES = 64 * 1024
-"""Of the start of the file."""
+"""Bytes read from the start of the file."""
 _KINDS = {bool: "true or false", int: "number", float: "number", str: "text", list: "array"}
 
 
 def document_hint(file: Path) -> str | None:
-    """What no table has: a field that holds an object, or an array with an object in it ("'user' nests"), or one whose
-    kind changes ("'size' is number here and text there"). None where no line looked at shows either, or the file's
-    name does not say JSON Lines."""
+    """Return what distinguishes the file from a table, or None.
+
+    That is a field with an object, or with an array of objects ("'user' holds objects"), or a field whose kind changes
+    ("'size' is number in one line and text in another"). None also if the file's name does not end like JSON Lines.
+    """
     if file.suffix.lower() not in ENDINGS:
         return None
     try:
@@ -29,10 +31,10 @@ def document_hint(file: Path) -> str | None:
     kinds: dict[str, str] = {}
     for field, value in (field for line in lines for field in _fields(line)):
         if _holds_object(value):
-            return f"{field!r} nests"
+            return f"{field!r} holds objects"
         kind = _KINDS.get(type(value))
         if kind is not None and kinds.setdefault(field, kind) != kind:
-            return f"{field!r} is {kinds[field]} here and {kind} there"
+            return f"{field!r} is {kinds[field]} in one line and {kind} in another"
     return None
 
 
@@ -40,7 +42,7 @@ def _fields(line: bytes) -> list[tuple[str, Any]]:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
-        # The last line is cut, as a rule.
+        # Usually the last line, which is cut.
         return []
     return list(document.items()) if isinstance(document, dict) else []
 

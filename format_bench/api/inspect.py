@@ -1,4 +1,4 @@
-"""Look at a file as a run would read it, and measure nothing."""
+"""Read a file as a run would, without measuring."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from format_bench.progress import Silent
 
 @dataclass(frozen=True)
 class Inspected:
-    """What was understood of a file: the data set that a run would measure, and its first rows."""
+    """How a file was read: the data set that a run would measure, and its first rows."""
 
     dataset: Dataset
     first: pa.Table
@@ -38,10 +38,10 @@ def inspect(
     first_rows: int = 5,
     watcher: Watcher | None = None,
 ) -> Inspected:
-    """Read your own table, images, or with `key` documents as `run` would, and say what was understood.
+    """Read your own table, images, or with `key` documents, as `run` would.
 
-    `options` say how a table is read, `rows` is the largest sample, as of `run`. Raises RequestError for arguments that
-    are not possible and data_generator's DataError for a file that is refused.
+    `options` are those for reading a table, `rows` is the largest sample, as in `run`. Raises RequestError for invalid
+    arguments and data_generator's DataError for a file that is refused.
     """
     path = Path(data)
     if not path.exists():
@@ -67,7 +67,7 @@ def inspect(
 
 
 def _holds_images(path: Path) -> bool:
-    """Whether names say so; Parquet is taken for a table, whatever its columns hold."""
+    """Return whether file names are those of images; Parquet counts as a table, whatever its columns hold."""
     try:
         return image_input.find(path).kind != image_input.PARQUET
     except DataError:

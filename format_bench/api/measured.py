@@ -1,4 +1,4 @@
-"""Answers that measure: every candidate on few rows, then a race of those that may be the best."""
+"""Recommendations that measure: screen every candidate on few rows, then race those that may be the best."""
 
 from __future__ import annotations
 
@@ -32,8 +32,11 @@ def measured_answer(
     kind: DataKind,
     budget_s: float,
 ) -> Answer:
-    """Measure for one decision, and answer. Raises what `measure_for_choice` raises, RunError when nothing could be
-    measured, and Interrupted after Ctrl-C with what is kept."""
+    """Measure for one decision and return the answer.
+
+    Raises what `measure_for_choice` raises, RunError if nothing could be measured, and Interrupted after Ctrl-C, with
+    the folder of what was measured.
+    """
     folders: list[Path] = []
     screening: Choice | None = None
 
@@ -73,9 +76,9 @@ def measured_answer(
 
 
 def _stopped(folders: Iterable[Path]) -> Interrupted | None:
-    """Return what is kept of a measurement that was stopped: the rounds of the race, or else the screening."""
+    """Return what a stopped measurement keeps: the rounds of the race, or else the screening."""
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):
-            return Interrupted(place, f"'recommend --from {shown(place)}' answers from it, as far as it goes")
-    return Interrupted(kept[0], "no round of it was counted yet, so it answers nothing: ask again") if kept else None
+            return Interrupted(place, f"'recommend --from {shown(place)}' gives the answer so far")
+    return Interrupted(kept[0], "no round was counted yet, so there is no answer: repeat the command") if kept else None

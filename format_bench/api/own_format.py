@@ -1,7 +1,7 @@
-"""What the user has now: the format of their own file, by the call for it that a user writes without a thought.
+"""The baseline: the format of the user's own file, with the default call for it.
 
-For a table that is pandas' call without options (fastavro's, where pandas has none), for image files Pillow's. No file
-is opened here: names tell.
+For a table that is pandas' call without options (fastavro's for Avro, which pandas lacks), for images Pillow's. Only
+file names are looked at.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ OF_TABLES: Mapping[str, str] = {
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
 PLAIN_JSON_LINES = variant_of("json-lines[engine=msgspec]")
-"""Of documents: what they are received as."""
+"""The format in which documents arrive."""
 CODECS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
-"""Ending of a compressed file -> the codec by which pandas writes such a one."""
+"""Ending of a compressed file -> the codec with which pandas writes it."""
 OF_IMAGES: Mapping[str, str] = {
     ".png": "png[engine=pillow]",
     ".jpg": "jpeg[engine=pillow]",
@@ -40,12 +40,14 @@ OF_IMAGES: Mapping[str, str] = {
 
 
 PLAIN: Mapping[str, Variant] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
-"""The baseline if the data are not a file of the user's, by the name of the kind of data."""
+"""The baseline for data that are not the user's file, by the name of the kind of data."""
 
 
 def plain_call(data: Path, kind: DataKind) -> str | None:
-    """The variant, spelled; None where the files are of several formats, of one that is not measured, or wrong (which
-    the plan tells)."""
+    """Return the spelled variant of the user's file.
+
+    None for files of several formats, of a format that is not measured, or invalid ones, which the plan reports.
+    """
     if kind is DOCUMENTS:
         return PLAIN_JSON_LINES
     try:

@@ -1,4 +1,4 @@
-"""Tables in memory, given to calls that take the path of one."""
+"""Let calls that take the path of a table accept a table in memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Made = TypeVar("Made")
 
 
 def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Let `data` be a table as well: the call gets a file that holds it, which is gone when it returns.
+    """Decorate a call so that `data` may be a table: it is written to a temporary file for the duration of the call.
 
-    Errors name the table, not the file.
+    Errors name the table instead of the file.
     """
 
     @wraps(verb)
@@ -22,7 +22,7 @@ def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
         from data_generator.imported.tables import in_memory
 
         bound = signature(verb).bind(*positional, **named)
-        # A keyword of its own, or one of those that make a request.
+        # `data` is a parameter of the call, or one of the keywords of a request.
         given = bound.arguments if "data" in bound.arguments else bound.arguments.get("wanted", {})
         data = given.get("data")
         if not in_memory.is_given(data):

@@ -1,4 +1,4 @@
-"""What suites would measure under a request, and how long that takes."""
+"""Plan what suites measure for a request, and estimate how long that takes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from format_bench.understood import understood_lines
 
 
 def run_length(plan: Plan, options: Options) -> Length:
-    """How long measuring a plan will take here, as far as anything is known."""
+    """Return how long measuring a plan will take here, as far as that is known."""
     machine = msgspec.convert(environment.machine_facts(options.machine), MachineInfo)
     return expected_length(plan, options, costs.known(machine))
 
 
 def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
-    """The suites, each with those that put its question to other data; not where the request is about tables alone, or
-    about data of one's own."""
+    """Yield the suites, each followed by those that ask the same about other kinds of data.
+
+    Without the latter if the request has options for tables only, or the user's own data.
+    """
     about_tables = request.target or request.tracks or request.webface or request.generated_webface
     narrow = request.data or about_tables or request.strings != Request().strings
     for name in suites:
@@ -40,8 +42,10 @@ def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
 
 
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
-    """All that the suites of these names would measure under the request. Your own data are read for it. Raises
-    RequestError, PlanError and DataError."""
+    """Return what the suites of these names would measure for the request. Own data are read for this.
+
+    Raises RequestError, PlanError and DataError.
+    """
     if not suites:
         raise RequestError(f"name a suite: {', '.join(SUITES)}\n  'list suites' says what each answers")
     for name in suites:

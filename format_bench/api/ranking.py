@@ -1,4 +1,4 @@
-"""Ranks the candidates of one question, with what the screening on few rows says of those that were left out there."""
+"""Rank the candidates of one question, including the reasons why the screening left some of them out."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from reports.analysis.recommendation.recommend import Recommendation, compared, 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One question of a run, with all its candidates. `screening` is the same on few rows, where every candidate was
-    measured there first."""
+    """One question of a run with all its candidates. `screening` is the same question on few rows, if there was one."""
 
     summary: RunSummary
     question: Question
@@ -35,7 +34,7 @@ class Choice:
 
     @property
     def own(self) -> Variant | None:
-        """What the user has now, if that is known. A race does not name it if its rounds would take too long."""
+        """The user's current variant, if known. A race does not name it if its rounds would take too long."""
         named = self.summary.run.info.request.baseline
         if named is not None:
             return variant_of(named)
@@ -43,12 +42,12 @@ class Choice:
 
     @property
     def baseline(self) -> Variant:
-        """What the others are compared with: what the user has now, or a plain call."""
+        """The variant that the others are compared with: the user's current one, or a plain call."""
         return self.own or PLAIN[kind_of_target(self.question.conditions.target).name]
 
     @property
     def chosen(self) -> list[Candidate]:
-        """The candidates that the user's patterns leave in: the baseline is measured without them."""
+        """The candidates that the user's patterns select. The baseline is measured even if they do not select it."""
         request = self.summary.run.info.request
         return [
             candidate
@@ -59,8 +58,10 @@ class Choice:
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
-    """Return the question of a run that was made for one decision; of a sample, projected to the whole table. Raises
-    RunError if nothing was measured."""
+    """Return the only question of a run that was made for one decision, with a sample projected to the whole table.
+
+    Raises RunError if nothing was measured.
+    """
     found = sorted(summary.questions.items(), key=lambda each: -each[0].rows)
     if not found:
         raise RunError(f"{summary.run.folder}: nothing was measured, so there is nothing to recommend")
@@ -72,7 +73,7 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
-    """Yield those for which nothing that decides was counted, though they did not fail: the machine was not at rest."""
+    """Yield variants that did not fail but have no counted round of something that decides: the machine was busy."""
     for candidate in candidates:
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
             yield candidate.variant
@@ -85,7 +86,7 @@ def rank(
     *,
     on_all_rows: bool = True,
 ) -> Recommendation:
-    """Rank what satisfies the needs. `left_out` are variants that are not among the candidates, with the reason."""
+    """Rank the candidates that satisfy the needs. `left_out` are other variants, with the reason."""
     about = choice.summary.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
     kept, dropped = eligible(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
@@ -94,8 +95,10 @@ def rank(
 
 
 def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
-    """Rank the candidates, add those that the screening left out, and compare the baseline there if only the screening
-    measured it."""
+    """Rank the candidates and add those that the screening left out.
+
+    If only the screening measured the baseline, it is compared on the rows of the screening.
+    """
     if choice.screening is None:
         return rank(choice, preferences)
     screened = rank(choice.screening, preferences, on_all_rows=False)
@@ -115,4 +118,4 @@ def _left_out(choice: Choice, screened: Recommendation, rows: int) -> Iterator[t
     yield from ((variant, reason) for variant, reason in screened.dropped if variant not in measured)
     for each in (*screened.ranked, *screened.not_accepted):
         if each.candidate.variant not in measured:
-            yield each.candidate.variant, f"behind: at {rows:,} rows its score was {each.score:.1f} times the best's"
+            yield each.candidate.variant, f"behind: score {each.score:.1f} times the best's at {rows:,} rows"

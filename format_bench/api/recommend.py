@@ -1,4 +1,4 @@
-"""Checks a question to `recommend`, which format and which call for my data and my use of it, and has it answered."""
+"""Check a request to `recommend` and answer it, by measuring or from a stored run."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ from reports.analysis.recommendation.preferences import (
 )
 
 WHOLE = (SAVE, READ)
-"""What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
+"""Operations that are always measured: sizes and memory come from them, and needs are judged relative to them."""
 HOW_TO_MEASURE = {
     **{name: f"--{name}" for name in ("key", "rows", "cache", "threads", "target", "strings", "seed", "out")},
     "machine": "--machine",
     "budget_s": "--budget",
     "work_dirs": "--work-dir",
 }
-"""What says nothing of a stored run, and the option of the command line."""
+"""Keywords that do not apply to a stored run -> their option on the command line."""
 
 
 @takes_tables
@@ -89,25 +89,35 @@ def recommend(
     began_ns: int | None = None,
     **wanted: Unpack[SharedFields],
 ) -> Answer:
-    """Say which variant to use for some data: an Answer, whose `found.ranked` is best first (empty where nothing that
-    may be recommended satisfies the needs), and whose `imports`, `save` and `read` are the lines of Python to use.
-    `found.baseline` is what the user has now.
+    """Recommend a variant for some data and its use.
 
-    About what: `data` is your own table (the path of a file, read as `options` say, or a DataFrame, Arrow table or what
-    has `__arrow_c_stream__`), or folder of images, or with `key`, the field that
-    tells them apart, your own documents as JSON Lines; `datasets` is a data set of ours; or `stored` is a run, or its
-    folder, of which `datasets` chooses one, and nothing is measured.
+    The Answer has the ranking, best first, in `found.ranked` (empty if no variant that may be recommended satisfies the
+    needs), the user's current variant in `found.baseline`, and lines of Python in `imports`, `save` and `read`.
 
-    What for: `weights` of 'read', 'save', 'size', 'read_memory', 'save_memory' and of operations on a part, 'take' or
-    'take[rows=10]', numbers from 0 on (read 3, size 2, save 1 where nothing is said); or `uses`, how often a day each
-    operation is done, {'take[rows=100]': 1000, 'read': 1}: then their time a day decides. `needs` of 'append',
-    'projection', 'random-access', 'pushdown', which are measured, 'types', 'nested', 'no-pickle', 'other-languages',
-    'single-file'; `max_memory_bytes`, above which a variant is dropped; `reads_per_save` joins both times;
-    `bandwidth_bytes_per_s` of your storage adds the transfer to them; `accept` is how far a format has to have come to
-    be recommended: 'established', 'young' for these too, or 'experimental' for all.
+    Data, one of:
+        data: Your own table (the path of a file, which `options` describe, or a DataFrame, Arrow table or any object
+            with `__arrow_c_stream__`), a folder of images, or with `key`, a unique field, your own documents as JSON
+            Lines.
+        datasets: A built-in data set; with `stored`, one of that run.
+        stored: A run or its folder; nothing is measured.
 
-    How: `budget_s` are seconds for all of it from `began_ns` on; `rows` is the most that is measured; the other
-    keywords are those of `run`. Raises as `run` does, and RunError when nothing could be measured.
+    Preferences:
+        weights: Numbers of at least 0 for 'read', 'save', 'size', 'read_memory', 'save_memory' and for operations such
+            as 'take' or 'take[rows=10]' (default: read 3, size 2, save 1).
+        uses: How often per day each operation is done, {'take[rows=100]': 1000, 'read': 1}; their time per day decides.
+        needs: Of 'append', 'projection', 'random-access', 'pushdown' (measured), 'types', 'nested', 'no-pickle',
+            'other-languages', 'single-file'.
+        max_memory_bytes: Variants that need more are dropped.
+        reads_per_save: Makes one time of a save and this many reads.
+        bandwidth_bytes_per_s: Of your storage; adds the transfer to the times.
+        accept: Minimum maturity: 'established', 'young', or 'experimental', which accepts all.
+
+    How to measure:
+        budget_s: Seconds for everything, counted from `began_ns`.
+        rows: The most rows to measure.
+        The other keywords are those of `run`.
+
+    Raises what `run` raises, and RunError if nothing could be measured.
     """
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     refuse_unknown(wanted, SharedFields)
@@ -164,8 +174,8 @@ def recommend(
     elif request.data is not None and request.data_title is None:
         if request.data.is_file() and (seen := document_hint(request.data)):
             watcher.note(
-                f"{request.data.name}: {seen}; the file is taken as a table. --key FIELD takes it as "
-                "documents, and measures stores for these"
+                f"{request.data.name}: read as a table, although {seen}. To treat it as documents and compare "
+                "document stores, use --key FIELD"
             )
         request = changed(request, baseline=plain_call(request.data, kind))
     how = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
@@ -182,7 +192,7 @@ def recommend(
 
 
 def _check_measures_nothing(given: Mapping[str, object]) -> None:
-    """What says how to measure would say nothing of a stored run, and must not look as if it did."""
+    """Raise RequestError for options on measuring, which would be ignored for a stored run."""
     usual = usual_values(recommend)
     for name, option in HOW_TO_MEASURE.items():
         if (given.get(name) or usual[name]) != usual[name]:
@@ -201,8 +211,10 @@ def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
 def _weights(
     given: Mapping[str, float] | None, uses: Sequence[Use], kind: DataKind
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Weights by what is weighed, operations spelled in full, and their words for people. With uses their time a day
-    has a weight, and no time besides."""
+    """Return the weights, with operations spelled in full, and the titles of these operations. Raises RequestError.
+
+    With uses, their time per day is the only time that may have a weight.
+    """
     if given is None and kind is DOCUMENTS and not uses:
         return weighed(OF_DOCUMENTS)
     if given is None:
@@ -227,7 +239,10 @@ def _weights(
 
 
 def _check_whole_times(preferences: Preferences) -> None:
-    """How many bytes a part of a file takes over a line nobody outside the format knows."""
+    """Raise RequestError for a bandwidth or reads per save with operations on a part of the data.
+
+    How many bytes such an operation transfers is known only inside the format.
+    """
     if not (preferences.uses or preferences.weighed_parts):
         return
     if preferences.bandwidth_bytes_per_s is not None:
@@ -242,8 +257,10 @@ def _check_whole_times(preferences: Preferences) -> None:
 
 
 def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> DataKind:
-    """The kind of the requested data; a file without a key counts as a table. Raises RequestError for a key without
-    its data."""
+    """Return the kind of the requested data; a file without a key counts as a table.
+
+    Raises RequestError for a key without its data.
+    """
     if key == "":
         raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")
     if key is not None and data is None:
@@ -255,7 +272,7 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
 
 
 def _check_fits(preferences: Preferences, kind: DataKind) -> None:
-    """What is done with documents is not done with tables or images, and the other way round."""
+    """Raise RequestError for operations and needs that this kind of data does not have."""
     documents = kind is DOCUMENTS
     offered = [name for name in PARTS if (DOCUMENTS in (USES[name]().kinds or ())) == documents]
     for operation in preferences.operations:
@@ -273,10 +290,11 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
 
 
 def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
-    """The request with what else is to be measured: what the user does, and what shows whether a need is met.
+    """Return the request with the operations that are weighed, and those that show whether a need is met.
 
-    Where something gives Arrow tables alone these are the target, unless the user says another; then needs are told by
-    what formats declare."""
+    If one of them can only give Arrow tables, the target is Arrow unless the user chose another; then needs are judged
+    by what formats declare.
+    """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]
     arrow = [name for name in (*asked, *measured) if operation_of(name).target_kinds == ("arrow",)]
@@ -291,12 +309,12 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
 
 
 def _holds_images(data: Path | None) -> bool:
-    """Whether the user's files are images, by their names."""
+    """Return whether the user's files are images, judging by their names."""
     if data is None:
         return False
     try:
         found = image_input.find(data)
     except DataError:
         return False
-    # Parquet files are taken for a table, whatever their columns hold.
+    # Parquet counts as a table, whatever its columns hold.
     return found.kind != image_input.PARQUET

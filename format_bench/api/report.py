@@ -1,6 +1,6 @@
-"""Make reports of stored runs again: CSV files, the PDF, the interactive site.
+"""Write reports of stored runs: CSV files, the PDF, the interactive site.
 
-It only decides which files are wanted and where; what stands in them is that of reports. Nothing is shown here.
+This module decides which files to write and where. The package `reports` makes their contents.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from format_bench.errors import RequestError
 def report(
     *runs: Run | Path | str, csv: bool = False, pdf: bool = False, html: Path | str | None = None
 ) -> tuple[Path, ...]:
-    """Write reports of runs, each a result folder, what was read of it, or 'reference'; the paths of what was written.
+    """Write reports of runs, each a result folder, a Run or 'reference'. Return the paths of the files.
 
-    `csv` and `pdf` go into each run's own folder, those of the reference below `results/reference`; `html` names the
-    folder of one site of all of them, whose front page is the first path. Raises RequestError when nothing is asked
-    for, when a library is missing, and when `html` holds something else than a site of ours; RecordError when a folder
-    holds no run; OSError when the disk refuses.
+    `csv` and `pdf` are written into each run's folder, those of the reference below `results/reference`. `html` is the
+    folder of one site of all runs, whose front page is the first path. Raises RequestError if nothing is asked for, a
+    library is missing, or `html` is a folder with other content than such a site; RecordError if a folder holds no run;
+    OSError if a file cannot be written.
     """
     if not runs or not (csv or pdf or html is not None):
         raise RequestError("report: nothing to write\n  name a run, and what to make of it: csv, pdf or html")
@@ -35,8 +35,10 @@ def report(
 
 
 def stored_runs(*named: Run | Path | str) -> list[Run]:
-    """Return runs: what was read already, result folders, or 'reference' for the runs that the package brings. A folder
-    of that name is spelled with its place, as text: './reference'. Raises RecordError when a folder holds no run."""
+    """Return runs: each argument is a Run, a result folder, or 'reference' for the runs that the package includes.
+
+    A folder named reference is written as './reference'. Raises RecordError if a folder holds no run.
+    """
     found: list[Run] = []
     for each in named:
         if isinstance(each, Run):
@@ -49,7 +51,7 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
 
 
 def _place_for(run: Run) -> Path:
-    """Return where the files of a run go: into its folder, those of the package's among the results here."""
+    """Return the folder for a run's files: its own, or for runs of the package one below `results`."""
     if not run.folder.resolve().is_relative_to(reference.PLACE.resolve()):
         return run.folder
     place = RESULTS / reference.NAME / run.folder.name
@@ -58,8 +60,10 @@ def _place_for(run: Run) -> Path:
 
 
 def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
-    """Write what is wanted of one run into a folder; their paths. Raises RequestError if the PDF lacks a
-    library, OSError when the disk refuses."""
+    """Write the wanted files of one run into a folder and return their paths.
+
+    Raises RequestError if a library for the PDF is missing, and OSError if a file cannot be written.
+    """
     from reports.pdf.report import write_pdf
     from reports.text.thesis_csv import write_csv
 
@@ -69,7 +73,7 @@ def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
 
 
 def check_pdf() -> None:
-    """Raise RequestError if a library of the PDF is missing: before an hour of measuring, not after it."""
+    """Raise RequestError if a library for the PDF is missing. Called before measuring, which may take an hour."""
     for module, name in (("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")):
         if importlib.util.find_spec(module) is None:
             raise RequestError(f"the PDF needs {name}, not installed here: pip install -e '.[pdf]'")

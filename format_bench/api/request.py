@@ -1,7 +1,7 @@
-"""A request with typed values: checked, and put as bench_runner takes it.
+"""Check the typed values of a request, and convert them to bench_runner's Request.
 
-What can be told without looking at suites or data is told here; what a plan needs is bench_runner.plan's to refuse.
-Nothing is parsed, and nothing is made of another type but one text where several are taken.
+Checks here need neither suites nor data; bench_runner.plan checks the rest. Values keep their types, except that a
+single text is accepted where several are expected.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]
-"""Several texts, or one of them alone."""
+"""Several texts, or a single one."""
 Varied = str | Mapping[str, Sequence[str | int | float]] | None
-"""A trait that is varied, with its values or alone."""
+"""A trait to vary, with or without its values."""
 Item = TypeVar("Item", str, int)
 Number = TypeVar("Number", int, float)
 TRACKS = ("plain", "default", "equal")
 RESULTS = Path("results")
-"""Below the current folder: where results go that are given no folder."""
+"""Default parent of result folders, relative to the current folder."""
 UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
-"""Keywords that the record of a call leaves out: they are positional, or not the user's."""
+"""Keywords that are not recorded with a call: they are positional, or not set by the user."""
 
 
 class SharedFields(TypedDict, total=False):
@@ -65,7 +65,7 @@ class RequestFields(SharedFields, total=False):
 
 
 def requested(**wanted: Unpack[RequestFields]) -> Request:
-    """The checked request. Raises RequestError."""
+    """Return the checked request. Raises RequestError."""
     refuse_unknown(wanted, RequestFields)
     checked = {name: _fields()[name](value) for name, value in wanted.items()}
     data = wanted.get("data")
@@ -73,25 +73,25 @@ def requested(**wanted: Unpack[RequestFields]) -> Request:
 
 
 def refuse_unknown(wanted: Mapping[str, object], fields: type) -> None:
-    """Raises TypeError, as Python does, for keywords that a TypedDict does not have."""
+    """Raise TypeError, as Python does, for keywords that a TypedDict does not have."""
     if unknown := wanted.keys() - get_type_hints(fields).keys():
         raise TypeError(f"got an unexpected keyword argument: {', '.join(sorted(unknown))}")
 
 
 def texts(option: str, given: Texts) -> tuple[str, ...]:
-    """As a tuple; one text alone is one of them. Raises RequestError for anything else."""
+    """Return several texts, or a single one, as a tuple. Raises RequestError for anything else."""
     return (given,) if isinstance(given, str) else several(option, given, str, "('one', 'another')")
 
 
 def several(option: str, given: Sequence[Item], kind: type[Item], example: str) -> tuple[Item, ...]:
-    """As a tuple. Raises RequestError for one alone, and for values of another type."""
+    """Return the values as a tuple. Raises RequestError for a single text, and for values of another type."""
     if isinstance(given, str) or not isinstance(given, Collection) or not all(type(each) is kind for each in given):
         raise RequestError(f"{option} {given!r}: takes several values of {kind.__name__}\n  write e.g. {example}")
     return tuple(given)
 
 
 def _over(given: Varied) -> Over | None:
-    """A trait with its values as they are spelled. Raises RequestError."""
+    """Return a trait with its values as texts. Raises RequestError."""
     if given is None or isinstance(given, str):
         return Over(given) if given else None
     if not isinstance(given, Mapping) or len(given) != 1 or any(isinstance(each, str) for each in given.values()):
@@ -101,7 +101,7 @@ def _over(given: Varied) -> Over | None:
 
 
 def _network(name: str) -> str:
-    """As conditions have it. Raises RequestError."""
+    """Return the name of a network as `Conditions` has it. Raises RequestError."""
     try:
         return named(name)
     except ValueError as error:
@@ -109,7 +109,7 @@ def _network(name: str) -> str:
 
 
 def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
-    """Each working folder once, by its whole path."""
+    """Return the absolute path of each working folder once. Raises RequestError."""
     if isinstance(given, str | Path):
         raise RequestError(f"--work-dir {given}: takes several folders\n  put it into a tuple or list")
     for folder in given:
@@ -119,35 +119,38 @@ def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
 
 
 def one_of(option: str, given: str, allowed: Collection[str]) -> str:
-    """`given`, if it is one of the values that the option takes. Raises RequestError."""
+    """Return `given` if it is an allowed value. Raises RequestError."""
     if given not in allowed:
         raise RequestError(f"{option} {given!r}: is not known\n  there are: {', '.join(map(repr, allowed))}")
     return given
 
 
 def at_least(option: str, given: int | None, least: int) -> int | None:
-    """`given`, if it is a whole number from `least` on, or None. Raises RequestError."""
+    """Return `given` if it is None, or a whole number of at least `least`. Raises RequestError."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < least):
         raise RequestError(f"{option} {given!r}: is no whole number from {least} on\n  leave it out for the usual")
     return given
 
 
 def above_zero(option: str, given: Number, unit: str) -> Number:
-    """`given`, if it is a number above 0; `unit` is what it counts. Raises RequestError."""
+    """Return `given` if it is a number above 0; `unit` is for the error. Raises RequestError."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not (math.isfinite(given) and given > 0):
         raise RequestError(f"{option} {given!r}: is no number above 0\n  give {unit}, as a number")
     return given
 
 
 def checked_machine(name: str | None) -> str | None:
-    """A name that records may carry in place of the host's. Raises RequestError."""
+    """Return a valid name for this machine, or None. Raises RequestError."""
     if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise RequestError(f"--machine {name!r}: is no name\n  a name is letters, digits, '.', '_' and '-'")
     return name
 
 
 def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]) -> Path:
-    """Where results go: `out`, which is new, empty, or gone on with; or what `make` makes. Raises RequestError."""
+    """Return the result folder: `out`, which must be new or empty unless `resume`, else a new one from `make`.
+
+    Raises RequestError.
+    """
     if out is None:
         if resume:
             raise RequestError("--resume needs --out DIR\n  it is the result folder of the run to go on with")
@@ -165,13 +168,13 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
 
 
 def usual_values(verb: Callable[..., object]) -> dict[str, object]:
-    """The default of each keyword: the verb's own, and those of a request."""
+    """Return the default of each keyword: the verb's own, and those of a request."""
     own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
     return {name: getattr(Request(), name) for name in _fields()} | own
 
 
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
-    """The call for the records, e.g. "run('tabular', rows=1000)". Defaults are left out."""
+    """Return the call for the records, e.g. "run('tabular', rows=1000)", without defaults."""
     usual = usual_values(verb)
     named = [name for name in usual if name in given and name not in UNSAID]
     said = [f"{name}={given[name]!r}" for name in named if given[name] != usual[name]]
@@ -213,6 +216,6 @@ def _data(given: Path | str | HeldTable | None) -> Path | None:
 
 @cache
 def _fields() -> dict[str, Callable[[Any], Any]]:
-    """Each keyword of a request with its check, in the order of Request."""
+    """Return each keyword of a request with its check, in the order of Request."""
     hints = get_type_hints(RequestFields, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in Request.__struct_fields__ if name in hints}

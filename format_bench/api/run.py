@@ -1,8 +1,4 @@
-"""Measure suites: what `format-bench run` does, for programs and for the command line.
-
-It plans, measures, and leaves the files of the result folder; how samples are taken is bench_runner's business, and
-what is shown of them is that of reports.
-"""
+"""Measure suites, as `format-bench run` does: plan, measure, and write the files of the result folder."""
 
 from __future__ import annotations
 
@@ -41,9 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RunOutcome:
-    """What a run left: `run` as read back from its files in `folder`, and whether some cells `failed`.
+    """The result of a run: `run` as read back from `folder`, and whether some cells `failed`.
 
-    In a notebook it shows itself as the DataFrame of `frame()`.
+    A notebook displays it as the DataFrame of `frame()`.
     """
 
     run: Run
@@ -51,14 +47,16 @@ class RunOutcome:
     failed: bool
 
     def frame(self) -> pd.DataFrame:
-        """One row a cell, with medians and the ends of their intervals: see reports.analysis.frame.frame. Its
-        `attrs["folder"]` names the result folder."""
+        """Return one row per cell with medians and the ends of their intervals, as reports.analysis.frame.frame does.
+
+        `attrs["folder"]` is the result folder.
+        """
         figures = frame(self.run)
         figures.attrs["folder"] = str(self.folder)
         return figures
 
     def __repr__(self) -> str:
-        # The samples of a long run would fill the screen.
+        # Without the samples, which would fill the screen.
         failed = ", some cells failed" if self.failed else ""
         return f"Measured({str(self.folder)!r}, {len(self.run.samples):,} samples{failed})"
 
@@ -86,34 +84,49 @@ def run(
     began_ns: int | None = None,
     **wanted: Unpack[RequestFields],
 ) -> RunOutcome:
-    """Measure one or more suites. A cell that fails is a row with its reason, and raises nothing.
+    """Measure one or more suites. A cell that fails is a row with its reason; it raises nothing.
 
-    What: `formats` and `formats_not` are regular expressions of variants, `datasets` and `operations` of their names;
-    `datasets` may spell one ('synthetic[int=5,str=1]'). `data` is your own table (the path of a file, a DataFrame, an
-    Arrow table, or what has `__arrow_c_stream__`), folder of images, or JSON Lines of documents, which the field `key`
-    tells apart; `options` say how a table is read (types of columns, delimiter, ..). `webface` is an HDF5 file,
-    `generated_webface` adds the one that we make. `rows` are those of each data set, of your own data of the sample.
-    `tracks` are 'plain', 'default' and 'equal'; `codecs` and `levels` are for the suite compression. `over` varies one
-    trait while all else stays: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
+    What to measure:
+        formats, formats_not: Names or regular expressions of variants.
+        datasets, operations: Names or regular expressions; `datasets` may have parameters: 'synthetic[int=5,str=1]'.
+        data: Your own data: a table (path, DataFrame, Arrow table, or any object with `__arrow_c_stream__`), a folder
+            of images, or JSON Lines of documents, in which the field `key` is unique.
+        options: How a table is read (types of columns, delimiter, ...).
+        webface, generated_webface: An HDF5 file, or True for the generated data set.
+        rows: Rows of each data set, or of the sample of your own data.
+        tracks: 'plain', 'default' and 'equal'.
+        codecs, levels: For the suite compression.
+        over: One trait to vary: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
-    Under which conditions: `cache` 'warm' or 'cold'; `threads` 'default' or '1' (None: the suite's); `target` 'pandas'
-    or 'arrow' (None: the suite's); `strings` 'str' or 'object'; `work_dirs` are folders that exist, each a condition of
-    its own; so are `networks` between who asks and a copy that services have ('one-process', 'loopback', '1000mbit';
-    none: the suite's). These services are 'warm' or 'fresh'.
+    Conditions (None is the suite's default):
+        cache: 'warm' or 'cold'.
+        threads: 'default' or '1'.
+        target: 'pandas' or 'arrow'.
+        strings: 'str' or 'object'.
+        work_dirs: Existing folders; several are compared.
+        networks: Between client and storage service: 'one-process', 'loopback', '1000mbit'; several are compared.
+        service: 'warm' or 'fresh'.
 
-    How: `rounds` for every cell, or `quick`, which is one, of a part of each suite and on fewer rows; it ends within
-    three minutes on two cores, and what is named here is measured all the same. `budget_s` are seconds for all of it
-    from `began_ns` on (a moment of bench_runner.clock; None: now), with one round of everything at least;
-    `timeout_s` seconds for one operation. `seed` orders the rounds; `isolate` is 'forkserver' or 'spawn'; `fidelity`
-    tries every kind of column. What is known of that, of imports and of the memory probe from earlier runs on this
-    machine is taken over, unless `fresh`.
+    How to measure:
+        rounds: For every cell; `quick` is one round of a part of each suite on fewer rows, within three minutes on two
+            cores, plus whatever is named here.
+        budget_s: Seconds for everything, counted from `began_ns` (bench_runner.clock; None: now); every cell gets at
+            least one round.
+        timeout_s: Seconds for one operation.
+        seed: Orders the measurements.
+        isolate: 'forkserver' or 'spawn'.
+        fidelity: Whether to check every kind of column.
+        fresh: Whether to ignore what earlier runs on this machine found about losses, imports and the memory probe.
 
-    Where: `out` is a new or empty folder (None: results/<time>-<machine>), or with `resume` that of a run to go on
-    with. `machine` stands in all records in place of the host's name. CSV files are left in the folder, with `report` a
-    PDF too. `watcher` hears how it goes; `command` is what the records say was asked (the usual: this call).
+    Where:
+        out: A new or empty folder (None: results/<time>-<machine>), or with `resume` the folder of a run to continue.
+        machine: Replaces the host name in all records.
+        report: Whether to write a PDF in addition to the CSV files.
+        watcher: Receives the progress.
+        command: Recorded as the request (default: this call).
 
     Raises RequestError, bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
-    for a request that cannot be met; Interrupted after Ctrl-C, with all kept that was measured.
+    for a request that cannot be met, and Interrupted after Ctrl-C, with the folder of what was measured.
     """
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns
@@ -138,7 +151,7 @@ def run(
         check_pdf()
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
-    # Of a run that goes on nobody knows how much is left of it.
+    # For a resumed run the remaining part is unknown.
     if not resume and (told := length_text(run_length(plan, how), budget_s)):
         watcher.note(f"this run: {told}")
     try:
@@ -148,7 +161,7 @@ def run(
         if not (folder / "run.json").exists():
             raise
         raise Interrupted(folder) from None
-    # The CSV files first: they are there, whatever becomes of the PDF.
+    # The CSV files first, in case the PDF fails.
     files_of(measured, folder, csv=True, pdf=False)
     if report:
         watcher.stage("report")

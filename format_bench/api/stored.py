@@ -1,4 +1,4 @@
-"""Answers from a stored run: nothing is measured, and a run that was made for a decision answers as it did then."""
+"""Recommendations from a stored run. A run of `recommend` gives the same answer as when it was measured."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ from reports.analysis.recommendation.preferences import Preferences
 
 
 def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Return the first of several runs that measured such a data set: preferably one that has every operation that is
-    weighed; tables before images, and both before codecs and calls. Raises RequestError if no data set is named."""
+    """Return the first of several runs that measured such a data set.
+
+    Runs with every weighed operation come first, then tables before images, and both before codecs and calls. Raises
+    RequestError if several runs are given and no data set is named.
+    """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
         held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
@@ -49,9 +52,11 @@ def stored_answer(
     formats: Sequence[str] = (),
     formats_not: Sequence[str] = (),
 ) -> Answer:
-    """Answer from a stored run. `formats` and `formats_not` choose among its variants. Raises RunError when it holds
-    several data sets or conditions and none is chosen, when it has no figure of something that is weighed, or no
-    variant of those chosen."""
+    """Return the answer from a stored run. `formats` and `formats_not` select among its variants.
+
+    Raises RunError if the run has several data sets or conditions and none is chosen, if it has no figure of something
+    that is weighed, or if none of its variants is selected.
+    """
     summary = summary_of(ask_todays_adapters(_of_formats(run, formats, formats_not)))
     found = _questions_asked(summary, preferences, datasets)
     screening = _screening(run, formats, formats_not)
@@ -65,15 +70,17 @@ def stored_answer(
 
 
 def ask_todays_adapters(run: Run) -> Run:
-    """Add what today's adapters declare to the variants of a run, if the version that measured it did not record that.
-    Nothing is added for a plugin that is not installed."""
+    """Return the run with declarations of the current adapters, where the measuring version did not record them.
+
+    Variants of plugins that are not installed stay unchanged.
+    """
     described = dict(run.info.variants)
     for variant in dict.fromkeys(variant_of(sample.variant) for sample in run.samples):
         about = described.get(variant, VariantInfo())
         if variant.is_raw_io or (about.maturity is not None and about.partial_reads is not None):
             continue
         try:
-            # The harness replaces nulls before a variant is asked: its adapter does not take that setting.
+            # `nulls` is a setting of the harness; the adapter does not accept it.
             today = declared(*engine_of(variant.without("nulls")))
         except AdapterError:
             continue
@@ -87,8 +94,10 @@ def ask_todays_adapters(run: Run) -> Run:
 
 
 def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
-    """Return the run without the variants that these patterns leave out; what the user has now stays, to be compared.
-    Raises RunError if nothing is left and that is `required`, and PlanError for a text that is not a pattern."""
+    """Return the run with only the variants that these patterns select, and the user's current one for comparison.
+
+    Raises RunError if a selected variant is `required` and there is none, and PlanError for an invalid pattern.
+    """
     if not (formats or formats_not):
         return run
     check("--formats", formats)
@@ -106,8 +115,10 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
 
 
 def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Sequence[str]) -> list[Question]:
-    """Return the question about these data sets; of a run that was made for a decision, both sizes of its sample. Some
-    variant has a time of each operation that is weighed. Raises RunError if there is not one such question."""
+    """Return the question about these data sets; for a run of `recommend`, both sizes of its sample.
+
+    Some variant has a time of each weighed operation. Raises RunError unless there is exactly one such question.
+    """
     lacking = {
         question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
         for question, candidates in summary.questions.items()
@@ -130,14 +141,14 @@ def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Se
 
 
 def _is_named(patterns: Sequence[str], dataset: str) -> bool:
-    """Whether one of these is the name of a data set, or a regular expression that it matches."""
+    """Return whether one of the patterns is the data set's name, or a regular expression that matches it."""
     return any(pattern == dataset or re.search(pattern, dataset) is not None for pattern in patterns)
 
 
 def _what_measures(
     run: Run, preferences: Preferences, datasets: Sequence[str], question: Question, missing: Sequence[str]
 ) -> str:
-    """Return what the run has no figure of, and the command that measures it."""
+    """Return the error text for figures that the run lacks, with the command that measures them."""
     titles = ", ".join(preferences.title(name) for name in missing)
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
     kind = kind_of_target(question.conditions.target)
@@ -166,7 +177,7 @@ def _told(question: Question) -> str:
 
 
 def _screening(run: Run, formats: Sequence[str], formats_not: Sequence[str]) -> Choice | None:
-    """Return the screening of a run that was made for a decision, if its data were screened."""
+    """Return the screening of a run of `recommend`, if there was one."""
     folder = run.folder / SCREENING
     if not (folder / "run.json").exists():
         return None

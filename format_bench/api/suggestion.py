@@ -1,4 +1,4 @@
-"""Puts a ranking into words: the `Answer` with lines of Python, cautions, remarks, and the command that repeats it."""
+"""Make the `Answer` from a ranking: lines of Python, cautions, remarks, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from reports.analysis.recommendation.recommend import Recommendation
 
 
 def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = ()) -> Answer:
-    """Return the answer that `found` gives to this choice. `selection` are the options that chose its question and its
-    variants from a stored run."""
+    """Return the answer for a ranking. `selection` are the options that selected the question and the variants from a
+    stored run."""
     run, target = choice.summary.run, choice.question.conditions.target
     key = run.info.request.key or "id"
     lines, parts = _lines(found, target, key)
@@ -40,7 +40,7 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         yours=choice.own is not None,
         cautions=tuple(_cautions(found)),
         folder=shown(run.folder),
-        # The suites of the reference run bear the name of one machine, and are of several.
+        # The runs of the reference have the same machine name but come from several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
         remote=tuple(_remote(choice, found.preferences)),
@@ -49,14 +49,14 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
 
 
 def shown(folder: Path) -> str:
-    """Return how a user would write a folder: relative to the current one if it is below it."""
+    """Return a folder as a user would write it: relative if it is below the current folder."""
     if folder.is_relative_to(reference.PLACE):
         return reference.NAME
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
 def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tuple[str, PartLines]]]:
-    """Return the lines for saving and reading all, and those for what else is weighed, with its words."""
+    """Return the lines for saving and reading everything, and those for other weighed operations with their titles."""
     if not found.ranked:
         return Lines((), "", ""), []
     first, wish = found.ranked[0].candidate.variant, found.preferences
@@ -65,53 +65,53 @@ def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tu
         lines = lines_of(first, target, key)
         return lines, [(wish.title(operation), part_lines_of(first, target, operation, key)) for operation in parts]
     except AdapterError:
-        # A run of a plugin that is not installed here.
+        # The variant belongs to a plugin that is not installed here.
         return Lines((), "", ""), []
 
 
 def _remarks(summary: RunSummary) -> Iterator[str]:
-    """Yield how the figures come about if they are not as measured, and what the run warned of."""
+    """Yield how figures were projected, if they were, and the run's warnings."""
     sizes = sorted({question.rows for question in summary.questions})
     datasets = {question.dataset for question in summary.questions}
     whole = next((rows for name in datasets if (rows := whole_rows(summary.run, name)) is not None), None)
     if whole is not None and len(sizes) == 2:
         yield (
-            f"figures are projected to all {whole:,} rows, by the line through {sizes[0]:,} and {sizes[1]:,} rows of a "
-            "sample; what grows otherwise beyond it (memory that runs out) it does not know"
+            f"figures are projected to all {whole:,} rows by a straight line through samples of {sizes[0]:,} and "
+            f"{sizes[1]:,} rows; effects that begin only beyond (memory runs out, say) are not foreseen"
         )
     elif whole is not None:
-        yield f"figures are of a sample of {sizes[-1]:,} of all {whole:,}, and not projected to all of them"
+        yield f"figures are for a sample of {sizes[-1]:,} of {whole:,}; they are not projected to all"
     yield from (f"warning: {each.text}" for each in summary.run.info.warnings)
 
 
 def _about(choice: Choice) -> str:
-    """Return what the user calls the data."""
+    """Return the user's name for the data."""
     asked, dataset = choice.summary.run.info.request, choice.question.dataset
     named = asked.data_title or (asked.data.name if asked.data is not None else None)
     return named if named and operation_name_of(dataset).name in WITH_DATA else dataset
 
 
 def _cautions(found: Recommendation) -> Iterator[str]:
-    """Yield what a user of the recommended variant should know, beyond figures."""
+    """Yield what a user of the recommended variant should know in addition to its figures."""
     if not found.ranked:
         return
     first = found.ranked[0].candidate
     if first.maturity is not None and first.stage != STAGES[0]:
-        yield f"{first.stage}{', ours' if first.maturity.ours else ''}: {first.maturity.reason}"
+        yield f"this format is {first.stage}{' and ours' if first.maturity.ours else ''}: {first.maturity.reason}"
     if first.losses:
-        yield f"{CHANGES}, as everything does that may be recommended: {'; '.join(first.losses)}"
+        yield (f"this format {CHANGES}, as do all others that may be recommended: {'; '.join(first.losses)}")
     able = first.capabilities
     if able is None:
         return
     if Can.OTHER_LANGUAGES.value not in able:
         yield (
-            "programs in other languages do not read such files: where they have to, ask with "
+            "only Python reads files of this format: if other programs must read them, add "
             f"--need {Can.OTHER_LANGUAGES.value}"
         )
     if Can.NO_PICKLE.value not in able:
         yield (
-            "reading a pickle runs code that is in the file: read your own alone, and for files that others may write "
-            f"ask with --need {Can.NO_PICKLE.value}"
+            "reading a pickle runs code from the file: read only files that you wrote; if others may write them, add "
+            f"--need {Can.NO_PICKLE.value}"
         )
 
 
@@ -130,20 +130,22 @@ def _wishes(preferences: Preferences) -> Iterator[str]:
         ("--bandwidth", preferences.bandwidth_bytes_per_s),
     ):
         if number is not None:
-            # Not as 2e+08, which no option reads.
+            # Not 2e+08, which the options do not accept.
             yield from (option, f"{number:.12f}".rstrip("0").rstrip("."))
     if preferences.accept != usual.accept:
         yield from ("--accept", preferences.accept)
 
 
 def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
-    """Yield from which selectivity reading near the storage beats fetching the files, if the run shows it; for a
-    bandwidth without such a run, what measures it."""
+    """Yield the selectivity from which filtering near the storage beats fetching the files, if the run shows it.
+
+    For a bandwidth without such a run, yield the command that measures it.
+    """
     bandwidth, dataset = preferences.bandwidth_bytes_per_s, choice.question.dataset
     found = list(sentences(break_evens(choice.summary.cells, bandwidth, (dataset,))))
     if not found and bandwidth is not None and kind_of_target(choice.question.conditions.target).has_columns:
         yield (
-            "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then ask "
-            "by --from RUN"
+            "'run near-storage' measures from which selectivity on filtering there beats fetching the files; then use "
+            "--from RUN"
         )
     yield from found

@@ -1,4 +1,4 @@
-"""The verbs of the command line, one module each: it turns words into a call of format_bench.api, and shows what comes.
+"""The verbs of the command line, one module each: parse options, call format_bench.api, print the result.
 
-Heavy modules are imported inside the commands: `--help` must not pay for pandas. Nothing here decides about measuring.
+Heavy modules are imported inside the commands, so that `--help` does not load pandas.
 """

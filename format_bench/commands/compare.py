@@ -1,4 +1,4 @@
-"""`format-bench compare`: what changed from one stored run to another, and is it more than noise?"""
+"""`format-bench compare`: show what changed between two stored runs by more than noise."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 @ANYWAY
 @FORM
 def compare(before: Path, after: Path, least_change: float, anyway: bool, form: str | None) -> int:
-    """Say what became slower, larger or hungrier from the first RUN to the second.
+    """Show what changed between two stored runs.
 
-    A change counts when its interval excludes 1 and it is more than the noise that the two runs themselves show.
-    Exit code 3: something is worse; 0: nothing is; 2: there was nothing to compare.
+    RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory are compared cell by cell.
+    A change is reported if its 95 % interval excludes 1 and it exceeds the noise between the two runs. To compare two
+    versions of a library, `side-by-side` measures both in turn and detects smaller changes.
+
+    Exit code: 0 if nothing is worse, 3 if something is worse, 2 if there was nothing to compare.
     """
     with errors_told():
         from format_bench.api.compare import compare as compared
 
-        return told(compared(before, after, least_change=least_change, anyway=anyway), form)
+        return show(compared(before, after, least_change=least_change, anyway=anyway), form)
 
 
-def told(found: RunComparison, form: str | None) -> int:
-    """Print a comparison for people, or as 'markdown' or 'json'; the exit code is its verdict."""
+def show(found: RunComparison, form: str | None) -> int:
+    """Print a comparison as text, 'markdown' or 'json'. Return the exit code."""
     from reports.text import comparison
 
     if form is None:

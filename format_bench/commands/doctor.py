@@ -1,4 +1,4 @@
-"""`format-bench doctor`: is this machine fit to measure?"""
+"""`format-bench doctor`: check whether this machine is fit for measuring."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     "--work-dir",
     default=".",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Where files would be written and read.",
+    help="Folder in which a run would write and read its files. [default: the current folder]",
 )
 def doctor(work_dir: Path) -> None:
-    """Say whether this machine is fit to measure, and what to do about it."""
+    """Check whether this machine is fit for measuring.
+
+    Takes about 5 seconds. Each finding is 'good', 'hint' (worth knowing) or 'bad' (figures suffer), with what to do
+    about it.
+    """
     with errors_told():
         from bench_runner.machine.doctor import examine
 
@@ -31,7 +35,7 @@ def doctor(work_dir: Path) -> None:
 
 
 def show(findings: list[Finding], console: Console) -> None:
-    """Print the findings, the worst last and nearest to the prompt, and the verdict: at most 100 columns."""
+    """Print the findings, the worst last and so nearest to the prompt, then the verdict, at most 100 columns wide."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -40,8 +44,8 @@ def show(findings: list[Finding], console: Console) -> None:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
-    table.add_column("looked at", no_wrap=True)
-    table.add_column("found; what to do")
+    table.add_column("check", no_wrap=True)
+    table.add_column("finding; what to do")
     style = {"good": "green", "hint": "yellow", "bad": "bold red"}
     for finding in sorted(findings, key=lambda finding: LEVELS.index(finding.level)):
         found = Text(finding.measured)

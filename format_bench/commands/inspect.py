@@ -1,4 +1,4 @@
-"""`format-bench inspect`: what was understood of a file, and its first rows."""
+"""`format-bench inspect`: show how a file is read, and its first rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @READING
-@click.option("--key", metavar="FIELD", help="Read JSON Lines as documents with this key.")
+@click.option("--key", metavar="FIELD", help="Read JSON Lines as documents; FIELD is unique in each.")
 @click.option(
-    "--rows", type=click.IntRange(min=1), help="Largest sample that types are found in [default: 1,000,000 rows]."
+    "--rows", metavar="N", type=click.IntRange(min=1), help="Largest sample used to find types. [default: 1,000,000]"
 )
-@click.option("--first", type=click.IntRange(1, 100), default=5, show_default=True, help="First rows to show.")
+@click.option("--first", metavar="N", type=click.IntRange(1, 100), default=5, show_default=True, help="Rows to show.")
 def inspect(path: Path, key: str | None, rows: int | None, first: int, **options: Any) -> None:
-    """Show how a file is understood: rows, columns and types, delimiter, warnings, first rows. Measures nothing.
+    """Show how a file is read, without measuring.
 
-    PATH is what --data of 'run' and 'recommend' takes, and the options are the same, so that what is shown here is what
-    they measure.
+    Prints rows, columns and types, delimiter, warnings and the first rows. PATH and options are those of `run --data`
+    and `recommend --data`: what is shown here is what they measure.
     """
     with errors_told():
         from format_bench.api.inspect import inspect as inspected
@@ -52,7 +52,7 @@ _LONGEST = 24
 
 
 def _show_rows(rows: pa.Table, page: Console) -> None:
-    """The first rows as a table; columns beyond the twelfth and long values are cut."""
+    """Print the first rows as a table, at most 12 columns, long values shortened."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`format-bench list`: what there is to measure, and what of it is installed."""
+"""`format-bench list`: list what can be measured, and what is installed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from format_bench.terminal import errors_told
     "what", type=click.Choice(["suites", "formats", "storages", "stores", "datasets", "cells"]), default="suites"
 )
 def list_(what: str) -> None:
-    """List suites, formats, image storages or document stores (and which are installed), data sets, or the cells of
-    every suite."""
+    """List suites, formats, storages, stores, data sets or cells.
+
+    \b
+    suites     the questions that `run` measures, with data sets, operations and traits [default]
+    formats    table formats: calls, versions, settings, maturity, and how to install what is missing
+    storages   the same for storages of images
+    stores     the same for document stores
+    datasets   built-in data sets and their parameters
+    cells      everything that the suites measure, one line each
+    """
     with errors_told():
         from format_bench.commands.listings import LISTINGS
 

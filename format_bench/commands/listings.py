@@ -1,6 +1,6 @@
-"""What there is, in lines for a terminal: suites, formats, storages, data sets, cells.
+"""The lines of `list`: suites, formats, storages, stores, data sets, cells.
 
-Nothing that stores data is imported: whether a library is installed is read from its metadata.
+No format library is imported: whether one is installed is read from its metadata.
 """
 
 from __future__ import annotations
@@ -58,21 +58,22 @@ def _stores() -> Iterator[str]:
 
 def _engines(registry: Registry[Any]) -> Iterator[str]:
     for name in registry:
-        told = None
+        shown = None
         for engine in registry.engines(name):
             here = registry.availability(engine)
             if here.installed:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
                 state = f"not installed: {here.install}"
-            # Without an engine of its own, the settings below name the libraries, or there is one call alone.
-            call = f"{engine.title}: {engine.engine}" if engine.engine else engine.title
+            # If the engine has no name, the settings below name the libraries, or there is only one call.
+            call = f"{engine.title} by {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
-            if engine.maturity != told:
-                told = engine.maturity
-                yield from _paragraph(told.stage.value, f"{told.reason} (ours)" if told.ours else told.reason)
+            if engine.maturity != shown:
+                shown = engine.maturity
+                yield from _paragraph(shown.stage.value, f"{shown.reason} (ours)" if shown.ours else shown.reason)
             for key, setting in engine.settings.items():
-                yield from _paragraph(key, f"{setting.allowed_text()} (default {setting.default}): {setting.meaning}")
+                default = "" if setting.default is None else f" (default {setting.default})"
+                yield from _paragraph(key, f"{setting.allowed_text()}{default}: {setting.meaning}")
             for choice, besides in engine.besides_for.items():
                 yield from _paragraph(choice, f"needs {', '.join(besides.distributions)}")
 
@@ -89,7 +90,7 @@ def _cells() -> Iterator[str]:
     from bench_runner.plan.planning import make_plan
     from bench_runner.request import Request
 
-    # One by one, because suites may have other numbers of rows of the same data set.
+    # One plan per suite, because suites may use different numbers of rows of the same data set.
     for suite in SUITES.values():
         for chain in make_plan([suite], Request()).chains:
             for operation in chain.operations:
@@ -97,8 +98,8 @@ def _cells() -> Iterator[str]:
 
 
 def _paragraph(head: str, text: str) -> list[str]:
-    told = f"{head}: {text}" if head else text
-    return wrap(told, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
+    whole = f"{head}: {text}" if head else text
+    return wrap(whole, WIDTH, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {

@@ -1,6 +1,7 @@
-"""What the verbs of near storage have in common: tokens and secrets that never stand on the command line, and errors.
+"""What `serve` and `store` share: how tokens and secrets are read, and how errors are reported.
 
-A token comes from the environment or from a file that nobody else may read. Nothing here opens a connection.
+Tokens and secrets never appear on the command line. They come from the environment, or from a file that no other user
+may read. Nothing here opens a connection.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from format_bench.errors import RequestError
 from format_bench.terminal import FAILED, WRONG_REQUEST, errors_told
 
 CATALOG, TOKEN = "FORMAT_BENCH_CATALOG", "FORMAT_BENCH_TOKEN"
-"""Variables of the environment: the catalog's address, and the client's token."""
+"""Environment variables: the catalog's address, and the client's token."""
 PORT = 8815
-"""The catalog's, where nobody says otherwise."""
+"""Default port of the catalog."""
 SECRET_FILE, TOKEN_FILE = "secret", "token"
-"""In a catalog's folder: what its nodes, and its clients, have to show."""
+"""Files in a catalog's folder: the secret that its nodes present, and the token that its clients present."""
 
 
 @contextmanager
-def near_storage_told() -> Iterator[None]:
-    """Turn the errors of near storage, and libraries that it lacks, into a message and an exit code: 2 for a request
-    that cannot be met, 1 for what failed."""
+def near_storage_errors() -> Iterator[None]:
+    """Turn errors of near storage, and missing libraries, into a message and an exit code: 2 for a request that cannot
+    be met, 1 for a failure."""
     from libraries.near_storage import errors
 
     wrong = (errors.RequestError, errors.FooterError, errors.NotFoundError, errors.UnauthenticatedError)
@@ -44,17 +45,17 @@ def near_storage_told() -> Iterator[None]:
 
 
 def _lacking(error: ImportError) -> str:
-    """The library that is missing: pyarrow without Flight says so in a sentence."""
+    """Return the missing library. pyarrow without Flight has a sentence instead of a name."""
     return "pyarrow with Flight" if "flight" in str(error) else error.name or str(error)
 
 
 def _silent(error: Exception) -> str:
-    """Clients call nobody but the catalog without telling of whom they speak."""
+    """Return the message for a service that does not answer: it begins with the catalog's address."""
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one, --catalog names another"
 
 
 def client_token(file: Path | None) -> str:
-    """The token from the file, else from the environment. Raises RequestError where there is none."""
+    """Return the token from the file, or else from the environment. Raises RequestError if there is none."""
     if file is not None:
         return private_text(file, "--token-file")
     token = os.environ.get(TOKEN, "").strip()
@@ -66,7 +67,7 @@ def client_token(file: Path | None) -> str:
 
 
 def private_text(file: Path, option: str) -> str:
-    """What a file holds that no other user may read. Raises RequestError."""
+    """Return the text of a file. Raises RequestError if other users may read it, or if it cannot be read."""
     try:
         if os.stat(file).st_mode & 0o077:
             raise RequestError(f"{option} {file}: other users may read it\n  chmod 600 {file}")
@@ -78,7 +79,7 @@ def private_text(file: Path, option: str) -> str:
 
 
 def made_once(file: Path, text: str) -> bool:
-    """Write a file that only this user may read, unless it is there. Whether it was made."""
+    """Write a file that only this user may read, unless it exists. Return whether it was written."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():
         return False
@@ -87,7 +88,7 @@ def made_once(file: Path, text: str) -> bool:
         made.flush()
         os.fsync(made.fileno())
         try:
-            # It has its name when it is whole: who is killed in between leaves none that is empty.
+            # Named only when complete: a process killed in between leaves no empty file of this name.
             os.link(made.name, file)
         except FileExistsError:
             return False

@@ -1,4 +1,4 @@
-"""`format-bench recommend`: which format, and which call, for my data and my use of it."""
+"""`format-bench recommend`: recommend a format, a call and a codec for the user's data and its use."""
 
 from __future__ import annotations
 
@@ -19,94 +19,135 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
     "--data",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Your own table or images, as for 'run'; with --key your own documents.",
+    help="Your own table or folder of images, as for 'run'; with --key your own documents.",
 )
 @click.option(
     "--key",
     metavar="FIELD",
-    help="Take --data as documents, a JSON object a line, which this field tells apart: stores are measured.",
+    help="Treat --data as JSON Lines documents with the unique field FIELD, and compare document stores.",
 )
 @READING
 @click.option(
-    "-d", "--datasets", metavar="NAME", multiple=True, help="A data set of ours in place of yours, or one of a run's."
+    "-d", "--datasets", metavar="NAME", multiple=True, help="A built-in data set, or with --from one of that run."
 )
 @click.option(
     "--from",
     "stored",
     metavar="RUN",
     type=click.Path(path_type=str),
-    help="A stored run, or 'reference', which this package brings: measure nothing.",
+    help="Answer from a stored run without measuring; 'reference' is the run that the package includes.",
 )
 @click.option(
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    show_default="read=3,size=2,save=1, or with --use use=1",
-    help="Weights of read, save, size, read_memory, save_memory, and of project, take, scan, append: 'take=3', or "
-    "'take[rows=10]=3'; of documents: fields, get (default: read, fields, get and save 1, size 2).",
+    help="Weights of read, save, size, read_memory, save_memory, project, take, scan and append, e.g. read=1,take=3 or "
+    "'take[rows=10]=3'; of documents also fields and get. [default: read=3,size=2,save=1; with --use: use=1; of "
+    "documents: read, fields, get and save 1, size 2]",
 )
 @click.option(
     "--use",
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do, and how often: 'take 100 rows 1000 times a day, read all once'. Its time a day decides.",
+    help="What you do and how often, e.g. 'take 100 rows 1000 times a day, read all once'; the total time per day "
+    "decides.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="Drop what lacks one of: append, projection, random-access, pushdown (these are measured), types, nested, "
-    "no-pickle, other-languages, single-file.",
+    help="Abilities that a format must have, separated by commas: append, projection, random-access, pushdown (these "
+    "four are measured), types, nested, no-pickle, other-languages, single-file.",
 )
 @click.option(
     "--max-memory",
     "max_memory_bytes",
     type=Wish("reports.analysis.recommendation.preferences:parse_bytes", "bytes"),
-    help="Drop what needs more, e.g. 8G.",
+    help="Largest memory that saving or reading may need, e.g. 8G. [default: no limit]",
 )
 @click.option(
     "--reads-per-save",
+    metavar="N",
     type=click.FloatRange(min=0, min_open=True),
-    help="How often you read what you save once: their times become one.",
+    help="Weigh one save and N reads as a single time.",
 )
 @click.option(
     "--bandwidth",
     "bandwidth_bytes_per_s",
     type=Wish("reports.analysis.recommendation.preferences:parse_bandwidth", "bandwidth"),
-    help="Of your storage, e.g. 200MB/s: added to the times.",
+    help="Bandwidth of your storage, e.g. 200MB/s: adds the transfer of the file to the times.",
 )
 @click.option(
     "--accept",
     type=click.Choice(["established", "young", "experimental"]),
     default="established",
     show_default=True,
-    help="How far a format has to have come to be recommended; experimental accepts all.",
+    help="Minimum maturity of a recommended format; experimental accepts all.",
 )
 @click.option(
-    "--budget", "budget_s", type=DURATION, default="2m", show_default=True, help="Time for all of it, e.g. 10m."
+    "--budget",
+    "budget_s",
+    type=DURATION,
+    default="2m",
+    show_default=True,
+    help="Time for the whole measurement, e.g. 10m.",
 )
 @click.option(
     "--rows",
+    metavar="N",
     type=click.IntRange(min=1),
-    help="Rows that are measured at most (default: 200,000 of a table, 10,000 images, fewer large ones).",
+    help="Largest number of rows to measure. [default: 200,000, or 10,000 images; fewer if they are large]",
 )
-@click.option("-f", "--formats", metavar="REGEX", multiple=True, help="Only variants whose name matches (repeatable).")
-@click.option("--formats-not", metavar="REGEX", multiple=True, help="None whose name matches (repeatable).")
+@click.option(
+    "-f",
+    "--formats",
+    metavar="REGEX",
+    multiple=True,
+    help="Consider only these formats or variants, e.g. 'parquet' for every Parquet variant (repeatable).",
+)
+@click.option("--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable).")
 @UNDER
-@click.option("--seed", type=click.IntRange(min=0), help="Order of the rounds (default: random, stored in the run).")
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), help="Result folder.")
-@click.option("--machine", metavar="NAME", help="Stands in all records in place of this host's name.")
-@click.option("--explain", is_flag=True, help="Tell all of it: every variant, reasons, what was left out, and why.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON with every figure, for programs.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Seed of the order of measurements. [default: random, recorded in the run]",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Result folder. [default: results/<time>-<machine>]",
+)
+@click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]")
+@click.option("--explain", is_flag=True, help="Show every variant, the reasons, and what was left out and why.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with all figures.")
 @click.pass_obj
 def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) -> int:
-    """Say which variant to use for your data and your use of it, how sure that is, and why.
+    """Recommend a format and call for your data and its use.
 
-    Every candidate is measured once on few rows, and those that may win by rounds on all of them; each round trip is
-    verified. A score is the weighted geometric mean of the figures. Formats that are not established are shown and not
-    recommended, unless --accept says so.
+    Every candidate is measured on few rows; those that may be the best are then measured round by round on all rows,
+    until --budget is spent or one is clearly the best. A large table is sampled, and the answer is projected to all its
+    rows. What is saved is read back and compared.
+
+    \b
+    Examples:
+      recommend --data my.csv                 which format for a table that is read often?
+      recommend --data my.csv --cache cold    ... for one that is read about once a day, from disk?
+      recommend --data my.csv -f parquet      ... among all Parquet variants?
+      recommend --from reference -d core      an answer for a built-in data set, without measuring
+
+    \b
+    In the answer:
+      score        weighted geometric mean of the figures; 1 is the recommended one, 1.1 is 10 % worse
+      how sure     the probability that the recommended variant has the best score
+      P(best)      the same for each variant, from drawing the rounds again (bootstrap)
+      =            tied: the rounds do not show that this variant is worse than the recommended one
+      not counted  rounds that enter no figure, mostly because the machine was busy
+      (young), (experimental)
+                   low maturity; such formats are shown, and recommended only with --accept
     """
     began_ns = now_ns()
     read = read_options(options)

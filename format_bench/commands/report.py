@@ -1,4 +1,4 @@
-"""`format-bench report`: the reports of stored runs again."""
+"""`format-bench report`: make reports from stored runs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=str))
-@click.option("--pdf", is_flag=True, help="Write report.pdf into the result folder ('reference': results/reference).")
-@click.option("--csv", "csv_files", is_flag=True, help="Write the CSV files there.")
+@click.option(
+    "--pdf", is_flag=True, help="Write report.pdf into the result folder (of 'reference': below results/reference)."
+)
+@click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into the same folder.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option(
     "--against",
     type=click.Choice(["thesis", "lance", "f3", "near-storage", "documents"]),
-    help="Set the figures beside published ones.",
+    help="Compare the figures with published ones.",
 )
-@click.option("--markdown", is_flag=True, help="With --against or --fidelity: print Markdown.")
+@click.option("--markdown", is_flag=True, help="Print Markdown; needs --against or --fidelity.")
 @click.option(
     "--html",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Write an interactive site of all RUNs into this folder; it opens from a disk, without network.",
+    help="Write an interactive site of all RUNs into this folder; open its index.html, no server needed.",
 )
 def report(
     runs: tuple[str, ...],
@@ -40,9 +42,10 @@ def report(
     markdown: bool,
     html: Path | None,
 ) -> None:
-    """Make reports again from stored samples: the table, or what the options name.
+    """Show stored runs again, or write PDF, CSV or a site.
 
-    A RUN is a result folder, or 'reference': what the whole suites have shown on machines of ours, at full size.
+    Without options the tables are printed. RUN is a result folder, or 'reference': the runs of all suites that the
+    package includes, measured on our machines. Nothing is measured.
     """
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown goes with --against or --fidelity")
@@ -88,7 +91,7 @@ def _show_fidelity(run: Run, markdown: bool) -> None:
 
 
 def _show_claims(runs: Sequence[Run], name: str, as_markdown: bool) -> None:
-    """All runs together: each claim by one that has measured it."""
+    """Show each claim with the figures of a run that measured it."""
     from reports.sources import claims_shown
 
     if as_markdown:

@@ -1,4 +1,4 @@
-"""`format-bench run`: measure suites, and show the result."""
+"""`format-bench run`: measure suites and show the result."""
 
 from __future__ import annotations
 
@@ -29,10 +29,30 @@ if TYPE_CHECKING:
 @WHERE
 @click.pass_obj
 def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity: bool, **options: Any) -> int:
-    """Measure one or more suites, and show the result.
+    """Measure one or more suites and show the result.
 
-    Every figure stands behind a verified round trip; a cell without figures shows the reason. The result folder holds
-    run.json, samples.jsonl, fidelity.jsonl and CSV files; docs/results.md describes them.
+    'list suites' describes the suites. Every figure is from a verified round trip: what is saved is read back and
+    compared. A row without figures shows the reason. The result folder holds run.json, samples.jsonl, fidelity.jsonl
+    and CSV files.
+
+    \b
+    Examples:
+      run tabular --quick                            a first look, within three minutes
+      run tabular --data my.csv --formats parquet    the suite's Parquet variants on your own table
+      run tabular --formats 'parquet[engine=polars,codec=zstd,level=9]'    exactly this variant
+      run access --operations 'take[rows=20,handle=reopened]'              exactly this operation
+      run access --list                              what would be measured, and how long it takes
+      run tabular --cache cold --work-dir /mnt/disk  reads from this disk
+      run tabular --out results/mine --resume        continue a run that was stopped
+
+    \b
+    In the tables:
+      n            counted rounds: repetitions that enter the figures
+      *            best of its column
+      =            tied with the best: the rounds do not show which of the two is better
+      ±9%          half of the 95 % confidence interval of the median
+      not counted  rounds that enter no figure: the machine was busy, the file was not cached as
+                   asked, Python collected garbage, or the read did not pass its check
     """
     began_ns = now_ns()
     with errors_told():
@@ -48,14 +68,14 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 
 
 def selected(options: dict[str, Any]) -> dict[str, Any]:
-    """Takes what is to be measured, and under which conditions, out of the options: keywords of
+    """Remove what to measure, and under which conditions, from the options. Return keywords of
     format_bench.api.request.requested."""
     from typing import get_type_hints
 
     from format_bench.api.request import RequestFields
 
     webface = options.pop("webface")
-    # The bare option is a flag.
+    # --webface without a path is the empty text.
     options |= {
         "options": read_options(options),
         "webface": Path(webface) if webface else None,
@@ -76,7 +96,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
         try:
-            # A second Ctrl-C ends the table alone.
+            # A second Ctrl-C ends only the table.
             with suppress(KeyboardInterrupt):
                 _show_partial(stopped.folder)
         finally:
@@ -91,7 +111,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
 
 
 def _show_partial(folder: Path) -> None:
-    """What was measured until the run was stopped, for who sat before it; a pipe gets whole runs alone."""
+    """Show what a stopped run measured, on a terminal only: a pipe gets complete runs."""
     from bench_runner.results.records import read_run
 
     if not sys.stdout.isatty():
@@ -102,20 +122,20 @@ def _show_partial(folder: Path) -> None:
 
 
 def _show_part(folder: Path, *, report: bool) -> None:
-    """What is measured, while what is slow is still to come: the files, and the tables for who sits before them. A pipe
-    gets whole runs alone."""
+    """Write the files, and on a terminal show the tables, while the slow formats are still to be measured. A pipe gets
+    complete runs only."""
     from bench_runner.results.records import read_run
     from format_bench.api.report import files_of
 
     so_far = read_run(folder)
     files_of(so_far, folder, csv=True, pdf=report)
-    click.echo(f"results so far: {folder}; the slow ones follow, and Ctrl-C keeps all that is there", err=True)
+    click.echo(f"results so far: {folder}; slow formats follow (Ctrl-C stops and keeps the results)", err=True)
     if sys.stdout.isatty():
         _show(so_far)
 
 
 def _show(measured: Run) -> None:
-    """The files are there: whoever reads our output may stop reading, as `| head` does."""
+    """Print the tables. The files are written: a reader that closes the pipe, as `| head` does, is no error."""
     from reports.text import terminal as tables
 
     try:
@@ -136,7 +156,7 @@ def _print_suites() -> None:
 
     for line in LISTINGS["suites"]():
         click.echo(line)
-    click.echo("name a suite to list what it would measure: run SUITE --list", err=True)
+    click.echo("to see what a suite would measure: run SUITE --list", err=True)
 
 
 def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[str, Any]) -> None:

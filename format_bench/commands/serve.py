@@ -1,4 +1,4 @@
-"""`format-bench serve catalog|node`: the services of near storage, until they are told to end."""
+"""`format-bench serve catalog|node`: run a service of near storage until it is stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from format_bench.commands.near_storage_access import (
     SECRET_FILE,
     TOKEN_FILE,
     made_once,
-    near_storage_told,
+    near_storage_errors,
     private_text,
 )
 from format_bench.errors import RequestError
@@ -21,33 +21,47 @@ from format_bench.options import grouped
 _PATH = click.Path(path_type=Path)
 LISTENING = grouped(
     click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Where to listen; others than loopback need TLS."
+        "--host", default="127.0.0.1", show_default=True, help="Address to listen on; other than loopback needs TLS."
     ),
-    click.option("--tls-certificate", metavar="FILE", type=_PATH, help="PEM: the certificate to show."),
-    click.option("--tls-key", metavar="FILE", type=_PATH, help="PEM: its key."),
-    click.option(
-        "--tls-roots", metavar="FILE", type=_PATH, help="PEM: certificates by which other services are trusted."
-    ),
+    click.option("--tls-certificate", metavar="FILE", type=_PATH, help="Certificate of this service, PEM."),
+    click.option("--tls-key", metavar="FILE", type=_PATH, help="Private key of the certificate, PEM."),
+    click.option("--tls-roots", metavar="FILE", type=_PATH, help="Root certificates to trust, PEM."),
 )
 
 
 @click.group()
 def serve() -> None:
-    """Serve Parquet near the storage: a catalog, and nodes (libraries/near_storage/docs/near-storage.md)."""
+    """Start services that filter Parquet files near the storage.
+
+    Start a catalog, then its nodes; clients use `store`. See libraries/near_storage/docs/near-storage.md.
+    """
 
 
 @serve.command()
 @click.argument("folder", type=_PATH)
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
-@click.option("--replicas", type=click.IntRange(1, 16), default=2, show_default=True, help="Nodes that hold each part.")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="Port to listen on; 0 for any free one.",
+)
+@click.option(
+    "--replicas",
+    metavar="N",
+    type=click.IntRange(1, 16),
+    default=2,
+    show_default=True,
+    help="Number of nodes that hold each partition.",
+)
 @LISTENING
 def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
-    """Serve the catalog in FOLDER, which is made if it is not there.
+    """Serve the catalog in FOLDER, which is created if missing.
 
-    The first time it writes two files there that only you may read: 'secret', which its nodes have to show, and
-    'token', which its clients have to.
+    The first start writes two files there that only you may read: 'secret' for the nodes and 'token' for the clients.
     """
-    with near_storage_told():
+    with near_storage_errors():
         from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)
@@ -72,17 +86,26 @@ def catalog(folder: Path, port: int, replicas: int, **listening: Any) -> None:
 
 @serve.command()
 @click.argument("folder", type=_PATH)
-@click.option("--catalog", required=True, metavar="URI", help="Address of the catalog: grpc://127.0.0.1:8815.")
-@click.option("--secret-file", required=True, metavar="FILE", type=_PATH, help="The file 'secret' of the catalog.")
-@click.option("--name", metavar="NAME", help="The node's name for ever (default: the folder's).")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="0: any that is free.")
-@click.option("--advertise", metavar="URI", help="The address that others reach it by, where that is another.")
+@click.option("--catalog", required=True, metavar="URI", help="Address of the catalog, e.g. grpc://127.0.0.1:8815.")
+@click.option(
+    "--secret-file", required=True, metavar="FILE", type=_PATH, help="The file 'secret' from the catalog's folder."
+)
+@click.option("--name", metavar="NAME", help="Permanent name of the node. [default: the folder's name]")
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port to listen on; 0 for any free one.",
+)
+@click.option("--advertise", metavar="URI", help="Address by which others reach this node, if it is a different one.")
 @LISTENING
 def node(
     folder: Path, catalog: str, secret_file: Path, name: str | None, port: int, advertise: str | None, **listening: Any
 ) -> None:
-    """Serve what lies in FOLDER, which is made if it is not there, as a storage node of a catalog."""
-    with near_storage_told():
+    """Serve FOLDER, which is created if missing, as a storage node."""
+    with near_storage_errors():
         from libraries.near_storage.serving import guard, security, server_process
 
         tls, roots = _tls(listening)
@@ -110,7 +133,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
-    """What is shown, and what is trusted. Raises RequestError."""
+    """Return the service's certificate with its key, and the root certificates to trust. Raises RequestError."""
     from libraries.near_storage.serving import security
 
     certificate, key, roots = (listening[name] for name in ("tls_certificate", "tls_key", "tls_roots"))

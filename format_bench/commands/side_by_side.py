@@ -1,6 +1,7 @@
-"""`format-bench side-by-side`: two environments measured in turn, and compared.
+"""`format-bench side-by-side`: measure two environments in turn and compare them.
 
-What is to be measured stays in words, because another interpreter parses them: see bench_runner.run.side_by_side.
+Suites and options of `run` are passed on as words, because another interpreter parses them: see
+bench_runner.run.side_by_side.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from pathlib import Path
 
 import click
 
-from format_bench.commands.compare import told
+from format_bench.commands.compare import show
 from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
 from format_bench.terminal import FAILED, INTERRUPTED, errors_told
 
 NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
-"""Options of `run` that say how many rounds there are, or what else becomes of one run."""
+"""Options of `run` that set the number of rounds, or that only a single run has."""
 
 
-# Without -h: an option that is handed on with its value, -fhdf5, is looked at letter by letter.
+# Without -h: click looks for it letter by letter in options that are passed on with a value, such as -fhdf5.
 @click.command("side-by-side", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, metavar="SUITE... [OPTIONS OF run]", type=click.UNPROCESSED)
 @click.option(
@@ -26,29 +27,30 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     metavar="PYTHON",
     required=True,
     type=click.Path(path_type=Path),
-    help="Interpreter of the first environment, e.g. old/.venv/bin/python.",
+    help="Python of the first environment, e.g. old/.venv/bin/python.",
 )
 @click.option(
     "--after",
     metavar="PYTHON",
     required=True,
     type=click.Path(path_type=Path),
-    help="Interpreter of the second environment.",
+    help="Python of the second environment.",
 )
 @click.option(
     "--rounds",
+    metavar="N",
     type=click.IntRange(min=5),
     default=20,
     show_default=True,
-    help="Rounds of each: more show smaller changes.",
+    help="Rounds of each environment; more rounds show smaller changes.",
 )
 @click.option(
     "--out",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Folder of the two result folders, before and after (default: results/<time>-side-by-side).",
+    help="Folder for the two result folders, before and after. [default: results/<time>-side-by-side]",
 )
-@click.option("--resume", is_flag=True, help="Measure what the runs in --out lack.")
+@click.option("--resume", is_flag=True, help="Measure what is missing in the two runs in --out.")
 @FAIL_ABOVE
 @ANYWAY
 @FORM
@@ -63,12 +65,18 @@ def side_by_side(
     anyway: bool,
     form: str | None,
 ) -> int:
-    """Measure two environments in turn, a few rounds of each, and compare them.
+    """Measure two environments in turn and compare them.
 
-    What the machine does meanwhile hits both alike, so that smaller changes are found, and fewer that are none, than
-    between two runs of different hours. The environments may hold other versions of libraries, or of Format Bench.
-    SUITE and options of `run` say what is measured; both are asked for the same. Neither checkout may change
-    meanwhile. Exit codes are those of `compare`; 1: it ended early, and --resume goes on.
+    The environments hold different versions of a library, or of Format Bench, which both need. A few rounds of each are
+    measured in turn, so that disturbances of the machine affect both alike: this finds smaller changes, and fewer false
+    ones, than two separate runs. SUITE and options of `run` select what is measured in both. Do not change either
+    checkout meanwhile.
+
+    \b
+    Example, two versions of pyarrow:
+      side-by-side tabular --formats parquet --before old/.venv/bin/python --after .venv/bin/python
+
+    Exit codes are those of `compare`; 1 if it ended early, and --resume continues.
     """
     if not words:
         raise click.UsageError("name a suite, and with options of 'run' what of it is to be measured")
@@ -85,11 +93,11 @@ def side_by_side(
             return FAILED
         click.echo(f"results: {folder}", err=True)
         found = compare(folder / "before", folder / "after", least_change=least_change, anyway=anyway)
-        return told(found, form)
+        return show(found, form)
 
 
 def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) -> Path:
-    """Where the two result folders lie, made when both interpreters are good."""
+    """Check both interpreters, then make and return the folder of the two result folders."""
     from bench_runner.run.measuring import new_folder
     from bench_runner.run.side_by_side import Environment, check
     from format_bench.api.request import RESULTS, result_folder
@@ -100,7 +108,7 @@ def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) ->
 
 
 def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, rounds: int, anyway: bool) -> bool:
-    """Whether all rounds of both were taken; where not, it is said, and what to do."""
+    """Measure, and return whether all rounds of both are there. Else print why not, and what to do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
     from format_bench.api.compare import check_comparable
@@ -116,7 +124,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
         click.echo(f"stopped; {kept}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BenchError as error:
-        # A request that could not be met leaves no empty folders behind.
+        # Leave no empty folders behind.
         for place in (first, second, folder):
             with suppress(OSError):
                 place.rmdir()

@@ -1,4 +1,4 @@
-"""`format-bench store put|query|delete|check|repair|tables`: what clients do with near storage."""
+"""`format-bench store put|query|delete|check|repair|tables`: the client of near storage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_told
+from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_errors
 from format_bench.errors import RequestError
 from format_bench.options import grouped
 from format_bench.terminal import FAILED
@@ -31,29 +31,32 @@ REACHING = grouped(
         envvar=CATALOG,
         default=f"grpc://127.0.0.1:{PORT}",
         show_default=True,
-        help=f"Address of the catalog; {CATALOG} in the environment stands for it.",
+        help=f"Address of the catalog, or the environment variable {CATALOG}.",
     ),
     click.option(
         "--token-file",
         metavar="FILE",
         type=_PATH,
-        help=f"The file 'token' of the catalog; without it {TOKEN} in the environment holds the token.",
+        help=f"The file 'token' from the catalog's folder. [default: the environment variable {TOKEN}]",
     ),
-    click.option("--tls-roots", metavar="FILE", type=_PATH, help="PEM: certificates by which services are trusted."),
+    click.option("--tls-roots", metavar="FILE", type=_PATH, help="Root certificates to trust, PEM."),
 )
 
 
 _ROWS_AT_ONCE = 1_000
 _LEFT = {
-    "gone": "with no good replica on a node that answers: start the nodes that held it, or put the table again",
-    "few": "with fewer replicas than they should have: start more nodes, then 'store repair'",
+    "gone": "without an intact replica on a running node: start the nodes that held it, or put the table again",
+    "few": "with too few replicas: start more nodes, then run 'store repair'",
 }
-"""Kinds of findings that may be of a table and that no step mends -> what they are, and what to do."""
+"""Kinds of findings about a table that `store repair` cannot mend -> what they are, and what to do."""
 
 
 @click.group()
 def store() -> None:
-    """Put tables into near storage, ask them, and look after them (libraries/near_storage/docs/near-storage.md)."""
+    """Store, query and maintain tables in near storage.
+
+    Needs a catalog and nodes, see `serve`; libraries/near_storage/docs/near-storage.md explains both.
+    """
 
 
 @store.command()
@@ -61,31 +64,38 @@ def store() -> None:
 @click.argument("source", nargs=-1, required=True, type=_PATH)
 @click.option(
     "--rows-per-partition",
+    metavar="N",
     type=click.IntRange(min=1),
-    help="Write the rows anew, so many a file (default: as they are).",
+    help="Rewrite the files with N rows each. [default: keep them as they are]",
 )
 @REACHING
 def put(table: str, source: tuple[Path, ...], rows_per_partition: int | None, **reaching: Any) -> None:
-    """Store Parquet files, or folders of them, as a new version of TABLE: byte for byte, a partition each.
+    """Store Parquet files as a new version of TABLE.
 
-    Versions are numbered over all tables of the catalog.
+    SOURCE is a Parquet file or a folder of them. Each file is copied byte for byte as one partition. Versions are
+    numbered over all tables of the catalog.
     """
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         version = client.put(table, list(source), rows_per_partition, _progress())
         click.echo(f"{table}: version {version}")
 
 
 @store.command()
 @click.argument("sql")
-@click.option("--way", type=click.Choice(["v1", "v2", "all"]), help="How it is read (default: the catalog chooses).")
-@click.option("--explain", is_flag=True, help="Say how it would be answered, and read nothing.")
 @click.option(
-    "--out", metavar="FILE", type=_PATH, help="Write the answer into a Parquet file (default: CSV to the output)."
+    "--way", type=click.Choice(["v1", "v2", "all"]), help="How the table is read. [default: the catalog chooses]"
+)
+@click.option("--explain", is_flag=True, help="Show how the query would be answered, and read nothing.")
+@click.option(
+    "--out", metavar="FILE", type=_PATH, help="Write the answer to a Parquet file. [default: CSV to standard output]"
 )
 @REACHING
 def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) -> None:
-    """Answer a SELECT: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT."""
-    with near_storage_told(), ExitStack() as stack:
+    """Answer a SELECT query.
+
+    Supported: columns or min, max, sum, count, avg; WHERE; GROUP BY; LIMIT.
+    """
+    with near_storage_errors(), ExitStack() as stack:
         if out is not None and not explain:
             _check_out(out)
         client = stack.enter_context(_connected(reaching))
@@ -99,7 +109,7 @@ def query(sql: str, way: Any, explain: bool, out: Path | None, **reaching: Any) 
 @REACHING
 def tables(**reaching: Any) -> None:
     """List tables with their version, rows, partitions and bytes."""
-    with near_storage_told(), _connected(reaching) as client:
+    with near_storage_errors(), _connected(reaching) as client:
         for each in client.tables():
             click.echo(
                 f"{each.table}  version {each.version}  {number_of(each.rows, 'row')}  "
@@ -112,18 +122,18 @@ def tables(**reaching: Any) -> None:
 @click.argument("table")
 @REACHING
 def delete(table: str, **reaching: Any) -> None:
-    """Delete TABLE. Its bytes go when nobody reads them any more."""
-    with near_storage_told(), _connected(reaching) as client:
+    """Delete TABLE. Its files are removed when no reader needs them any more."""
+    with near_storage_errors(), _connected(reaching) as client:
         client.delete(table)
         click.echo(f"{table}: deleted")
 
 
 @store.command()
-@click.option("--verify", is_flag=True, help="Read every byte that nodes hold.")
+@click.option("--verify", is_flag=True, help="Read every stored byte.")
 @REACHING
 def check(verify: bool, **reaching: Any) -> int:
-    """Compare what nodes hold with what the catalog knows. Exit code 1 where something is wrong."""
-    with near_storage_told(), _connected(reaching) as client:
+    """Compare what nodes hold with the catalog. Exit code 1 if something is wrong."""
+    with near_storage_errors(), _connected(reaching) as client:
         found = client.check(verify)
         for finding in found.findings:
             click.echo(f"{finding.kind}: {finding.text}")
@@ -137,12 +147,12 @@ def check(verify: bool, **reaching: Any) -> int:
 
 
 @store.command()
-@click.option("--verify", is_flag=True, help="Read every byte that nodes hold.")
-@click.option("--forget", multiple=True, metavar="NODE", help="A node that is gone for good (repeatable).")
+@click.option("--verify", is_flag=True, help="Read every stored byte.")
+@click.option("--forget", multiple=True, metavar="NODE", help="Remove a node that is gone for good (repeatable).")
 @REACHING
 def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
-    """Copy lost replicas, remove what belongs to nothing. Exit code 1 where a step failed, or something is left."""
-    with near_storage_told(), _connected(reaching) as client:
+    """Restore lost replicas and remove orphaned files. Exit code 1 if a step failed, or something is left."""
+    with near_storage_errors(), _connected(reaching) as client:
         for name in forget:
             client.forget(name)
             click.echo(f"{name}: forgotten")
@@ -159,7 +169,7 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
 
 
 def _tell_left(left: Sequence[Finding], label: str) -> None:
-    """What no step mends, table by table, and what does mend it."""
+    """Print, table by table, what `store repair` cannot mend, and what to do."""
     silent = [each.node for each in left if each.kind == "silent" and each.node is not None]
     partitions = {
         (table, kind): sum(table in each.tables for each in left if each.kind == kind)
@@ -172,7 +182,7 @@ def _tell_left(left: Sequence[Finding], label: str) -> None:
     if silent:
         click.echo(
             f"{label}: no answer from {', '.join(silent)}\n"
-            "  start what is only down; of a node that is gone for good: 'store repair --forget NODE'",
+            "  start nodes that are down; for a node that is gone for good: 'store repair --forget NODE'",
             err=True,
         )
 
@@ -189,7 +199,7 @@ def _connected(reaching: dict[str, Any]) -> Client:
 
 
 def _progress() -> Callable[[int, int | None], None] | None:
-    """On a terminal what is stored so far, on one line."""
+    """Return what prints the bytes stored so far on one line of a terminal, or None if standard error is none."""
     if not sys.stderr.isatty():
         return None
 
@@ -201,7 +211,7 @@ def _progress() -> Callable[[int, int | None], None] | None:
 
 
 def _check_out(out: Path) -> None:
-    """RequestError where no file can be written under this name."""
+    """Raise RequestError if no file can be written under this name."""
     if out.exists() and not out.is_file():
         raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
     if not out.parent.is_dir():
@@ -211,13 +221,13 @@ def _check_out(out: Path) -> None:
 
 
 def _give(answer: pa.Table, out: Path | None) -> None:
-    """Raises RequestError for columns that CSV does not have."""
+    """Write the answer to a file, or as CSV to standard output. Raises RequestError if CSV cannot hold a column."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     if out is not None:
         _check_out(out)
-        # Beside it, because pyarrow removes what it could not write to the end, an older answer too.
+        # A separate file, because pyarrow removes a file that it could not finish, even an older answer.
         part = out.with_name(f".{out.name}.part")
         try:
             parquet.write_table(answer, part)
@@ -229,10 +239,10 @@ def _give(answer: pa.Table, out: Path | None) -> None:
     from libraries.near_storage.reading import working_types
 
     try:
-        # pyarrow writes no views of text.
+        # pyarrow cannot write string views as CSV.
         with csv.CSVWriter(sys.stdout.buffer, working_types.working_schema(answer.schema)) as writer:
             for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
-                # Ctrl-C is heard between two of them.
+                # Ctrl-C takes effect between two batches.
                 writer.write_batch(working_types.working(batch))
     except pa.ArrowInvalid as error:
         raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None

@@ -1,9 +1,8 @@
-"""Two runs beside each other: what became slower, larger or hungrier, and whether that is more than noise.
+"""Compare two runs: which times, sizes and memory peaks changed by more than noise.
 
-A change counts when the interval of its ratio excludes 1 and the ratio exceeds the noise that the two runs themselves
-show: of a time the shifts of all cells, of a memory peak the spread of its rounds. What shifts all cells alike is
-drift of the machine: it is estimated, named and taken out. A pure function of two runs; how it is shown is in
-reports.text.comparison.
+A change counts if the interval of its ratio excludes 1 and the ratio exceeds the noise between the two runs: for times
+the spread of the shifts of all cells, for memory peaks the spread of their rounds. A shift common to all cells is drift
+of the machine: it is estimated, reported and removed. reports.text.comparison shows the result.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_rat
 from reports.analysis.columns import Role
 
 LEAST_CHANGE = 0.05
-"""Changes under this are not told, however sure they are: the same code in another place of memory makes as much."""
+"""Smaller changes are not reported, however certain: the same code at another memory address may differ as much."""
 LEAST_NOISE_DEVIATIONS = 3.0
 """The noise of a cell between two runs is at least this many standard deviations of its shift."""
 FALSE_CHANGES = 0.05
-"""How often two runs of the same code may show a change: more cells need more deviations."""
+"""Probability that two runs of the same code show any change: more cells need more deviations."""
 _TO_DEVIATION = 1.4826
-"""The median of absolute deviations times this is the standard deviation of normal noise."""
+"""Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""A dozen cells that spread so many times as much as their intervals say do so by more than chance: the runs differ as
-wholes."""
+"""If a dozen cells spread this many times as much as their intervals predict, it is more than chance: the runs differ
+as a whole."""
 INTERVALS_COUNT = 2
-"""Below that the intervals count so many times as much as the spread, which so few cells know to a third only. Of 100
-to 300 pairs of runs of equal code, of 7 to 50 rounds each, 2 to 3 % showed a change by both, 5 to 11 % by the spread
+"""Below that, weight of the intervals relative to the spread, which a dozen cells determine only to a third. Of 100 to
+300 pairs of runs of equal code, with 7 to 50 rounds each, 2 to 3 % showed a change by both, 5 to 11 % by the spread
 alone."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
-"""Under this many cells their spread says nothing; then a change must exceed the widest interval."""
+"""With fewer cells their spread is meaningless; then a change must exceed the widest interval."""
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
-"""Memory changes under a huge page are not told: allocators take it in steps, and a whole run may stand one step higher
-than the next (seen: 1 MiB more in each sample of a run, of equal code)."""
+"""Memory changes below a huge page are not reported: allocators take memory in steps, and all samples of a run may be
+one step higher than those of the next (seen: 1 MiB more in each sample, with equal code)."""
 FIGURES = (Role.TIME.figure, Role.MEMORY.figure, Role.SIZE.figure)
-"""Of every operation, as far as it has them."""
+"""Figures that are compared, for every operation that has them."""
 
 
 class CompareError(Exception):
@@ -48,7 +47,7 @@ class CompareError(Exception):
 
 
 class ChangeVerdict(Enum):
-    """What became of a cell's figure from the first run to the second."""
+    """How a cell's figure changed from the first run to the second."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -58,7 +57,7 @@ class ChangeVerdict(Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of one cell in both runs. `shift` is as measured, `ratio` without the drift."""
+    """One figure of one cell in both runs. `shift` is as measured, `ratio` has the drift removed."""
 
     cell: Cell
     figure: str
@@ -68,45 +67,45 @@ class Change:
     ratio: float
     verdict: ChangeVerdict
     libraries: tuple[str, ...]
-    """'pandas 3.1.0 -> 3.1.1' for each library of the cell that has another version."""
+    """'pandas 3.1.0 -> 3.1.1' for each library of the cell whose version differs."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What shifted all times of an operation alike, as a ratio; `yardstick` is raw I/O's own shift, None without."""
+    """The common shift of all times of an operation, as a ratio. `yardstick` is that of raw I/O, None without it."""
 
     operation: str
     ratio: float
     yardstick: float | None
     noises: Mapping[Cell, float]
-    """Ratios of a cell beyond 1 + noise are more than noise."""
+    """Ratios of a cell above 1 + noise are more than noise."""
     cells: int
 
     @property
     def noise(self) -> float:
-        """The noise of a usual cell."""
+        """The median noise of the cells."""
         return statistics.median(self.noises.values())
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Everything that two runs say together."""
+    """The result of comparing two runs."""
 
     before: Run
     after: Run
     changes: tuple[Change, ...]
     drifts: tuple[Drift, ...]
     newly_failing: tuple[tuple[Cell, str], ...]
-    """Cells with figures before and none after, and why."""
+    """Cells with figures only in the first run, and why the second has none."""
     newly_working: tuple[Cell, ...]
     failing_in_both: tuple[Cell, ...]
-    """Cells that failed in both runs: nothing changed, and nothing is known of them."""
+    """Cells that failed in both runs, so that nothing is known about them."""
     only_before: tuple[Cell, ...]
     only_after: tuple[Cell, ...]
     libraries: tuple[str, ...]
-    """Every library whose version differs."""
+    """Libraries whose versions differ."""
     differences: tuple[str, ...]
-    """Why the runs should not be compared, where the user insisted."""
+    """Why the runs should not be compared, if the user compares them anyway."""
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -120,15 +119,14 @@ class RunComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether something is worse: a figure, or a cell that has none any more."""
+        """Whether a figure is worse, or a cell has no figures any more."""
         return bool(self.regressions or self.newly_failing)
 
 
 def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyway: bool = False) -> RunComparison:
-    """Compare two runs cell by cell. `least_change` as a share: 0.1 tells what changed by more than 10 %.
+    """Compare two runs cell by cell. `least_change` is a share: 0.1 reports changes above 10 %.
 
-    Raises CompareError when the runs come from different machines or data (unless `anyway`), and when they have no
-    figure in common.
+    Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
     differences = check_comparable(before, after, anyway=anyway)
     ours, theirs = (_by_cell(run) for run in (before, after))
@@ -166,7 +164,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
 
 
 def check_comparable(before: Run, after: Run, *, anyway: bool) -> tuple[str, ...]:
-    """Why the runs should not be compared; raises CompareError for it unless `anyway`."""
+    """Return why the runs should not be compared. Raises CompareError for the first reason unless `anyway`."""
     differences = tuple(_differences(before, after))
     if differences and not anyway:
         raise CompareError(
@@ -180,7 +178,7 @@ def _failed(summary: CellSummary) -> bool:
 
 
 def _by_cell(run: Run) -> dict[Cell, CellSummary]:
-    """The cells of a run, machine aside: that both are the same machine's is checked apart."""
+    """Return the cells of a run without their machine, which `_differences` checks."""
     return {replace(cell, machine=""): summary for cell, summary in summarise(run.samples).items()}
 
 
@@ -190,7 +188,7 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
         yield f"the runs are of different machines: {', '.join(machines[0])} and {', '.join(machines[1])}"
     for name in ("cpu", "cores", "memory_bytes", "virtualisation"):
         one, other = (getattr(run.info.machine, name) for run in (before, after))
-        # What a run does not tell differs from nothing.
+        # A fact that a run did not record is not a difference.
         if None not in (one, other) and one != other:
             yield f"the machine's {name.removesuffix('_bytes')} differs: {one} and {other}"
     digests = [{sample.dataset: sample.dataset_digest for sample in run.samples} for run in (before, after)]
@@ -207,9 +205,11 @@ def _values(summary: CellSummary, figure: str, least: int) -> list[float]:
 def _drifts(
     measured: Sequence[Cell], ours: Mapping[Cell, CellSummary], theirs: Mapping[Cell, CellSummary]
 ) -> Iterable[Drift]:
-    """For each operation the median shift of the times of its cells; and the noise around that, for which all cells are
-    needed: six of one operation tell their spread too badly (of 420 pairs of equal runs 7 % showed a change by it, 4 %
-    by that of both operations)."""
+    """Yield for each operation the median shift of the times of its cells, and the noise around it.
+
+    The noise is estimated from the cells of all operations, because the six of one are too few: of 420 pairs of equal
+    runs 7 % showed a change by the spread of one operation, 4 % by that of both.
+    """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:
         shift = shift_ratio(_values(theirs[cell], "wall_ns", 0), _values(ours[cell], "wall_ns", 0))
@@ -236,16 +236,19 @@ def _drifts(
 
 
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
-    """As logarithms: so many standard deviations of each cell's shift that chance seldom goes beyond. The deviation is
-    what the cell's interval says, of a cell with a narrow one what those of all say, corrected by how the distances of
-    all cells from their drifts compare with that; or the spread of these distances, where it is surely more."""
+    """Return the noise of each cell as a logarithm: a multiple of the standard deviation of its shift.
+
+    The multiple is one that chance seldom exceeds. The deviation follows from the cell's interval, or from the median
+    interval if that is wider. It is corrected by the ratio of the observed distances from the drift to those that the
+    intervals predict. If the distances spread clearly more than that, their spread is used instead.
+    """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
     if count - operations < FEWEST_FOR_NOISE:
         return dict.fromkeys(widths, max(widths.values(), default=0.0))
     usual = statistics.median(widths.values())
     said = {cell: max(width, usual) / (2 * _WITHIN) for cell, width in widths.items()}
-    # The drifts are taken from the same cells: without the correction few cells look calmer than they are.
+    # The drifts are estimated from the same cells: without this correction a few cells would seem to vary less.
     corrected = _TO_DEVIATION * math.sqrt(count / (count - operations))
     spread = corrected * statistics.median(distances.values())
     deviations = max(statistics.NormalDist().inv_cdf(1 - FALSE_CHANGES / 2 / count), LEAST_NOISE_DEVIATIONS)
@@ -274,7 +277,7 @@ def _change(
     if shift is None:
         return None
     if len({*values[0]}) == len({*values[1]}) == 1 and figure == "size_bytes":
-        # What never varies needs no five rounds.
+        # A size that never varies does not need five rounds.
         shift = Shift(shift.ratio, shift.ratio, shift.ratio)
     drift = next((found for found in drifts if found.operation == cell.operation), None)
     taken_out = drift.ratio if drift and figure == "wall_ns" else 1.0
@@ -282,7 +285,7 @@ def _change(
     if figure == "wall_ns" and drift:
         noise = drift.noises[cell]
     elif figure == "peak_private_bytes":
-        # A run without its probe's error may show peaks of 0.
+        # A run that did not record the error of its memory probe may have peaks of 0.
         noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
     return Change(
@@ -298,7 +301,7 @@ def _change(
 
 
 def _spread(values: Sequence[float]) -> float:
-    """How far the rounds of one run lie from each other."""
+    """Return the range of the rounds of one run."""
     return max(values) - min(values)
 
 
@@ -327,11 +330,11 @@ def _library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str
 
 
 _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
-"""Whatever the format, these take part in every cell."""
+"""Libraries that take part in every cell, whatever the format."""
 
 
 def _of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
-    """The changed libraries that take part in a cell: its engine's and the shared ones."""
+    """Return the changed libraries that take part in a cell: its engine's and the shared ones."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
     return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())

@@ -1,4 +1,4 @@
-"""Show a comparison of two runs on the terminal, as Markdown and as JSON."""
+"""Show a comparison of two runs on the terminal, as Markdown or as JSON. reports.analysis.compare makes it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from reports.text.page import page_for, print_lines
 _TITLES = {figure: FIGURES[figure].title for figure in COMPARED}
 HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
 DRIFT_WORTH_TELLING = 0.02
-"""A smaller drift is not shown."""
+"""Smaller drifts are not shown."""
 
 
 def show(found: RunComparison, console: Console) -> None:
-    """Print what changed, with warnings and a summary. Always 100 columns wide."""
+    """Print what changed, with drift, noise and cells that are not in both runs. Always 100 columns wide."""
     page = page_for(console)
     print_lines(page, [f"{_run(found.before)} -> {_run(found.after)}"], style="bold")
     print_lines(page, [f"warning: {text}" for text in found.differences], style="yellow")
-    for title, changes, style in (("worse", found.regressions, "red"), ("better", found.improvements, "green")):
+    for title, changes, style in (
+        ("worse than before", found.regressions, "red"),
+        ("better than before", found.improvements, "green"),
+    ):
         if changes:
             page.print()
             print_lines(page, [title], style=f"bold {style}")
@@ -63,7 +66,7 @@ def markdown(found: RunComparison) -> str:
 
 
 def as_json(found: RunComparison) -> str:
-    """Return everything as JSON: every change with its interval and verdict, drifts, and missing cells."""
+    """Return JSON: every change with its interval and verdict, drifts, and cells that are not in both runs."""
     shape = {
         "before": _identity(found.before),
         "after": _identity(found.after),
@@ -152,22 +155,24 @@ def _verdict(found: RunComparison) -> str:
         return "no regression"
     parts = [f"{worse} regression{'s' * (worse != 1)}"] if worse else []
     if found.newly_failing:
-        parts.append(f"{len(found.newly_failing)} cell{'s' * (len(found.newly_failing) != 1)} without figures now")
+        cells = len(found.newly_failing)
+        parts.append(f"{cells} cell{'s' * (cells != 1)} without figures in the second run")
     return ", ".join(parts)
 
 
 def _lines(found: RunComparison) -> Iterator[str]:
     judged = [change for change in found.changes if change.verdict is not ChangeVerdict.UNJUDGED]
     yield (
-        f"{_verdict(found)}; {len(found.improvements)} better; {len(judged)} figures judged, "
-        f"{len(found.changes) - len(judged)} with too few rounds (5 are needed)"
+        f"{_verdict(found)}; {len(found.improvements)} better; {len(judged)} figures compared, "
+        f"{len(found.changes) - len(judged)} not compared, for want of 5 rounds"
     )
     for drift in found.drifts:
         yield from _drift(drift, found.after.info.operation(drift.operation).title)
     for cell, reason in found.newly_failing:
-        yield f"now without figures: {cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}: {reason}"
+        named = f"{cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}"
+        yield f"without figures in the second run: {named}: {reason}"
     for title, cells in (
-        ("measured now and not before", found.newly_working),
+        ("with figures only in the second run", found.newly_working),
         ("failed in both runs", found.failing_in_both),
         ("only in the first run", found.only_before),
         ("only in the second run", found.only_after),
@@ -187,10 +192,10 @@ def _drift(drift: Drift, operation: str) -> Iterator[str]:
         slower = "slower" if change > 0 else "faster"
         yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
         yield (
-            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}; ratios are corrected for this, because "
-            "it comes from the machine or from something that all formats share"
+            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}: the ratios above are corrected for it, "
+            "because the machine, or something that all formats share, has changed"
         )
-    yield f"noise of {operation} times between the runs: {drift.noise:.1%} ({drift.cells} cells)"
+    yield f"noise of {operation} times between the runs: {drift.noise:.1%} (median of {drift.cells} cells)"
 
 
 def _few(cells: Sequence[Cell]) -> str:

@@ -1,7 +1,7 @@
-"""A recommendation for people, on the terminal: the answer on one screen, and below it, shortened, where it comes from.
+"""Print a recommendation on the terminal: the answer on one screen, and below it, shortened, where it comes from.
 
-It shows what reports.analysis.recommendation.recommend found, with the lines of Python that it is handed, and judges
-nothing. The same for programs is reports.text.recommendation_json's.
+reports.analysis.recommendation.recommend makes every judgement. reports.text.recommendation_json has the same for
+programs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.statistics import Ratio
 from bench_runner.variants import Variant
 from reports.analysis.recommendation.answer import Answer
-from reports.analysis.recommendation.candidates import CANNOT, NO_FIGURE, NOT_COUNTED
+from reports.analysis.recommendation.candidates import CANNOT, CHANGES, NO_FIGURE, NOT_COUNTED
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.reasons import reasons
@@ -37,17 +37,27 @@ from reports.text.recommendation_grids import (
 from reports.text.recommendation_uses import uses_told
 
 _NARROW = 4.0
-"""A break-even is told where its interval's ends differ by at most this factor: otherwise nobody knows where it is."""
+"""A break-even is shown if the ends of its interval differ by at most this factor: else its place is too uncertain."""
 SCREEN_LINES = 24
-"""Of a terminal that nobody has made larger."""
+"""Lines of a terminal of the usual size."""
 _ALIKE = 1.05
-"""Up to this ratio two figures are told as alike."""
-_TELL = {"read": "reads", "save": "saves", "read_memory": "to read", "save_memory": "to save"}
+"""Up to this ratio two figures are shown as equal."""
+_WHY_LEFT_OUT = {
+    "behind": "clearly worse on few rows",
+    CHANGES: "would change this data",
+    "refused": "refuse this data",
+    "another kind of result": "return another kind of object",
+    "memory": "need too much memory",
+    NOT_COUNTED: "no counted round, as the machine was busy",
+}
+"""The first words of a reason -> what the first screen calls it."""
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
-    """Print the answer, which fits a screen, then where it comes from: shortened, or all of it. Always 100 columns
-    wide."""
+    """Print the answer, which fits a screen, and where it comes from: shortened, or with `explain` in full.
+
+    Always 100 columns wide.
+    """
     page, found = page_for(console), answer.found
     print_lines(page, [_title(answer)])
     page.print()
@@ -67,21 +77,21 @@ def _title(answer: Answer) -> str:
     amount = f"{question.rows:,} {kind_of_target(question.conditions.target).counted}"
     where = conditions_text(question.conditions).removeprefix("track , ")
     machine = f"{question.machine} ({answer.processor})" if answer.processor else question.machine
-    return f"{answer.about or question.dataset}, {amount}, on {machine}, {where}"
+    return f"{answer.about or question.dataset}, {amount}, measured on {machine}, {where}"
 
 
 # --- the first screen --------------------------------------------------------------------------------------------
 
 
 def _show_first(page: Console, answer: Answer, explain: bool) -> None:
-    """What to use, for what gain, how sure that is, the lines to paste, and the best ones as a table."""
+    """Print what to use, the gain, how sure that is, the lines to paste, and a table of the best variants."""
     found = answer.found
     about = [f"  {text}" for text in (*_gain(answer), *_certainty(found), *_wishes(found))]
     cautions = [f"  {text}" for text in answer.cautions]
     python = [*answer.imports, *answer.save.split("\n"), *answer.read.split("\n")]
     of_parts = [line for part in answer.parts for line in _of_part(*part)]
     gains = _gains_of_accepting(found)
-    # The title, three empty lines, the first line, the head of the table, and what the user has now.
+    # The title, three empty lines, the first line, the head of the table, and the baseline.
     taken = 7 + sum(map(lines_of, (*about, *cautions, *python, *gains)))
     below = taken + sum(map(lines_of, of_parts)) > SCREEN_LINES - FEWEST_ROWS
     if not below:
@@ -103,54 +113,55 @@ def _show_first(page: Console, answer: Answer, explain: bool) -> None:
 
 def _paste(page: Console, python: Sequence[str]) -> None:
     for line in python:
-        # Lines to paste must not be broken by the width of a page.
+        # Lines to paste must not be wrapped.
         page.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _of_part(title: str, text: str) -> Sequence[str]:
-    """What it is for stands above several lines, and behind one that leaves room for it."""
+    """Return lines for an operation with its title: above them, or behind a single line that leaves room."""
     whole = f"{text}  # {title}"
     return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 
 
 def _gain(answer: Answer) -> Iterator[str]:
-    """What is recommended against what the user has now, seen from there."""
+    """Yield how the baseline compares with the recommended variant."""
     found, now = answer.found, answer.found.baseline
     if now is None or not (now.ratios or answer.yours):
         return
     name = baseline_name(answer, now)
     if now.candidate.variant == found.ranked[0].candidate.variant:
-        yield f"{name}: that already, nothing to change"
+        yield f"{name} is this variant already: nothing to change"
     elif not now.ratios:
-        yield f"{name}: no figures to compare, {now.candidate.reason}"
+        yield f"{name} has no figures to compare: {now.candidate.reason}"
     else:
         titles = found.preferences.title
-        yield f"{name}: {', '.join(_compared(each, ratio, titles(each)) for each, ratio in now.ratios.items())}"
+        told = ", ".join(_compared(each, ratio, titles(each)) for each, ratio in now.ratios.items())
+        yield f"{name}, in comparison: {told}"
         if now.candidate.losses and not found.ranked[0].candidate.losses:
-            yield f"it changes this data: {'; '.join(now.candidate.losses)}"
+            yield f"{name} changes this data: {'; '.join(now.candidate.losses)}"
 
 
 def _compared(name: str, ratio: Ratio, title: str = "") -> str:
-    """'reads 9 times as slowly', 'as large'; with a doubt where the rounds may show the difference by chance."""
+    """Return '9 times as long to read' or 'as large'; with 'perhaps' if the difference may be chance."""
     alike = 1 / _ALIKE < ratio.ratio < _ALIKE
-    perhaps = "perhaps " if ratio.tied else ""
+    times = f"{'perhaps ' if ratio.tied else ''}{_times(ratio.ratio)} times"
     if name == "size":
-        return "as large" if alike else f"{perhaps}{_times(ratio.ratio)} times as large"
-    if name.endswith("_memory"):
-        return f"{'as much' if alike else f'{perhaps}{_times(ratio.ratio)} times the'} memory {_TELL[name]}"
+        return "as large" if alike else f"{times} as large"
+    verb, _, memory = name.partition("_")
+    if memory:
+        return f"{'as much' if alike else f'{times} the'} memory to {verb}"
+    long = "as long" if alike else f"{times} as long"
     if name == USE:
-        return "takes as long a day" if alike else f"{perhaps}takes {_times(ratio.ratio)} times as long a day"
-    if name not in _TELL:
-        return f"{title} in {'as long' if alike else f'{perhaps}{_times(ratio.ratio)} times as long'}"
-    if alike:
-        return f"{_TELL[name]} as fast"
-    if ratio.ratio > 1:
-        return f"{_TELL[name]} {perhaps}{_times(ratio.ratio)} times as slowly"
-    return f"{_TELL[name]} {perhaps}{_times(1 / ratio.ratio)} times as fast"
+        return f"{long} per day"
+    if name not in ("read", "save"):
+        return f"{long} to {title}"
+    if not alike and ratio.ratio < 1:
+        return f"{'perhaps ' if ratio.tied else ''}{_times(1 / ratio.ratio)} times as fast to {verb}"
+    return f"{long} to {verb}"
 
 
 def _times(ratio: float) -> str:
-    """Two digits are enough to decide by: '11', '9', '1.6', '0.09'."""
+    """Return a ratio with two digits: '11', '9', '1.6', '0.09'."""
     if ratio >= 10:
         return f"{ratio:,.0f}"
     return f"{ratio:.1f}".removesuffix(".0") if ratio >= 1 else f"{ratio:.2g}"
@@ -159,19 +170,19 @@ def _times(ratio: float) -> str:
 def _certainty(found: Recommendation) -> Iterator[str]:
     first, scope = found.ranked[0], _scope(found.preferences)
     if first.probability is None:
-        yield f"how sure: too few rounds to say{_why_few(found)}"
+        yield f"how sure: unknown, too few rounds{_why_few(found)}"
     else:
         rounds = len(first.candidate.rounds)
-        yield f"how sure: the best{scope} with probability {first.probability:.2f} (over {rounds} rounds)"
+        yield f"how sure: the best{scope} with probability {first.probability:.2f} (from {rounds} rounds)"
     tied = [short_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
-        # A probability of 0.95 does not tell apart: the intervals are two-sided.
-        takes = "" if first.probability is None else f" (it takes {MOST_OF_TIED:.3f} to tell)"
-        yield _on_a_line("cannot be told from: ", tied, takes)
+        # Not 0.95: the intervals are two-sided.
+        takes = "" if first.probability is None else f" (a clear winner has {MOST_OF_TIED:.3f} or more)"
+        yield _on_a_line("tied with it (=): ", tied, takes)
 
 
 def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
-    """As many of the names as a line holds, but one at least, and how many more there are."""
+    """Return as many names as fit on a line, at least one, and the number of the others."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
         line = f"{head}{', '.join(names[:shown])}{more}{tail}"
@@ -183,49 +194,49 @@ def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
 def _why_few(found: Recommendation) -> str:
     lost = sum(reason == NOT_COUNTED for _, reason in found.dropped)
     if lost:
-        return f", as the machine was not at rest (of {lost} variants none counts)"
+        return f", as the machine was busy ({lost} variants have no counted round)"
     if any(cell.uncounted for cell in found.ranked[0].candidate.cells.values()):
-        return ", as the machine was not at rest ('doctor' looks at it)"
+        return ", as the machine was busy ('doctor' examines it)"
     return "; a longer measurement (--budget) gives more"
 
 
 def _scope(preferences: Preferences) -> str:
-    """Of which formats something is the best; nothing where all are accepted."""
+    """Return ' of the established formats' or similar, or nothing if all formats are accepted."""
     accepted = STAGES[: STAGES.index(preferences.accept) + 1]
     return "" if len(accepted) == len(STAGES) else f" of the {' and '.join(accepted)} formats"
 
 
 def _wishes(found: Recommendation) -> Iterator[str]:
-    """What decides, as it was understood; and how what is recommended meets what is needed."""
+    """Yield what decided, as it was understood, and how the recommended variant meets the needs."""
     preferences = found.preferences
     if preferences.uses:
-        yield f"understood: {'; '.join(use.told for use in preferences.uses)}; their time a day is compared"
+        yield f"decided by the time per day of: {'; '.join(use.told for use in preferences.uses)}"
     shares = weights(preferences)
     told = []
     if not (preferences.uses and len(shares) == 1):
-        told.append("by " + ", ".join(f"{preferences.title(name)} {share:.0%}" for name, share in shares.items()))
+        told.append("weights: " + ", ".join(f"{preferences.title(name)} {share:.0%}" for name, share in shares.items()))
     if preferences.reads_per_save is not None:
-        told.append(f"time: one save and {preferences.reads_per_save:g} reads")
+        told.append(f"time is that of one save and {preferences.reads_per_save:g} reads")
     if preferences.bandwidth_bytes_per_s is not None:
         told.append(f"times include the transfer at {preferences.bandwidth_bytes_per_s / 1e6:g} MB/s")
     if preferences.needs:
         candidate = found.ranked[0].candidate
-        told.append(f"needs: {', '.join(judged(candidate, need).told for need in preferences.needs)}")
+        told.append(f"needs met: {', '.join(judged(candidate, need).told for need in preferences.needs)}")
     if told:
         yield "; ".join(told)
 
 
 def _gains_of_accepting(found: Recommendation) -> list[str]:
-    """What could be recommended if more were accepted, and how much better it is."""
+    """Return what could be recommended if lower maturity were accepted, and how much better it is."""
     best, lines = 1.0, []
     for stage in STAGES:
         of_stage = [each for each in found.not_accepted if each.candidate.stage == stage]
         if of_stage and of_stage[0].score * _ALIKE < best and not _is_tied(of_stage[0]):
             first, best = of_stage[0], of_stage[0].score
             told = f"{first.candidate.variant} ({stage_of(first.candidate)})"
-            lines.append(f"{told}: score {_times(1 / best)} times better; --accept {stage} allows it")
+            lines.append(f"{told} scores {_times(1 / best)} times better; --accept {stage} would allow it")
     if found.not_accepted and not lines:
-        lines.append("no young or experimental format (--accept) is shown to be better")
+        lines.append("no young or experimental format is clearly better (--accept would allow them)")
     return lines
 
 
@@ -241,21 +252,21 @@ def _show_nothing(page: Console, answer: Answer) -> None:
     if found.not_accepted:
         accepted = " or ".join(STAGES[: STAGES.index(found.preferences.accept) + 1])
         needs = f" and satisfies the needs ({', '.join(found.preferences.needs)})" if found.preferences.needs else ""
-        print_lines(page, [f"nothing that was measured is {accepted}{needs}"], style="bold")
+        print_lines(page, [f"no measured variant is {accepted}{needs}"], style="bold")
         print_lines(page, [f"  {line}" for line in _would_be_recommended(found)])
         page.print()
         page.print(grid_of(answer, best_shown(found)))
     elif all(reason.endswith(NOT_COUNTED) for _, reason in found.dropped):
-        said = "no sample counts: the machine was not at rest; try again when it is ('doctor' looks at it)"
+        said = "no round was counted, as the machine was busy: try again when it is idle ('doctor' examines it)"
         print_lines(page, [said], style="bold")
     else:
-        print_lines(page, ["nothing that was measured satisfies the needs"], style="bold")
-        # Data that refuse an operation refuse it to all.
+        print_lines(page, ["no measured variant satisfies the needs"], style="bold")
+        # Data that do not allow an operation give the same reason for all variants.
         print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
         uncounted = sum(reason.endswith(NOT_COUNTED) for _, reason in found.dropped)
         if uncounted:
-            told = f"  of {uncounted} of {len(found.dropped)} no round counts: the machine was not at rest"
-            print_lines(page, [f"{told}; try again when it is ('doctor' looks at it)"])
+            told = f"  {uncounted} of {len(found.dropped)} variants have no counted round, as the machine was busy"
+            print_lines(page, [f"{told}: try again when it is idle ('doctor' examines it)"])
 
 
 def _lacking(found: Recommendation) -> Iterator[str]:
@@ -268,37 +279,38 @@ def _would_be_recommended(found: Recommendation) -> Iterator[str]:
         of_stage = [each for each in found.not_accepted if each.candidate.stage == stage]
         if of_stage and (best is None or of_stage[0].score < best.score):
             best = of_stage[0]
-            yield f"--accept {stage} recommends {best.candidate.variant} ({stage_of(best.candidate)})"
+            yield f"--accept {stage} would recommend {best.candidate.variant} ({stage_of(best.candidate)})"
 
 
 # --- where it comes from -----------------------------------------------------------------------------------------
 
 
 def _shorten(page: Console, answer: Answer) -> None:
-    """A line or two of each part, and how to see the rest without measuring again."""
+    """Print a line or two of each part, and the command that shows the rest."""
     found = answer.found
     page.print()
-    lines = [f"why: {each.sentence}" for each in reasons(found)[:1]]
+    lines = [f"figures of the recommended variant: {each.sentence}" for each in reasons(found)[:1]]
     changes = _break_evens(found)
-    lines += [f"the answer changes (in time alone): {changes[0]}{and_more(changes)}"] if changes else []
-    lines += [f"where data lie remote: {text}" for text in answer.remote]
+    lines += [f"by time alone, {changes[0]}{and_more(changes)}"] if changes else []
+    lines += [f"for remote data: {text}" for text in answer.remote]
     lines += [f"left out: {text}" for text in [_grouped(found.dropped)] if text]
     warnings = [remark for remark in answer.remarks if remark.startswith("warning: ")]
     lines += [remark for remark in answer.remarks if remark not in warnings]
     lines += [f"{warnings[0]}{and_more(warnings)}"] if warnings else []
-    lines += [f"all of it, without measuring again: {answer.again} --explain"] if answer.again else []
+    lines += [f"details, without measuring again: {answer.again} --explain"] if answer.again else []
     print_lines(page, lines)
 
 
 def _grouped(dropped: Sequence[tuple[Variant, str]]) -> str:
-    """'cannot: append: csv 2, orc; refused: hdf5-table', by the words before a reason's colon."""
+    """Return formats by the words before a reason's colon: '2 csv, orc (cannot: append); hdf5-table (refused)'."""
     by_reason: dict[str, dict[str, int]] = {}
     for variant, reason in dropped:
         head = reason if reason.startswith(CANNOT) else reason.partition(": ")[0]
         formats = by_reason.setdefault(head, {})
         formats[variant.format_name] = formats.get(variant.format_name, 0) + 1
     return "; ".join(
-        f"{head}: {', '.join(name if count == 1 else f'{name} {count}' for name, count in formats.items())}"
+        f"{', '.join(name if count == 1 else f'{count} {name}' for name, count in formats.items())} "
+        f"({_WHY_LEFT_OUT.get(head, head)})"
         for head, formats in by_reason.items()
     )
 
@@ -307,16 +319,16 @@ def _explain(page: Console, answer: Answer) -> None:
     found = answer.found
     everything = [*found.ranked, *found.not_accepted]
     if len({each.candidate.rounds for each in everything}) > 1:
-        print_lines(page, ["rounds differ: what a whole round was slower or faster is taken out of the times"])
+        print_lines(page, ["variants have different rounds: times are corrected for the speed of each round"])
     if everything:
         page.print()
-        print_lines(page, ["beside the best"], style="bold")
+        print_lines(page, ["as multiples of the best"], style="bold")
         page.print(grid_of_multiples(answer, everything))
-    _section(page, "what each use takes", uses_told(found))
+    _section(page, "time of each use", uses_told(found))
     why = [f"{each.variant} (best in {', '.join(each.wins)}) {each.sentence}" for each in reasons(found)]
-    _section(page, "why", why)
-    _section(page, "where the answer changes (in time alone)", _break_evens(found))
-    _section(page, "where data lie remote", answer.remote)
+    _section(page, "figures of the best", why)
+    _section(page, "where the best changes, by time alone", _break_evens(found))
+    _section(page, "for remote data", answer.remote)
     _section(page, "not established", _not_established(everything))
     _section(page, "left out", [f"{variant}: {reason}" for variant, reason in found.dropped])
     _section(page, "remarks", [f"all samples: {answer.folder}", *answer.remarks])
@@ -324,8 +336,10 @@ def _explain(page: Console, answer: Answer) -> None:
 
 
 def _not_established(everything: Sequence[Ranked]) -> list[str]:
-    """Each format that is not, with the reason that its adapter gives; of a format of which another call is, the
-    call."""
+    """Return each format that is not established, with its adapter's reason.
+
+    If another call of the same format is established, the call is named instead of the format.
+    """
     established = {each.candidate.variant.format_name for each in everything if each.candidate.stage == STAGES[0]}
     told = {}
     for candidate in (each.candidate for each in everything):
@@ -351,9 +365,9 @@ def _break_evens(found: Recommendation) -> list[str]:
             continue
         if change.of == "reads":
             where = f"{number_text(at.median)} ({number_text(at.low)} to {number_text(at.high)})"
-            lines.append(f"{change.then} wins if you read more than {where} times for each save, else {change.first}")
+            lines.append(f"{change.then} is best above {where} reads per save, else {change.first}")
         else:
             megabytes = [number_text(value / 1e6) for value in (at.median, at.low, at.high)]
             where = f"{megabytes[0]} MB/s ({megabytes[1]} to {megabytes[2]})"
-            lines.append(f"below {where} of storage {change.first} wins, above {change.then}")
+            lines.append(f"{change.first} is best below a storage bandwidth of {where}, above it {change.then}")
     return lines

@@ -1,6 +1,6 @@
-"""Lay out the tables of a recommendation, with the names used in the whole answer.
+"""The tables of a recommendation, and the short names that the whole answer uses.
 
-Labels may be folded, figures never.
+Labels may be wrapped, figures never.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from reports.text.page import folded, label_width_of, new_grid
 from reports.text.recommendation_uses import own_cells, own_heads
 
 MOST_ROWS, FEWEST_ROWS = 6, 5
-"""Rows on the first screen, fewer if there is more to say. What the user has now is an extra row."""
+"""Variants on the first screen, fewer if there is more text; the baseline is an additional row."""
 MOST_BESIDE = 2
-"""Most of these rows for variants that may not be recommended."""
+"""The most variants among them that may not be recommended."""
 _HEADS = {
     **{"read": "read\nms", "save": "save\nms", "size": "size\nMB", "time": "time\nms"},
     **{"read_memory": "read\npeak MB", "save_memory": "save\npeak MB"},
     USE: "a day\ns",
 }
 _HEAD_WIDTH = 13
-"""Heads of other operations are wrapped at this many characters."""
+"""Width to which heads of other operations are wrapped."""
 _FIT_BESIDE = 3
-"""Up to this many figures have their unit next to their name; with more, it is below."""
+"""Up to this number of figures, units are next to the names, else below."""
 
 
 def short_names(found: Recommendation) -> dict[Variant, str]:
@@ -46,14 +46,14 @@ def short_names(found: Recommendation) -> dict[Variant, str]:
 
 
 def baseline_name(answer: Answer, now: Baseline) -> str:
-    """Return the name of the baseline: what the user has now or a plain call, with its rows if they differ."""
+    """Return the name of the baseline, with its rows if only the screening measured it: 'your CSV', 'plain CSV'."""
     title = now.candidate.title or now.candidate.variant
-    rows = "" if now.rows is None else f", at {now.rows:,} rows"
-    return f"your {title} now{rows}" if answer.yours else f"{title} by the plain call{rows}"
+    rows = "" if now.rows is None else f" (at {now.rows:,} rows)"
+    return f"{'your' if answer.yours else 'plain'} {title}{rows}"
 
 
 def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
-    """Return the best variants, then the best of each maturity that is not accepted."""
+    """Return the best variants, then the best one of each maturity that is not accepted."""
     best_of_stage: dict[str, Ranked] = {}
     for each in found.not_accepted:
         best_of_stage.setdefault(each.candidate.stage, each)
@@ -62,7 +62,7 @@ def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
 
 
 def grid_of(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid with a row for each variant, and one for the baseline unless it is among them."""
+    """Return a grid with a row for each variant, and one for the baseline if it is not among them."""
     now = answer.found.baseline if answer.found.baseline is not None and answer.found.baseline.values else None
     names = [name for name in shown[0].values if name != USE]
     between = " " if len(names) <= _FIT_BESIDE and not answer.found.preferences.weighed_parts else "\n"
@@ -91,13 +91,13 @@ def _cells(each: Ranked, sure: bool, preferences: Preferences) -> list[str]:
 
 
 def _marked(each: Ranked) -> str:
-    """Return the score; as in every table, '=' marks a tie with the first."""
+    """Return the score; as in every table, '=' means tied with the first."""
     tied = each.against_first is not None and each.against_first.tied and each.score != 1
     return f"{'=' if tied else ''}{number_text(each.score)}"
 
 
 def grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid of each figure's ratio to the best, and of the scores with their intervals."""
+    """Return a grid of figures as multiples of the best, and scores as multiples of the first with their interval."""
     heads = (_head(name, answer.found.preferences).removesuffix(" MB") for name in shown[0].ratios)
     headers = ["score (95 %)", *(f"x {head}" for head in heads), "Pareto"]
     lines = [
@@ -134,7 +134,7 @@ def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Vari
 
 
 def _marks(answer: Answer) -> dict[Variant, str]:
-    """Return a mark for each variant: its maturity if not established, what the user has now, and read-all."""
+    """Return a mark for each variant: its maturity if not established, 'yours now', and operations without a call."""
     found = answer.found
     now = found.baseline.candidate.variant if found.baseline is not None and answer.yours else None
     marks = {}
@@ -142,13 +142,13 @@ def _marks(answer: Answer) -> dict[Variant, str]:
         told = [] if candidate.stage == STAGES[0] else [stage_of(candidate)]
         told += ["yours now"] if candidate.variant == now else []
         whole = read_whole(candidate, found.preferences)
-        told += [f"all of it to {whole[0]}{and_more(whole)}"] if whole else []
+        told += [f"no call to {whole[0]}{and_more(whole)}"] if whole else []
         marks[candidate.variant] = f"({', '.join(told)})" if told else ""
     return marks
 
 
 def _label(name: str, mark: str, width: int) -> str:
-    """Return name and mark, on one line if there is room."""
+    """Return name and mark on one line if there is room, else on several."""
     whole = f"{name} {mark}".rstrip()
     if len(whole) <= width:
         return whole
@@ -156,10 +156,10 @@ def _label(name: str, mark: str, width: int) -> str:
 
 
 def stage_of(candidate: Candidate) -> str:
-    """Return the maturity of a candidate, or the default if its run does not record one."""
+    """Return the maturity in words, also of a candidate that declares none."""
     return stage_text(candidate.maturity) if candidate.maturity is not None else candidate.stage
 
 
 def and_more(lines: Sequence[str]) -> str:
-    """Return ' (and N more)' for the lines after the first."""
+    """Return ' (and 2 more)' for three lines of which the first is shown."""
     return f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""

@@ -1,4 +1,7 @@
-"""Write a recommendation as JSON: wishes, every figure, what was left out, and the lines of Python, unshortened."""
+"""A recommendation as JSON: preferences, all figures, what was left out, and the lines of Python.
+
+It contains everything that reports.text.recommendation shows, in full.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,7 @@ def _break_even_shape(change: BreakEven) -> dict[str, Any]:
 
 
 def _interval_shape(interval: Interval) -> dict[str, Any]:
-    # JSON has no infinity.
+    # JSON cannot represent infinity.
     return {name: None if value in (float("inf"), None) else value for name, value in asdict(interval).items()}
 
 

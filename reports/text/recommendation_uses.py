@@ -1,4 +1,4 @@
-"""Show the time of a day of uses in a recommendation: in the cells of its table, and use by use."""
+"""Texts for the time per day of uses: cells of the table of a recommendation, and a line per variant."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from reports.analysis.units import number_text
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """Return the heads of the first columns if uses decide: seconds a day with their interval, and the size unless it
-    is among `others`."""
+    """Return the heads of the first columns if uses decide: seconds per day, their interval, and the size, unless that
+    is among the other columns."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
 
 
 def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
-    """Return the cells below these heads, then those of the other figures in ms and MB.
+    """Return the cells below these heads, then other weighed figures, converted from ns to ms and from bytes to MB.
 
-    The interval is the 95 % interval, or minimum and maximum with few rounds.
+    With few rounds the interval is minimum and maximum.
     """
     others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
     if not preferences.uses:
@@ -36,7 +36,7 @@ def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Pr
 
 
 def uses_told(found: Recommendation) -> Iterator[str]:
-    """Yield for each variant the seconds a day of each use, with the 95 % interval, or with minimum and maximum."""
+    """Yield for each variant the seconds per day of each use, with the 95 % interval (with few rounds the extremes)."""
     for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
         told = []
         for use in found.preferences.uses:

@@ -33,7 +33,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(make_run(datasets=("eq",), tracks=("plain",), rounds=7), tmp_path_factory.mktemp("stored") / "run")
 
 
-def test_what_is_offered_is_loaded_when_it_is_asked_for() -> None:
+def test_api_names_are_imported_on_first_use() -> None:
     heavy = {"matplotlib", "scipy", "numpy", "pandas", "pyarrow", "rich"}
     code = f"import sys, format_bench.cli; sys.exit(str({heavy} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
@@ -126,14 +126,14 @@ def test_an_unknown_keyword_is_a_type_error() -> None:
             verb(**{"colour": "red"})
 
 
-def test_one_text_is_taken_for_several() -> None:
+def test_a_single_text_is_accepted_where_several_are() -> None:
     wanted = requested(formats="csv", formats_not="xml", datasets="eq", operations="save", tracks="plain")
     assert wanted == requested(
         formats=("csv",), formats_not=["xml"], datasets=["eq"], operations=["save"], tracks=("plain",)
     )
 
 
-def test_a_result_folder_is_new_or_gone_on_with(tmp_path: Path) -> None:
+def test_a_result_folder_is_new_or_resumed(tmp_path: Path) -> None:
     def made() -> Path:
         return tmp_path / "made"
 
@@ -148,7 +148,7 @@ def test_a_result_folder_is_new_or_gone_on_with(tmp_path: Path) -> None:
         result_folder(tmp_path / "new" / "file" / "below", False, made)
 
 
-def test_a_call_is_told_without_what_is_as_usual() -> None:
+def test_the_recorded_call_leaves_out_defaults() -> None:
     given = {"formats": "csv", "rows": 1000, "quick": True, "seed": None, "began_ns": 3, "watcher": object()}
     assert call_text(run, ("tabular",), given) == "run('tabular', formats='csv', rows=1000, quick=True)"
 
@@ -185,7 +185,7 @@ def fake_measure(monkeypatch: pytest.MonkeyPatch, then: Callable[[Path], Any]) -
     return asked
 
 
-def test_a_run_is_told_whole_and_leaves_its_files(
+def test_a_run_returns_its_samples_and_writes_its_files(
     stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = fake_measure(monkeypatch, lambda folder: (read_run(stored), True))
@@ -209,16 +209,16 @@ def test_a_run_is_told_whole_and_leaves_its_files(
     ("how", "budget_s"),
     [({"quick": True}, QUICK_BUDGET_S), ({"quick": True, "budget_s": 9}, 9.0), ({}, None)],
 )
-def test_a_quick_run_has_a_budget_of_its_own(
+def test_a_quick_run_has_its_own_budget(
     how: dict[str, Any], budget_s: float | None, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was not counted is measured again, which on a restless machine would take three times as long."""
+    """Uncounted cells are measured again, which on a busy machine would take three times as long."""
     asked = fake_measure(monkeypatch, lambda folder: (read_run(stored), False))
     run("tabular", formats="csv", rows=1000, out=tmp_path / "out", **how)
     assert [options.budget_s for options in asked] == [budget_s]
 
 
-def test_an_interrupted_run_says_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(begun: bool) -> Callable[[Path], Any]:
         def then(folder: Path) -> Any:
             if begun:
@@ -238,7 +238,7 @@ def test_an_interrupted_run_says_where_it_lies(tmp_path: Path, monkeypatch: pyte
 # --- stored runs -----------------------------------------------------------------------------------------------------
 
 
-def test_reports_are_made_of_a_folder_or_of_what_was_read_of_it(stored: Path, tmp_path: Path) -> None:
+def test_reports_are_made_from_a_folder_or_a_run(stored: Path, tmp_path: Path) -> None:
     folder = write_run(read_run(stored), tmp_path / "run")
     before = {path.name for path in folder.iterdir()}
     assert report(str(folder), csv=True) == (folder / "results-eq-plain.csv",)
@@ -255,7 +255,7 @@ def test_reports_are_made_of_a_folder_or_of_what_was_read_of_it(stored: Path, tm
 
 
 @pytest.mark.parametrize(("module", "named"), [("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")])
-def test_a_missing_library_of_the_pdf_is_said_before_anything_is_measured(
+def test_a_missing_library_of_the_pdf_is_reported_before_measuring(
     module: str, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import importlib.util

@@ -37,7 +37,7 @@ def test_no_escape_codes_when_piped():
     assert "\x1b" in shown(FINDINGS, width=100, force_terminal=True, color_system="standard")
 
 
-def test_the_worst_stands_last_and_the_verdict_ends_it():
+def test_the_worst_finding_is_last_and_the_verdict_follows():
     text = shown(FINDINGS, width=100)
     assert text.index("swap") < text.index("libraries") < text.index("12.00")
-    assert text.rstrip().endswith("Not fit to measure yet. First fix: load. Then run doctor again.")
+    assert text.rstrip().endswith("First fix: load; then run doctor again.")

@@ -1,4 +1,4 @@
-"""Documents in `recommend`: what decides that documents are meant, what takes part, what is refused, and the hint."""
+"""Documents in `recommend`: how they are recognised, which stores take part, what is refused, and the hint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def own(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What would be measured: (request, preferences)."""
+    """Collected (request, preferences) of measurements that are not made."""
     seen: list[Any] = []
 
     def answer(request: Request, options: Any, folder: Any, command: Any, watcher: Any, preferences: Any, **rest: Any):
@@ -61,7 +61,7 @@ def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, 
     assert not any("way=" in variant for variant in variants)
 
 
-def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
+def test_the_baseline_takes_part_whatever_is_chosen(own: Path, asked: list[Any]) -> None:
     recommend(data=own, key="name", formats="sqlite-json")
     plan = choosing.choosing_plan(asked[0][0], DOCUMENTS)
     variants = {chain.variant for chain in plan.chains if not is_raw_io(chain.variant)}
@@ -79,7 +79,7 @@ def test_what_the_user_has_now_takes_part_whatever_is_chosen(own: Path, asked: l
         ({"key": None, "weights": {"get": 1}}, "--key FIELD takes a JSON Lines file as documents"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(
+def test_invalid_requests_are_refused_with_a_reason(
     given: dict[str, Any], words: str, own: Path, asked: list[Any]
 ) -> None:
     with pytest.raises(RequestError, match=words):
@@ -95,7 +95,7 @@ def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, ask
 
     recommend(data=own, watcher=Watcher())
     assert asked[0][0].baseline == "json[engine=pandas]"
-    assert "'user' nests" in notes[0]
+    assert "'user' holds objects" in notes[0]
     assert "--key FIELD" in notes[0]
     own.write_bytes(b'{"a": [1, 2]}\nno json\n[{}]\n' + b'{"b": ' + b"[" * 100_000)
     recommend(data=own, watcher=Watcher())
@@ -107,8 +107,8 @@ def test_without_a_key_a_file_is_a_table_and_a_note_names_the_key(own: Path, ask
     ("lines", "told"),
     [
         (b'{"a": 1}\n{"a": 2.5}\n{"a": null}\n{"b": "x"}', None),
-        (b'{"a": null}\n{"a": 1}\n{"a": "x"}', "'a' is number here and text there"),
-        (b'{"a": [1]}\n{"a": true}', "'a' is array here and true or false there"),
+        (b'{"a": null}\n{"a": 1}\n{"a": "x"}', "'a' is number in one line and text in another"),
+        (b'{"a": [1]}\n{"a": true}', "'a' is array in one line and true or false in another"),
     ],
 )
 def test_a_field_that_changes_its_kind_is_a_sign_of_documents(own: Path, lines: bytes, told: str | None) -> None:

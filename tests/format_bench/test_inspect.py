@@ -1,4 +1,4 @@
-"""`inspect`, and what a run says of a file before it measures."""
+"""`inspect`, and what a run prints about a file before it measures."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "none.csv: no such file or folder" in result.output
 
 
-def test_options_without_a_table_of_ones_own_are_refused() -> None:
+def test_reading_options_without_own_data_are_refused() -> None:
     result = CliRunner().invoke(cli.cli, ["run", "tabular", "--day-first", "--list"])
     assert result.exit_code == 2
     assert "--day-first: says how to read your own table, and none is measured" in result.output
 
 
-def test_a_run_says_it_before_it_measures(tmp_path: Path) -> None:
+def test_a_run_shows_how_a_file_was_read_before_it_measures(tmp_path: Path) -> None:
     notes: list[str] = []
 
     class Heard(Silent):

@@ -163,7 +163,7 @@ def test_a_third_partys_storage_without_lines_is_used_by_its_adapter(
 
 
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if "arrays" in engine.settings])
-def test_arrays_of_their_own_are_copies(engine: type[ImageStorage]) -> None:
+def test_arrays_with_their_own_memory_are_copies(engine: type[ImageStorage]) -> None:
     """Raw I/O reads each image into its own memory, whatever is asked for."""
     owned, views = (lines_of(engine({"arrays": how}).variant, "images").read for how in ("owned", "views"))
     assert owned.replace(".copy()", "") == views

@@ -1,4 +1,4 @@
-"""The table of a run on the terminal: drawn when something is told, by no thread, and gone in the end."""
+"""The live table of a run: drawn only on events, without a thread, and removed at the end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RUN = make_run(datasets=("eq", "core"), tracks=("plain",), rounds=2)
 
 
 class Terminal(io.StringIO):
-    """What was written since it was looked at last, and a size that changes."""
+    """Output since the last check, and a terminal size that changes."""
 
     def __init__(self, width: int = 100, height: int = 30) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def label_of(execution: int) -> str:
     return f"{sample.suite}/{sample.dataset}/{sample.variant}"
 
 
-def test_before_there_is_a_plan_the_line_stands_alone(clock: list[int]) -> None:
+def test_before_a_plan_there_is_only_the_status_line(clock: list[int]) -> None:
     terminal = Terminal()
     shown = LiveTable(terminal.console)
     shown.stage("data")
@@ -85,7 +85,7 @@ def test_before_there_is_a_plan_the_line_stands_alone(clock: list[int]) -> None:
     assert terminal.lines() == ["──────────────────── memory probe"]
 
 
-def test_what_was_measured_stands_there_with_the_next_step(clock: list[int]) -> None:
+def test_samples_are_drawn_with_the_next_step(clock: list[int]) -> None:
     terminal = Terminal()
     shown = LiveTable(terminal.console)
     shown.planned(planned(RUN), RUN.info)
@@ -105,7 +105,7 @@ def test_what_was_measured_stands_there_with_the_next_step(clock: list[int]) -> 
     assert any(line.startswith(short) and "…" not in line for line in second[5:])
 
 
-def test_what_an_earlier_part_measured_stands_there_from_the_start(clock: list[int]) -> None:
+def test_samples_of_an_earlier_part_are_drawn_from_the_start(clock: list[int]) -> None:
     terminal = Terminal()
     shown = LiveTable(terminal.console)
     shown.planned(planned(RUN), RUN.info)
@@ -132,7 +132,7 @@ def test_a_table_stays_in_front_for_a_while(clock: list[int]) -> None:
     assert titles == ["tabular: eq", "tabular: eq", "tabular: core", "tabular: core", "tabular: eq"]
 
 
-def test_it_draws_by_no_thread_and_leaves_nothing(clock: list[int]) -> None:
+def test_it_draws_without_a_thread_and_leaves_nothing(clock: list[int]) -> None:
     before = threading.active_count()
     terminal = Terminal()
     shown = LiveTable(terminal.console)
@@ -168,7 +168,7 @@ def test_a_terminal_that_is_resized_is_drawn_anew_on_an_empty_screen(clock: list
     assert "\x1b[2J" not in terminal.new()
 
 
-def test_a_terminal_that_is_closed_is_drawn_on_no_more_and_ends_no_run(clock: list[int]) -> None:
+def test_a_closed_terminal_is_not_drawn_on_and_does_not_end_the_run(clock: list[int]) -> None:
     terminal = Terminal()
     shown = LiveTable(terminal.console)
     shown.planned(planned(RUN), RUN.info)
@@ -241,12 +241,12 @@ def test_a_log_gets_a_line_each_minute_and_a_short_run_none(
     gone, now_ns = io.StringIO(), 10**12
     monkeypatch.setattr(gone, "write", raising_epipe)
     monkeypatch.setattr(sys, "stderr", gone)
-    watcher.stage("nobody reads it any more")
+    watcher.stage("the reader is gone")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_ctrl_c_on_a_terminal_leaves_the_table_and_the_way_to_go_on(tmp_path: Path) -> None:
+def test_ctrl_c_on_a_terminal_leaves_the_table_and_how_to_resume(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     words = ["run", "tabular", "--datasets", "^eq$", "--rows", "2000", "--formats", "^pickle", "--track", "plain"]
     command = [sys.executable, "main.py", *words, "--rounds", "50", "--no-fidelity", "--out", str(tmp_path / "run")]

@@ -1,4 +1,4 @@
-"""Near storage by its commands, as its page has them: served, put, asked, a node killed, one answer."""
+"""The commands of near storage, as on its page: serve, put, query, kill a node, query again."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def lines_of_the_docs(store: Store) -> str:
-    """What the lines of Python in the docs print: SQL, an explanation, DuckDB and Polars, as they stand there."""
+    """What the lines of Python in the docs print: SQL, an explanation, DuckDB and Polars."""
     page = (ROOT / "libraries/near_storage/docs/near-storage.md").read_text()
     (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert "grpc://127.0.0.1:8815" in lines
@@ -168,7 +168,7 @@ def test_the_life_of_a_table(store: Store, events: Path) -> None:
         (("put", "new", "missing.parquet"), "missing.parquet"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_line(store: Store, words: tuple[str, ...], reason: str) -> None:
+def test_an_impossible_request_is_reported_in_a_line(store: Store, words: tuple[str, ...], reason: str) -> None:
     done = store.ask(*words)
     assert done.returncode == 2, done.stderr
     assert reason in done.stderr
@@ -214,7 +214,7 @@ def test_services_refuse_what_would_not_be_safe(tmp_path: Path) -> None:
     assert "none" in refused(lambda folder: ("node", folder, *missing), tmp_path / "n")
 
 
-def test_nobody_there_is_a_failure(tmp_path: Path) -> None:
+def test_a_missing_catalog_is_a_failure(tmp_path: Path) -> None:
     done = run("store", "tables", "--catalog", "grpc://127.0.0.1:1", token="x" * 40)
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")

@@ -1,4 +1,4 @@
-"""What the verbs of near storage say when something is not there: a library, or the catalog."""
+"""Messages of the verbs of near storage for a missing library or catalog."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from format_bench.commands.near_storage_access import made_once, near_storage_told, private_text
+from format_bench.commands.near_storage_access import made_once, near_storage_errors, private_text
 from format_bench.commands.store import store
 from format_bench.errors import RequestError
 from libraries.near_storage.errors import NotFoundError, SilentError, UnavailableError
@@ -23,14 +23,14 @@ from libraries.near_storage.errors import NotFoundError, SilentError, Unavailabl
     ],
 )
 def test_a_library_that_is_missing_is_named_with_what_installs_it(missing: ImportError, named: str) -> None:
-    with pytest.raises(click.UsageError, match=named) as told, near_storage_told():
+    with pytest.raises(click.UsageError, match=named) as told, near_storage_errors():
         raise missing
     assert "pip install -e '.[near-storage]'" in str(told.value)
     assert told.value.exit_code == 2
 
 
 def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise SilentError("grpc://127.0.0.1:8815 does not answer (Connection refused)\nat some place")
     assert ended.value.exit_code == 1
     told = capsys.readouterr().err
@@ -39,16 +39,16 @@ def test_a_catalog_that_does_not_answer_is_named_with_what_starts_one(capsys: py
     assert "some place" not in told
 
 
-def test_what_a_service_says_of_itself_is_told_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+def test_errors_of_a_service_are_shown_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise UnavailableError("the server is ending")
     assert (ended.value.exit_code, capsys.readouterr().err) == (1, "error: the server is ending\n")
-    with pytest.raises(click.exceptions.Exit) as ended, near_storage_told():
+    with pytest.raises(click.exceptions.Exit) as ended, near_storage_errors():
         raise NotFoundError("no table is called 'events'")
     assert ended.value.exit_code == 2
 
 
-def test_a_file_that_is_no_text_holds_no_token(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused_as_a_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.touch(0o600)
     file.write_bytes(b"\xff\xfe")
@@ -57,7 +57,7 @@ def test_a_file_that_is_no_text_holds_no_token(tmp_path: Path) -> None:
 
 
 def test_a_secret_has_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between name and content, a first start would leave an empty file that every later one reads."""
+    """If killed between creating and filling the file, a first start would leave an empty one for all later starts."""
     file = tmp_path / "store" / "secret"
     synced = os.fsync
 

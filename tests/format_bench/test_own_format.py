@@ -1,4 +1,4 @@
-"""What the user has now is known by the file's name, and is the call that nobody has to look up."""
+"""The baseline follows from the file's name, and uses the library's default call."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def test_images_of_one_format_are_that_and_of_several_nothing(tmp_path: Path) ->
     assert found(tmp_path / "other", "1.bmp", "2.bmp", images=True) is None
 
 
-def test_what_is_wrong_is_left_to_the_plan_to_tell(tmp_path: Path) -> None:
+def test_invalid_files_are_left_to_the_plan(tmp_path: Path) -> None:
     assert plain_call(tmp_path / "nothing.csv", TABLES) is None
     assert found(tmp_path, "table.unknown") is None

@@ -1,4 +1,4 @@
-"""Tables in memory are measured as files are, and reports call them what they are."""
+"""Tables in memory are measured like files, and reports name them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_errors_name_the_table_and_not_its_file(data: pd.DataFrame) -> None:
             ask()
 
 
-def test_an_answer_about_a_table_compares_it_with_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_in_memory_has_no_baseline_file(monkeypatch: pytest.MonkeyPatch) -> None:
     import polars
 
     asked: list[Request] = []
@@ -88,7 +88,7 @@ def test_no_command_can_name_a_table_in_memory() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_of_a_dataframe_is_gone_on_with(runs_at_rest: None, tmp_path: Path) -> None:
+def test_a_run_of_a_dataframe_is_resumed(runs_at_rest: None, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"formats": "feather.*none", "tracks": "plain", "fidelity": False, "out": tmp_path / "out"}
     first = run("tabular", data=FRAME, rounds=1, **asked)
     asked_for = first.run.info.request

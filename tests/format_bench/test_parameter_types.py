@@ -1,4 +1,4 @@
-"""What words of the command line become: times, levels, shares, types of columns, and how a table is read."""
+"""How words of the command line are parsed: times, levels, percentages, column types, reading options."""
 
 from __future__ import annotations
 

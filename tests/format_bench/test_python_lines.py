@@ -17,7 +17,7 @@ from format_bench.python_lines import OWN_CODE, lines_of, part_lines_of
 
 TABLE = pa.table({"i": [1, 2, 3], "f": [0.5, 1.5, -2.0], "b": [True, False, True], "s": ["a", "b", "c d"]})
 LARGER = pa.table({"i": range(40), "f": [n / 2 for n in range(40)], "s": [f"{'ab'[n % 2]} {n}" for n in range(40)]})
-"""Without null: what a condition on one means is said elsewhere."""
+"""Without nulls: conditions on them are tested elsewhere."""
 MORE = [
     "csv[engine=pandas,keep_default_na=false,codec=gzip,level=1]",
     "json[engine=pandas,double_precision=15,codec=zstd]",
@@ -149,7 +149,7 @@ def test_two_lines_are_two_lines(variant: str) -> None:
     "variant", [name for name in [*TABULAR, *SMALL_GROUPS] if not name.startswith(("faulty", "example", "raw-io"))]
 )
 def test_the_lines_for_a_part_run_and_give_what_the_operation_does(variant: str, target: str, folder: Path) -> None:
-    """Those of calls of its own, and those of whoever has none."""
+    """Both for variants with a call for it, and for those without."""
     held = "df" if target == "pandas" else "table"
     whole = LARGER.to_pandas() if target == "pandas" else LARGER
     exec(lines_of(variant, target).text(), {held: whole})
@@ -175,7 +175,7 @@ def test_the_lines_for_a_part_run_and_give_what_the_operation_does(variant: str,
 
 
 def test_the_lines_are_calls_of_the_library_wherever_it_has_one() -> None:
-    """Only of engines whose calls take more than some lines our own code is printed."""
+    """Our own code is printed only for engines that need more than a few lines."""
     ours: dict[str, set[str]] = {}
     for variant in TABULAR:
         adapter = build_loaded(variant.replace(",nulls=numpy", "")) if "raw-io" not in variant else None
@@ -203,8 +203,8 @@ def test_the_lines_of_vortex_give_lists_of_text_that_pandas_takes(folder: Path) 
 
 
 @pytest.mark.parametrize("variant", ["parquet[engine=pyarrow,codec=none]", "lance[engine=pylance,codec=none]"])
-def test_an_index_is_no_column(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in what was measured, which has none but the default one."""
+def test_an_index_is_not_a_column(variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the measurement, whose tables have only the default index."""
     monkeypatch.chdir(tmp_path)
     found = lines_of(variant, "pandas")
     names = {"df": pd.DataFrame({"a": [1, 2]}, index=[7, 5])}

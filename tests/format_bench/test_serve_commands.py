@@ -1,4 +1,4 @@
-"""`format-bench serve` where it cannot serve: nothing is left behind, and what to do is said."""
+"""`format-bench serve` when it cannot start: nothing is left behind, and the message says what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_port_in_use_leaves_no_files_and_names_the_option(
         assert not (tmp_path / "new").exists()
 
 
-def test_a_file_in_place_of_the_folder_is_told_as_that(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"mine")
     said = refused(capsys, "catalog", file, "--port", 0)

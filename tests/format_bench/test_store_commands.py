@@ -1,4 +1,4 @@
-"""`format-bench store` of a catalog and nodes that are threads of the test: what it says where all is not well."""
+"""`format-bench store` with a catalog and nodes as threads of the test: messages when something is wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def served(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def ask(served: Cluster, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ask:
-    """Words of `store` -> what the command says."""
+    """Words of `store` -> exit code and output."""
     monkeypatch.setenv("FORMAT_BENCH_CATALOG", served.uri)
     monkeypatch.setenv("FORMAT_BENCH_TOKEN", served.token)
 
@@ -59,25 +59,25 @@ def events(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_repair_cannot_mend_is_told_table_by_table(served: Cluster, ask: Ask, events: Path) -> None:
+def test_what_repair_cannot_mend_is_listed_by_table(served: Cluster, ask: Ask, events: Path) -> None:
     assert ask("put", "events", events).code == 0
     assert ask("put", "one", events / "part-0.parquet").code == 0
     assert ask("repair").code == 0
     served.nodes[0].close()
     few = ask("repair")
     assert few.code == 1
-    assert "left: events: 3 partitions with fewer replicas" in few.err
-    assert "left: one: 1 partition with fewer replicas" in few.err
+    assert "left: events: 3 partitions with too few replicas" in few.err
+    assert "left: one: 1 partition with too few replicas" in few.err
     assert "left: no answer from node0" in few.err
     assert "--forget NODE" in few.err
     served.nodes[1].close()
     gone = ask("repair")
     assert gone.code == 1
-    assert "left: events: 3 partitions with no good replica" in gone.err
+    assert "left: events: 3 partitions without an intact replica" in gone.err
     assert "left: no answer from node0, node1" in gone.err
     found = ask("check")
     assert found.code == 1
-    assert "'store repair' leaves: one: 1 partition with no good replica" in found.err
+    assert "'store repair' leaves: one: 1 partition without an intact replica" in found.err
 
 
 def test_a_replica_that_repair_copies_back_leaves_nothing(served: Cluster, ask: Ask, events: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_replica_that_repair_copies_back_leaves_nothing(served: Cluster, ask: 
     assert "1 copied" in done.out
 
 
-def test_a_lost_node_with_an_only_copy_is_not_forgotten_and_what_to_do_is_said(
+def test_a_lost_node_with_an_only_copy_is_kept_with_advice(
     served: Cluster, ask: Ask, events: Path
 ) -> None:
     ask("put", "events", events)
@@ -103,7 +103,7 @@ def test_a_lost_node_with_an_only_copy_is_not_forgotten_and_what_to_do_is_said(
     assert "put or delete these tables" in said.err
 
 
-def test_who_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -> None:
+def test_a_node_that_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -> None:
     ask("put", "events", events)
     served.nodes[0].close()
     put = ask("put", "events", events)
@@ -149,7 +149,7 @@ store._give(pa.table({"id": np.arange(10_000_000)}), None)
 
 
 def test_views_of_text_are_printed(ask: Ask, tmp_path: Path) -> None:
-    """pyarrow's CSV has none; files of arrow-rs, as of tpchgen-cli, hold them."""
+    """pyarrow cannot write them as CSV; files of arrow-rs, as from tpchgen-cli, contain them."""
     table = pa.table(
         {
             "mode": pa.array(["TRUCK", None, "a longer one than fits a view"], pa.string_view()),
@@ -167,7 +167,7 @@ def test_views_of_text_are_printed(ask: Ask, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_printing_of_an_answer_at_once(tmp_path: Path) -> None:
-    """In one call that writes all of it Python hears of no signal until the end."""
+    """A single call that writes everything would handle no signal until its end."""
     file = tmp_path / "answer.csv"
     with file.open("wb") as output:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is said where the system refuses: who, why, and what to do."""
+"""Messages for errors of the operating system: which file, why, and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from format_bench.terminal import errors_told
 
 
 def told(number: int, verb: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What the verb says where the system refuses with this number."""
+    """What the verb prints for this error number."""
 
     @click.command(verb)
     def command() -> None:
@@ -33,7 +33,7 @@ def told(number: int, verb: str, capsys: pytest.CaptureFixture[str]) -> str:
         (errno.ENOTDIR, "name a file or folder that is there"),
     ],
 )
-def test_what_the_system_refuses_comes_with_a_next_step(
+def test_errors_of_the_system_come_with_a_next_step(
     number: int, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = told(number, "report", capsys).splitlines()
@@ -41,6 +41,6 @@ def test_what_the_system_refuses_comes_with_a_next_step(
     assert second.startswith(f"  {step}")
 
 
-def test_only_a_run_goes_on_with_resume(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_a_run_mentions_resume(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--resume" in told(errno.ENOSPC, "run", capsys)
     assert "--resume" not in told(errno.ENOSPC, "list", capsys)

@@ -1,4 +1,4 @@
-"""What the environment says of threads never ends in a traceback."""
+"""Thread variables in the environment never cause a traceback."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_numexpr_gets_the_first_of_several_levels(given: dict[str, str], numexpr
 
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS"])
-def test_what_is_no_number_is_refused_with_the_next_step(name: str) -> None:
+def test_a_thread_variable_that_is_not_a_number_is_refused(name: str) -> None:
     with pytest.raises(RequestError, match=f"{name}='many' .*\n  set it to a number of threads, or unset it"):
         make_readable({name: "many"})
 
 
 @pytest.mark.parametrize(("value", "code"), [("4,2", 0), ("many", 2)])
-def test_pandas_is_loaded_or_the_reason_told(value: str, code: int) -> None:
+def test_pandas_is_imported_or_the_reason_is_shown(value: str, code: int) -> None:
     words = [sys.executable, "main.py", "list", "suites"]
     said = subprocess.run(words, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": value}, capture_output=True, text=True)
     assert (said.returncode, "Traceback" in said.stderr) == (code, False), said.stderr

@@ -1,4 +1,4 @@
-"""What a user does, in words: what is understood, and how what is not is told."""
+"""Uses in words: how they are parsed, and the errors for words that are not understood."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TAKE_100 = "take[rows=100,handle=kept]"
         ("take[rows=10,pattern=zipf] 4 times a day, read", {"take[rows=10,pattern=zipf,handle=kept]": 4, "read": 1}),
     ],
 )
-def test_what_can_be_said_means_operations_and_how_often_a_day(said: str, means: dict[str, float]) -> None:
+def test_uses_in_words_become_operations_per_day(said: str, means: dict[str, float]) -> None:
     assert parse_uses(said) == means
 
 
@@ -47,7 +47,7 @@ def test_what_can_be_said_means_operations_and_how_often_a_day(said: str, means:
         (" , ", "says nothing"),
     ],
 )
-def test_what_is_not_understood_is_told_in_two_lines_with_what_can_be_said(said: str, told: str) -> None:
+def test_unknown_words_are_refused_with_what_is_allowed(said: str, told: str) -> None:
     with pytest.raises(RequestError) as refused:
         parse_uses(said)
     message = str(refused.value)
@@ -63,7 +63,7 @@ def test_the_example_of_the_error_is_understood() -> None:
     assert parse_uses(EXAMPLE) == {TAKE_100: 1000, "read": 1}
 
 
-def test_uses_have_words_that_mean_them_again() -> None:
+def test_uses_can_be_written_as_words_and_parsed_again() -> None:
     said = parse_uses("take 7 rows of 2 columns 5 times a week, read once a week, scan 0.1% 11 times an hour, save")
     uses = uses_of(said)
     assert parse_uses(", ".join(map(words_of, uses))) == said
@@ -96,7 +96,7 @@ def test_weights_of_operations_are_spelled_in_full() -> None:
         assert len(str(refused.value).splitlines()) == 2
 
 
-def test_operations_that_are_no_use_are_refused() -> None:
-    """Whatever a user weighs has lines of Python; other operations have none."""
+def test_operations_without_lines_of_python_are_refused_as_uses() -> None:
+    """Everything that can be weighed has lines of Python; other operations have none."""
     with pytest.raises(RequestError, match=r"is no use that is weighed\n  there are: save, read, project, take"):
         uses_of({"metadata[files=5]": 1})

@@ -1,1 +1,1 @@
-"""From figures to a decision: who may be chosen, by which wishes, who is best, how surely, and why."""
+"""From figures to a decision: eligible variants, preferences, the ranking, its certainty, and the reasons."""

@@ -1,4 +1,4 @@
-"""A recommendation with all that is reported with it, for people and for programs."""
+"""A recommendation with everything that is reported with it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from reports.analysis.recommendation.recommend import Recommendation
 
 @dataclass(frozen=True)
 class Answer:
-    """A recommendation with what it is about: the data, remarks on how it was measured, and the lines of Python of the
-    first (empty where there is none)."""
+    """A recommendation with its data, remarks on the measurement, and lines of Python for the recommended variant.
+
+    Without a recommended variant the lines are empty.
+    """
 
     question: Question
     found: Recommendation
@@ -20,18 +22,18 @@ class Answer:
     save: str
     read: str
     about: str = ""
-    """What the user calls the data; empty: the name of the data set."""
+    """The user's name for the data; if empty, use the name of the data set."""
     yours: bool = False
-    """Whether the baseline is what the user has now; else it is a plain call that was measured besides."""
+    """Whether the baseline is the format of the user's own file; else it is a plain call."""
     cautions: tuple[str, ...] = ()
-    """What a user of the first should know beyond its figures."""
+    """What a user of the recommended variant should know in addition to its figures."""
     folder: str = ""
-    """Where the samples lie."""
+    """Folder of the samples."""
     processor: str = ""
-    """What the machine has, where its name stands for several."""
+    """The processor, if several machines have the same name."""
     again: str = ""
-    """The command that gives the same answer from them."""
+    """The command that gives the same answer from the stored samples."""
     remote: tuple[str, ...] = ()
-    """Where data lie remote: from which selectivity reading near the storage beats fetching the files."""
+    """For remote data: the selectivity from which reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()
-    """Further lines of Python, each use in words with what it takes: several lines are one text."""
+    """(title with the names it needs, lines of Python) of each further operation."""

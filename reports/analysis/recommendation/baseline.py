@@ -1,7 +1,6 @@
-"""What the user has now, compared with what is recommended: how much slower and larger it is, how much more memory it
-needs.
+"""Compare the user's current variant with the recommended one: time, size and memory.
 
-That does not make it a candidate: it may lack what is needed, change the data, or be left out by a pattern.
+It is not necessarily a candidate: it may not satisfy the needs, may change the data, or a pattern may exclude it.
 """
 
 from __future__ import annotations
@@ -14,26 +13,28 @@ from bench_runner.results.statistics import Ratio, ratio_interval
 from reports.analysis.recommendation.candidates import Candidate
 
 ALWAYS = ("read", "save", "size")
-"""What is told of every baseline, weighed or not."""
+"""Figures that are always compared, weighed or not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """One variant as the user has it. Without a counted round it has no values and no ratios."""
+    """The user's current variant. Without a counted round it has no values and no ratios."""
 
     candidate: Candidate
     values: Mapping[str, float]
-    """Medians of what is weighed, as those of the ranked ones."""
+    """Medians of the weighed figures, ns or bytes."""
     score: float | None
-    """As a multiple of the first ranked one's."""
+    """As a multiple of the first ranked variant's score."""
     ratios: Mapping[str, Ratio]
-    """How many times the first ranked one's: of what is always told, and of what else is weighed."""
+    """Figures as multiples of the first ranked variant's: those of ALWAYS, and all weighed ones."""
     rows: int | None = None
-    """On how many rows both were compared, where the others are told of more: it has no values beside them then."""
+    """Rows on which both were compared, if the others were measured on more; then it has no values."""
 
 
-def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
-    """Figure by figure how many times the first's, paired by round; without a common round, of the medians."""
+def ratios(
+    figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]
+) -> dict[str, Ratio]:
+    """Return the ratio of each figure to the first's, paired by round, or of the medians without a common round."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 
 

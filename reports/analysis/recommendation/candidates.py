@@ -1,6 +1,6 @@
-"""The variants that a recommendation chooses from, with their figures by round, and why some of them drop out.
+"""The candidates of a recommendation with their figures by round, and why some of them drop out.
 
-All tracks of a run are together here: a codec is part of the choice.
+All tracks of a run are merged, because the codec is part of the choice.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ FIGURES = {
     "read_memory": READ_PEAK,
     "save_memory": SAVE_PEAK,
 }
-"""What can be weighed of save and read. Of every other operation it is the time, under its spelling."""
+"""What can be weighed for save and read. For any other operation it is the time, under the operation's spelling."""
 _WHOLE = {column.operation for column in FIGURES.values()}
 OPENING = "open "
-"""Before the spelling of an operation: opening the copy that stays open for it, which lies outside its time."""
+"""Prefix of an operation's spelling: the time to open the copy that stays open for it, which its own time excludes."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
 NO_FIGURE = "no figure of"
-"""Why a variant drops out: the words before the colon, where more is to be said."""
+"""Reasons why a variant drops out, followed by a colon and details if there are any."""
 _NEEDS_MET = {"take": "random-access", "scan": "pushdown"}
-"""By the operations that may be among a variant's partial reads."""
+"""Operation among a variant's partial reads -> the need that it meets."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One data set on one machine under one set of conditions (its track is empty: all stand together)."""
+    """One data set on one machine under one set of conditions, whose track is empty because all are merged."""
 
     dataset: str
     rows: int
@@ -46,7 +46,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One variant. `figures`: what can be weighed -> round -> value, in ns or bytes, counted rounds alone."""
+    """One variant. `figures`: name -> round -> value, in ns or bytes, of counted rounds only."""
 
     variant: Variant
     figures: Mapping[str, Mapping[int, float]]
@@ -54,33 +54,32 @@ class Candidate:
     """By operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
-    """With the needs that its partial reads meet: what these cost, times show where there are any. None where the run
-    does not tell."""
+    """Declared abilities, including needs that its partial reads meet; measured times take precedence. None if the run
+    did not record them."""
     title: str = ""
-    """Of its format, for people; empty where the run does not tell."""
+    """Title of its format; empty if the run did not record it."""
     maturity: MaturityInfo | None = None
-    """None where nobody tells."""
+    """None if not declared."""
 
     @property
     def stage(self) -> str:
-        """How far its format has come; of whoever says nothing nothing is claimed."""
+        """The maturity of its format; 'young' if it declares none."""
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     @property
     def rounds(self) -> frozenset[int]:
-        """The rounds in which save and read were counted both."""
+        """The rounds in which both save and read were counted."""
         return frozenset.intersection(*(frozenset(self.figures.get(name, {})) for name in FIGURES))
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What the read was found to change of this data; empty for an exact one."""
+        """What a round trip changes in this data; empty if it is exact."""
         read = self.cells.get(READ)
         return read.losses if read is not None else ()
 
     @property
     def reason(self) -> str:
-        """Why there are no figures, or none that count: in a round it gave other data, or ended its process. Empty
-        where there are."""
+        """Why there are no valid figures, e.g. a round returned other data or crashed. Empty if there are figures."""
         failures = self._failures(_WHOLE)
         if wrong := _wrong(failures):
             return wrong
@@ -90,17 +89,17 @@ class Candidate:
 
     @property
     def unknown(self) -> bool:
-        """Whether it was measured without failing, and no round of it counts: the machine was not at rest."""
+        """Whether it never failed but has no counted round: the machine was not at rest."""
         return not self.rounds and not self._failures(_WHOLE)
 
     def _failures(self, operations: Collection[str]) -> list[Failure]:
         return [failure for name, cell in self.cells.items() if name in operations for failure in cell.failures]
 
     def lacks(self, operation: str) -> str:
-        """Why there is no time of an operation that may be compared; empty where there is one."""
+        """Return why an operation has no comparable time, or '' if it has one."""
         cell = self.cells.get(operation)
         if cell is not None and cell.cached:
-            return "its library answers calls from its own memory, which is no figure of the format"
+            return "its library answers calls from its own cache, which says nothing about the format"
         failures = self._failures((operation,))
         if wrong := _wrong(failures):
             return wrong
@@ -111,20 +110,22 @@ class Candidate:
         return NOT_COUNTED if cell is not None else "not measured"
 
     def stands_in(self, operation: str) -> str:
-        """What stood for a call that it does not have ('read-all', 'rewrite'); empty where it has one."""
+        """Return the fallback for a missing call ('read-all', 'rewrite'), or '' if the variant has the call."""
         cell = self.cells.get(operation)
         return cell.fallback if cell is not None else ""
 
 
 def _wrong(failures: Sequence[Failure]) -> str:
-    """The first of these that no other round makes up for; empty without one."""
+    """Return the first failure that excludes a variant even if other rounds succeeded, or ''."""
     return next((f"{each.kind}: {each.reason}" for each in failures if each.kind in (MISMATCH, "crash")), "")
 
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """A run, summarised once. `questions` has its candidates in the order of its samples, without raw I/O; those that
-    were read through a service only if nothing was read without one."""
+    """A summarised run. `questions` has the candidates in the order of the samples, without raw I/O.
+
+    Questions with a network are left out, unless there are no others.
+    """
 
     run: Run
     cells: Mapping[Cell, CellSummary]
@@ -150,7 +151,7 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
         if cell.variant.is_raw_io:
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
-        # A variant that several suites or tracks measure is one all the same: the first stands.
+        # A variant that several suites or tracks measured counts once: the first one is used.
         cells = grouped.setdefault(question, {}).setdefault(cell.variant, {})
         cells.setdefault(cell.operation, summary)
     return {
@@ -169,7 +170,7 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
 
 
 def whole_rows(run: Run, dataset: str) -> int | None:
-    """How many rows the table has of which this data set is a sample; None where it is all of it."""
+    """Return the rows of the whole table if this data set is a sample of it, else None."""
     about = run.info.datasets.get(dataset)
     return None if about is None else about.whole_rows
 
@@ -177,8 +178,10 @@ def whole_rows(run: Run, dataset: str) -> int | None:
 def project_candidates(
     candidates: Sequence[Candidate], fewer: Sequence[Candidate], sizes: tuple[int, int, int]
 ) -> list[Candidate]:
-    """Return the candidates with each figure projected to all rows. `fewer` are the same on fewer rows of the same
-    sample, `sizes` the rows of these, of the candidates, and all rows."""
+    """Return the candidates with each figure projected to all rows.
+
+    `fewer` are the same variants on a smaller sample; `sizes` are the rows of `fewer`, of `candidates`, and all rows.
+    """
     smaller = {candidate.variant: candidate.figures for candidate in fewer}
     return [
         replace(
@@ -193,7 +196,7 @@ def project_candidates(
 
 
 def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, dict[int, float]]:
-    """Memory under what the probe can tell counts as that, as in every ranking (rule 13)."""
+    """Return figures by name and round. Memory below the probe's resolution counts as that resolution (rule 13)."""
     found: dict[str, dict[int, float]] = {}
     for name, column in FIGURES.items():
         values = cells[column.operation].by_round.get(column.figure, {}) if column.operation in cells else {}
@@ -208,7 +211,7 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
 
 
 def _described(about: VariantInfo) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
-    """Capabilities, title and maturity."""
+    """Return capabilities, title and maturity."""
     if about.capabilities is None:
         return None, about.title, about.maturity
     met = (need for operation, need in _NEEDS_MET.items() if operation in (about.partial_reads or ()))

@@ -1,4 +1,4 @@
-"""What a day of a user's uses takes: the times of what is done, each as often as it is done, summed round by round."""
+"""The time per day of a user's uses: times multiplied by how often they occur, summed round by round."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from reports.analysis.recommendation.preferences import Preferences, Use
 
 
 def time_a_day(figures: Mapping[str, Mapping[int, float]], uses: Sequence[Use]) -> dict[int, float]:
-    """ns a day by round, of the rounds that all of these uses have. A copy that stays open is opened once a day."""
+    """Return ns per day by round, for rounds that all uses have. A copy that stays open is opened once a day."""
     each = [use_a_day(figures, use) for use in uses]
     common = frozenset.intersection(*(frozenset(by_round) for by_round in each))
     return {number: sum(by_round[number] for by_round in each) for number in sorted(common)}
 
 
 def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int, float]:
-    """ns a day by round of one use. Without a time of it there is no round."""
+    """Return ns per day by round for one use; empty if it has no time."""
     opening = figures.get(OPENING + use.operation, {})
     return {
         number: use.per_day * value + opening.get(number, 0.0)
@@ -25,5 +25,5 @@ def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int,
 
 
 def read_whole(candidate: Candidate, preferences: Preferences) -> list[str]:
-    """The operations, for people, for which a variant has no call: it does what its users must do instead."""
+    """Return titles of the operations for which a variant has no call, so that everything is read or rewritten."""
     return [preferences.title(operation) for operation in preferences.operations if candidate.stands_in(operation)]

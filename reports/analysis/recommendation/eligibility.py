@@ -1,4 +1,4 @@
-"""Which candidates satisfy what a user needs, and why the others drop out, before anything is ranked."""
+"""Select the candidates that satisfy the user's needs before anything is ranked, with reasons for the others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def eligible(
 
 def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_all_rows: bool) -> str:
     if candidate.variant.is_apart:
-        return "another kind of result: a mapping, views, or numbers in place of missing ones"
+        return "another kind of result: a memory mapping, views, or numbers instead of missing values"
     for operation in preferences.operations:
         if lacking := candidate.lacks(operation):
             return f"{NO_FIGURE} {preferences.title(operation)}: {lacking}"
@@ -47,7 +47,7 @@ def _unfit(candidate: Candidate, preferences: Preferences, held_bytes: int, on_a
             return reason
     limit_bytes = preferences.max_memory_bytes
     if limit_bytes is not None:
-        # What a read gives back is part of its peak; what a save takes lies beside its own.
+        # The peak of a read includes its result; the peak of a save does not include its input.
         saving = max(candidate.figures["save_memory"].values()) + held_bytes
         needed = max(saving, *candidate.figures["read_memory"].values())
         if needed > limit_bytes:

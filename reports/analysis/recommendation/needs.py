@@ -1,7 +1,7 @@
-"""Needs that are measured, not labels: whether a part of a table costs a part of what all of it costs.
+"""Judge needs by measured times: an operation on a part of a table must take a part of the time of the whole.
 
-A format whose take costs what reading all costs has no random access, whatever it declares. If nothing was measured,
-what it declares counts.
+A format whose take costs as much as reading everything has no random access, whatever it declares. Declarations count
+only if nothing was measured.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from reports.analysis.recommendation.candidates import CANNOT, Candidate
 from reports.analysis.units import number_text
 
 MOST_OF_ALL = 0.5
-"""A part that takes more than this of the time of the whole is no part: its user is spared less than half. What is read
-whole for a part takes 1, or a little less, because less is converted; what is not takes the part's share of the rows or
-columns, which is far below, and what it costs to find it."""
+"""Largest share of the whole's time at which a need is met: above it, the user saves less than half.
+
+Reading everything for a part takes a share of 1, or a little less because less is converted. A real partial read takes
+about the part's share of rows or columns, which is far lower, plus the time to find them."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """`operation`, spelled, is measured to see whether it is met, against `whole`, which is 'read' or 'save'."""
+    """A measured need: the time of `operation` (spelled) is compared with that of `whole`, 'read' or 'save'."""
 
     operation: OperationName
     whole: str
@@ -34,35 +35,34 @@ MEASURED: Mapping[str, Need] = {
     "random-access": Need(operation_name_of("take[rows=100,handle=kept]"), "read"),
     "pushdown": Need(operation_name_of("scan[selectivity=0.01,kind=range]"), "read"),
 }
-"""The needs, by the words of the command line."""
+"""Measured needs by their names on the command line."""
 
 
 @dataclass(frozen=True)
 class Met:
-    """Whether a candidate meets a need. `ratio` is the part's time over the whole's, None where nothing was
-    measured."""
+    """Whether a candidate meets a need. `ratio` is the part's time over the whole's, None if not measured."""
 
     need: str
     reason: str
-    """Why not; empty where it does."""
+    """Why the need is not met; empty if it is."""
     operation: str = ""
     ratio: Ratio | None = None
 
     @property
     def told(self) -> str:
-        """'random-access (take[rows=100,handle=kept] takes 0.02 of reading all, 0.018 to 0.024)'."""
+        """A text such as 'random-access (take[rows=100,handle=kept] takes 0.02 of reading all, 0.018 to 0.024)'."""
         if self.ratio is None:
             return f"{self.need} (declared, not measured here)" if self.need in MEASURED else self.need
         return f"{self.need} ({_share_text(self.operation, MEASURED[self.need].whole, self.ratio)})"
 
 
 def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
-    """What is known of a need. With `measured` false times say nothing: of few rows what is fixed is most of them."""
+    """Judge one need. With `measured=False`, ignore times: on few rows fixed costs dominate."""
     about = MEASURED.get(need)
     operation = _measured_operation(candidate, about) if about is not None else ""
     if about is None or not operation:
         if candidate.capabilities is None:
-            return Met(need, "the run does not tell what it can do")
+            return Met(need, "the run did not record its abilities")
         return Met(need, "" if need in candidate.capabilities else f"{CANNOT}: {need}")
     if instead := candidate.stands_in(operation):
         return Met(need, f"lacks {need}: {operation} by {instead}")
@@ -73,8 +73,7 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """The one that the need names, else the first of the same name, which tells as much; empty where there is none with
-    a time, or another answer of the run about it."""
+    """Return the need's operation, or else the first one of the same name, if it has a time; '' without any."""
     names = (cell.cell.operation for cell in candidate.cells.values())
     known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)

@@ -1,4 +1,4 @@
-"""What a user wants of a format: weights, needs and limits, parsed from the command line's words."""
+"""What a user wants of a format: weights, needs and limits, and how they are parsed from words."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ WEIGHED = {
     "read_memory": "read peak memory",
     "save_memory": "save peak memory",
 }
-"""What can be weighed of saving and reading all, with its title in every report."""
+"""What can be weighed for saving and reading everything -> its title in reports."""
 
 OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
-"""What weighs where nobody says: reading has as much as of a table, in the three ways that documents are read."""
+"""Default weights for documents: reading has the same total as for tables, divided among three ways to read."""
 
 USE = "use"
-"""All that the user does with a table, as the time that it takes a day: weighed where `uses` say what that is."""
+"""Name of the weight of the time per day of all `uses`."""
 
 NEEDS = (
     *("append", "projection", "random-access", "pushdown"),
     *("types", "nested", "no-pickle", "other-languages", "single-file"),
 )
-"""What can be needed: what is measured, then the other words of adapters.contract.Can."""
+"""Needs: first those that are measured, then other values of adapters.contract.Can."""
 
 STAGES = ("established", "young", "experimental")
-"""How far a format has come, the surest first; the words are those of adapters.contract.Stage."""
+"""Maturity, highest first; the values of adapters.contract.Stage."""
 
 _TITLES = {**WEIGHED, USE: "time a day", "time": "time"}
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class PreferenceError(Exception):
-    """A wish that makes no sense; the message is for the user."""
+    """An invalid preference; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """One thing that a user does with a stored table, so many times a day."""
+    """One thing that a user does with a stored table, and how often per day."""
 
     operation: str
-    """As it is spelled, with its parameters."""
+    """Spelled with its parameters."""
     title: str
-    """For people: 'take 100 rows'."""
+    """A title such as 'take 100 rows'."""
     per_day: float
 
     @property
     def told(self) -> str:
-        """'take 100 rows 1,000 times a day'."""
+        """A text such as 'take 100 rows 1,000 times a day'."""
         return f"{self.title} {_often(self.per_day)}"
 
 
@@ -71,12 +71,15 @@ def _often(per_day: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """What decides. Weights are at least 0, and one of them is more; `reads_per_save` joins save and read time into the
-    time of one save and so many reads; `bandwidth_bytes_per_s` adds the transfer of what is stored to both. `accept` is
-    the last of the STAGES that may be recommended: what has not come so far is shown, and never recommended.
+    """What decides. Weights are at least 0, and at least one is larger.
 
-    A weight may be of an operation on a part of a table, spelled with its parameters, of which `titles` has the words
-    for people; or of USE, the time that all of `uses` take a day."""
+    `reads_per_save` joins both times into that of one save and this many reads. `bandwidth_bytes_per_s` adds the
+    transfer of the stored bytes to both. `accept` is the lowest maturity of STAGES that may be recommended; others are
+    shown only.
+
+    A weight may belong to an operation on a part of a table, spelled with its parameters, whose title is in `titles`,
+    or to USE, the time per day of all `uses`.
+    """
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
     needs: tuple[str, ...] = ()
@@ -94,26 +97,28 @@ class Preferences:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """All operations of which a time decides, each once."""
+        """All operations whose time decides, each once."""
         whole = tuple(name for name in ("read", "save") if self.weights.get(name))
         return tuple(dict.fromkeys((*whole, *self.weighed_parts, *(use.operation for use in self.uses))))
 
     def title(self, name: str) -> str:
-        """Of what is weighed, for people."""
+        """Return the title of something that is weighed."""
         return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
-        """Whether a format of this stage may be recommended; of one that this version does not know, if all may."""
+        """Return whether a maturity may be recommended; one that this version does not know only if all may."""
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 
 def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
-    """'read=3,take[rows=10]=2' as {'read': 3.0, 'take[rows=10]': 2.0}; `parts` are the names of the operations on a
-    part of the data that can be weighed, alone or spelled with parameters. Raises PreferenceError."""
+    """Parse 'read=3,take[rows=10]=2' into {'read': 3.0, 'take[rows=10]': 2.0}.
+
+    `parts` are names of operations on a part of the data, which may have parameters. Raises PreferenceError.
+    """
     weights: dict[str, float] = {}
     known = (*WEIGHED, *parts, USE)
     for part in _parts(text):
-        # The sign of a parameter stands in brackets.
+        # The '=' of a parameter is within brackets.
         name, bracket, rest = part.partition("[")
         inside, closing, number = rest.rpartition("]")
         name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")
@@ -135,7 +140,7 @@ def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
 
 
 def parse_needs(text: str) -> tuple[str, ...]:
-    """'append,types' as a tuple. Raises PreferenceError."""
+    """Parse 'append,types' into a tuple. Raises PreferenceError."""
     needs = tuple(dict.fromkeys(part.replace("_", "-") for part in _parts(text)))
     for need in needs:
         if need not in NEEDS:
@@ -144,7 +149,7 @@ def parse_needs(text: str) -> tuple[str, ...]:
 
 
 def parse_bytes(text: str) -> int:
-    """'8G' or '500 MB' as bytes, in powers of 1000. Raises PreferenceError."""
+    """Parse '8G' or '500 MB' into bytes, in powers of 1000. Raises PreferenceError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
     if match is None or float(match[1]) == 0:
         raise PreferenceError(f"{text!r} is no amount of bytes; write e.g. 500M or 8G")
@@ -152,7 +157,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_bandwidth(text: str) -> float:
-    """'200MB/s' as bytes a second. Raises PreferenceError."""
+    """Parse '200MB/s' into bytes per second. Raises PreferenceError."""
     try:
         return float(parse_bytes(text.strip().removesuffix("/s")))
     except PreferenceError:
@@ -160,7 +165,7 @@ def parse_bandwidth(text: str) -> float:
 
 
 def _parts(text: str) -> list[str]:
-    """At each comma that stands in no bracket."""
+    """Split at commas outside brackets."""
     return [part.strip() for part in re.split(r",(?![^\[\]]*\])", text) if part.strip()]
 
 

@@ -1,7 +1,7 @@
-"""Projects a figure to all rows of a table from two sizes of a sample.
+"""Project a figure to all rows of a table from two sample sizes.
 
-The line through two sizes is a model: it is right as long as a figure grows with the rows as it did between the two. It
-does not foresee that memory runs out or that a file no longer fits into the page cache.
+The model is a straight line through both sizes: it holds as long as a figure keeps growing with the rows as it did
+between them. It does not foresee that memory runs out or that a file no longer fits into the page cache.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Mapping
 def projected(
     smaller: Mapping[int, float], larger: Mapping[int, float], sizes: tuple[int, int, int]
 ) -> dict[int, float]:
-    """Return a figure of all rows, in each round that both sizes have. `sizes` are the rows of `smaller`, of `larger`,
+    """Return a figure for all rows, in each round that both sizes have. `sizes` are the rows of `smaller`, of `larger`,
     and all rows.
 
-    Each round has its own line, so that what slows a whole round down counts once. No round is projected below what it
-    took on the larger size: more rows do not take less. Raises ValueError when the sizes are not in their order.
+    Each round has its own line, so that a slow round counts once. No round is projected below its value at the larger
+    size, because more rows do not take less. Raises ValueError if the sizes are not in ascending order.
     """
     few, many, rows = sizes
     if not 0 < few < many <= rows:

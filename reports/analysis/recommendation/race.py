@@ -1,7 +1,7 @@
-"""Which variants are measured further: from few rows to all of them, and from round to round.
+"""Choose which variants to measure further: after the screening on few rows, and after each round of the race.
 
-Variants that may be recommended come first. Others are measured until it is clear what they would gain, and what the
-user has now until it can be compared.
+Variants that may be recommended come first. Others are measured until it is clear what they would gain, and the user's
+current variant until it can be compared.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from bench_runner.variants import Variant
 from reports.analysis.recommendation.recommend import Ranked, Recommendation
 
 NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
-"""Scores up to this multiple of the best on few rows are measured on all; so many at least, and at most."""
+"""Variants with scores up to NEAR times the best of the screening are raced, at least LEAST_KEPT, at most MOST_KEPT."""
 MOST_OF_A_STAGE = 2
-"""Of each stage that is not accepted so many are measured on all rows."""
+"""The most variants of each maturity that is not accepted in the race."""
 
 
 def may_win(found: Recommendation) -> list[Variant]:
-    """Return, of the screening on few rows, the variants that may be the best on many: the first ones, and all that are
-    near them; and the first that are near them of what is not accepted."""
+    """Return the variants of the screening that may be the best on all rows: the first ones, all near them, and the
+    first near ones that are not accepted."""
     near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
     return [*_variants(near[:MOST_KEPT]), *_variants(_beside(found.not_accepted))]
 
@@ -35,9 +35,11 @@ def _beside(not_accepted: Sequence[Ranked]) -> Iterable[Ranked]:
 
 
 def contending(found: Recommendation) -> list[Variant]:
-    """Return, after some rounds, the variants that may still be the best: the first one, and those that the rounds do
-    not show to be worse. Then, until they have the rounds of a verdict, what is not accepted and might gain something,
-    and the baseline: if time is short it goes to those in front."""
+    """Return the variants that may still be the best: the first one, and those that the rounds do not show to be worse.
+
+    Until they have enough rounds for a verdict, variants that are not accepted but may be better follow, then the
+    baseline. If time is short, the front of this list gets it.
+    """
     young = [each for each in found.not_accepted if len(each.candidate.rounds) < FEWEST_ROUNDS]
     now = found.baseline.candidate if found.baseline is not None else None
     short = [now.variant] if now is not None and 0 < len(now.rounds) < FEWEST_ROUNDS else []

@@ -1,6 +1,6 @@
-"""Why a variant wins: one sentence for each winner, from figures that are stored with its samples.
+"""Why a variant is best: one sentence of figures for each winner, from its stored samples.
 
-The thesis gives each format its 'key advantage' in words; here the words are figures.
+The thesis describes the 'key advantage' of each format in words; here it is described by figures.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _MOST_ENCODINGS = 4
 
 @dataclass(frozen=True)
 class Reason:
-    """One winner: of what, and why."""
+    """One winner: in what it is best, and its figures."""
 
     variant: Variant
     wins: tuple[str, ...]
-    """'the weighted whole' or a title of what is weighed."""
+    """'the weighted whole', or titles of what is weighed."""
     sentence: str
 
 
 def reasons(found: Recommendation) -> list[Reason]:
-    """One for the first, and one for whoever is best in something that is weighed."""
+    """Return a reason for the first variant, and for each that is best in something that is weighed."""
     if not found.ranked:
         return []
     wins: dict[Variant, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
@@ -50,7 +50,7 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        # As the table has it: over the rounds that all have, where they differ.
+        # As in the table: over common rounds if they differ.
         _time(candidate.cells[operation], verb, ranked.values.get(operation))
         for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures

@@ -1,9 +1,8 @@
-"""Which variant is best for a user's weights, how sure that is, and where the answer changes.
+"""Rank variants by a user's weights, with the certainty of the ranking, and where the best variant changes.
 
-A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on who else is there,
-and a variant that is half as large and twice as slow at equal weights is as good. What a user does with a table is one
-of these figures: the time of all of it a day. Uncertainty comes from the rounds alone (bootstrap over rounds, ratios
-paired by round).
+A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on other variants, and
+with equal weights half the size makes up for twice the time. The time per day of a user's uses is one of the figures.
+Uncertainty comes only from the rounds (bootstrap over rounds, ratios paired by round).
 """
 
 from __future__ import annotations
@@ -26,72 +25,71 @@ from reports.analysis.recommendation.round_effect import without_round_effect
 DRAWS = 4_000
 """Bootstrap draws: the standard error of a probability is at most 0.008."""
 CONTENDS = 2.0
-"""A score over this multiple of the best is not near it, however few its rounds."""
+"""Variants with scores above this multiple of the best do not contend, however few their rounds."""
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
-"""Reads for each save between which a break-even is told."""
+"""Range of reads per save in which a break-even is reported."""
 SLOWEST, FASTEST = 1e6, 1e10
-"""Bytes a second between which a break-even is told: a distant server to local NVMe."""
+"""Range of bytes per second in which a break-even is reported: from a distant server to local NVMe."""
 WHOLE_TIMES = ("read", "save")
 MOST_OF_TIED = 0.975
-"""P(best) of the first is told up to this where another cannot be told from it: the interval of 95 % that says so
-leaves 2.5 % on the other's side, so a larger one would contradict it."""
+"""Largest reported P(best) of the first if another variant is tied with it: the 95 % interval of a tie leaves 2.5 % on
+the other side, which a larger probability would contradict."""
 TIME = "time"
-"""One save and the reads that go with it, where the user says how many."""
+"""Name of the time of one save and its reads, if the user gives their number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """One variant in its place."""
+    """One ranked variant."""
 
     candidate: Candidate
     values: Mapping[str, float]
-    """Medians of what is weighed, in ns or bytes."""
+    """Medians of the weighed figures, ns or bytes."""
     ratios: Mapping[str, float]
-    """The same as multiples of the best of the ranked variants."""
+    """The same as multiples of the best ranked variant's."""
     score: float
-    """As a multiple of the first one's."""
+    """As a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The same paired by round, with its interval; tied where that holds 1."""
+    """The same, paired by round, with its interval; tied if the interval contains 1."""
     probability: float | None
-    """Of being the best of those that may be recommended, over bootstrap draws of rounds; None where there are too few
-    rounds, and for all others."""
+    """Probability of being the best variant that may be recommended, from bootstrap draws of rounds. None with too few
+    rounds, and for variants that may not be recommended."""
     on_frontier: bool
-    """Whether no other is at least as good in everything that is weighed, and better in something."""
+    """Whether no other variant is at least as good in every weighed figure and better in one (Pareto)."""
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Where the fastest in one save and the reads after it changes: from `first` to `then`."""
+    """Where the variant with the shortest time of a save and its reads changes, from `first` to `then`."""
 
     of: str
-    """'reads' for each save, or 'bandwidth' in bytes a second."""
+    """'reads' per save, or 'bandwidth' in bytes per second."""
     first: Variant
-    """The variant that wins below."""
+    """The best variant below."""
     then: Variant
     at: Interval
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The answer, with every figure that it comes from. `ranked` is empty where nothing that may be recommended
-    satisfies the needs."""
+    """The ranking with all its figures. `ranked` is empty if no variant that may be recommended satisfies the needs."""
 
     preferences: Preferences
     ranked: tuple[Ranked, ...]
-    """Those that may be recommended."""
+    """Variants that may be recommended, best first."""
     dropped: tuple[tuple[Variant, str], ...]
     """(variant, reason)."""
     break_evens: tuple[BreakEven, ...]
-    """Among the ranked ones."""
+    """Among the ranked variants."""
     not_accepted: tuple[Ranked, ...] = ()
-    """What satisfies the needs and may not be recommended, because its format has not come so far; best first, beside
-    the first ranked one (where there is none, beside the first of them)."""
+    """Variants that satisfy the needs but whose maturity is not accepted, best first. Scores are relative to the first
+    ranked variant, or if there is none, to the first of these."""
     baseline: Baseline | None = None
-    """What the user has now, where it was measured."""
+    """The user's current variant, if it was measured."""
 
     @property
     def tied(self) -> tuple[Ranked, ...]:
-        """The first, and those that cannot be told from it."""
+        """The first variant, and those tied with it."""
         return tuple(
             each
             for place, each in enumerate(self.ranked)
@@ -100,7 +98,7 @@ class Recommendation:
 
 
 def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """What decides, by round: the figures that have a weight, transfer added, save and reads joined where asked."""
+    """Return the weighed figures by round, with the transfer added and save and reads joined if requested."""
     figures = _as_paid(candidate, preferences)
     if preferences.uses:
         figures[USE] = time_a_day(figures, preferences.uses)
@@ -114,7 +112,7 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
 
 
 def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """All figures, the transfer added to the times."""
+    """Return all figures, with the transfer added to the times."""
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
@@ -124,7 +122,7 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
-    """The weights that are more than 0, as shares of 1; with reads_per_save those of read and save are one."""
+    """Return the weights above 0 as shares of 1; with reads_per_save, those of read and save are added."""
     given = dict(preferences.weights)
     if preferences.reads_per_save is not None:
         given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)
@@ -138,8 +136,10 @@ def recommend(
     preferences: Preferences,
     baseline: Candidate | None = None,
 ) -> Recommendation:
-    """Rank the eligible candidates, those that may be recommended by themselves. `baseline` is what the user has now;
-    it may be one of them."""
+    """Rank the eligible candidates; those that may be recommended are ranked among themselves.
+
+    `baseline` is the user's current variant and may be one of them.
+    """
     with_baseline = {candidate.variant: candidate for candidate in kept}
     if baseline is not None and baseline.rounds:
         with_baseline.setdefault(baseline.variant, baseline)
@@ -168,7 +168,7 @@ def _ranked(
     preferences: Preferences,
     probabilities: Mapping[Variant, float],
 ) -> tuple[Ranked, ...]:
-    """The candidates, best first, beside the best of those `among` which they are."""
+    """Return the candidates, best first, relative to the best of `among`."""
     if not candidates:
         return ()
     shares = weights(preferences)
@@ -197,7 +197,7 @@ def _ranked(
 
 
 def _without_contradiction(ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
-    """What cannot be told from others is not told to be the best for certain."""
+    """Limit the probability of the first variant to MOST_OF_TIED if another is tied with it."""
     first = next(iter(ranked), None)
     tied = any(each.against_first is not None and each.against_first.tied for each in ranked[1:])
     if first is None or first.probability is None or not tied:
@@ -206,7 +206,7 @@ def _without_contradiction(ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
 
 
 def compared(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
-    """What the user has now, as a multiple of the first ranked one."""
+    """Return the user's current variant compared with the first ranked one."""
     if not candidate.rounds or any(candidate.lacks(operation) for operation in preferences.operations):
         return Baseline(candidate, {}, None, {})
     shares = weights(preferences)
@@ -263,10 +263,9 @@ def _dominates(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
 def _probabilities(
     figures: Mapping[Variant, Mapping[str, Mapping[int, float]]], shares: Mapping[str, float]
 ) -> dict[Variant, float]:
-    """Over draws of rounds with replacement, the same for all variants: how often each has the best score.
+    """Return how often each variant has the best score over draws of rounds with replacement, the same for all.
 
-    A variant with fewer rounds than others takes part with those it has. Nothing where one that is near the best has
-    too few.
+    A variant with fewer rounds takes part with those it has. Empty if a variant near the best has too few.
     """
     if not figures:
         return {}
@@ -288,7 +287,7 @@ def _drawn_scores(
     rounds: Sequence[int],
     drawn: np.ndarray,
 ) -> np.ndarray:
-    """The logarithm of the score in each draw; a draw that holds none of the variant's rounds gives its median."""
+    """Return the logarithm of the score in each draw; a draw without any of the variant's rounds gives its median."""
     total = np.zeros(len(drawn))
     for name, share in shares.items():
         by_round = figures[name]
@@ -301,19 +300,21 @@ def _drawn_scores(
 
 
 def _medians_of_rows(values: np.ndarray) -> np.ndarray:
-    """Like `np.nanmedian(values, axis=1)`, five times as quick: it is asked after every round of a race."""
+    """Return `np.nanmedian(values, axis=1)`, five times as fast: it is called after every round of a race."""
     ordered = np.sort(values, axis=1)
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
     middle = np.concatenate([(counts - 1) // 2, counts // 2], axis=1)
     return np.asarray(np.take_along_axis(ordered, middle, axis=1).mean(axis=1))
 
 
-# --- where the answer changes ------------------------------------------------------------------------------------
+# --- where the best variant changes ------------------------------------------------------------------------------
 
 
 def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
-    """In time alone, which every user pays: by the number of reads for each save, and by the storage's bandwidth. None
-    where more is done than saving and reading all."""
+    """Return break-evens of the time alone: by the number of reads per save, and by the storage's bandwidth.
+
+    Empty if operations other than saving and reading everything are weighed.
+    """
     if preferences.uses or preferences.weighed_parts:
         return []
     transfer = preferences.bandwidth_bytes_per_s
@@ -342,7 +343,7 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for candidate in kept
     }
     for first, then, at in _envelope(by_slowness):
-        # The lines run over ns a byte: what comes later on them wins on slower storage.
+        # The lines are over ns per byte: variants that come later are best on slower storage.
         bandwidth = _inverted(at)
         if SLOWEST <= bandwidth.median <= FASTEST:
             found.append(BreakEven("bandwidth", then, first, bandwidth))
@@ -354,7 +355,7 @@ def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -
 
 
 def _inverted(at: Interval) -> Interval:
-    """ns a byte as bytes a second; smallest and largest change places."""
+    """Convert ns per byte to bytes per second, which exchanges minimum and maximum."""
 
     def flip(value: float) -> float:
         return math.inf if value == 0 else 1e9 / value
@@ -364,9 +365,10 @@ def _inverted(at: Interval) -> Interval:
 
 
 def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
-    """Who is lowest along x >= 0, of lines (value at 0, slope) by round: each change as (before, after, where).
+    """Return the changes (before, after, place) of the lowest line along x >= 0.
 
-    Which lines take part is told by their medians; where they cross by the rounds that both have.
+    `lines` are (value at 0, slope) by round. Medians decide which lines are lowest; the place of a crossing is computed
+    over the rounds that both have.
     """
     medians = {
         name: (
@@ -397,7 +399,7 @@ def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> lis
             for number in sorted(common)
             if lines[following][number][1] < lines[current][number][1]
         ]
-        # Where most rounds see no crossing, there is none to tell of.
+        # Unless most rounds have the crossing, it is not reported.
         if 2 * len(crossed) > len(common):
             changes.append((current, following, median_interval([max(value, 0.0) for value in crossed])))
         current = following

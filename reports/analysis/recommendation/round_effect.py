@@ -1,12 +1,12 @@
-"""Removes from times how fast the machine was in each round, so that variants with few and with many rounds compare.
+"""Remove the speed of each round from times, so that variants with different rounds can be compared.
 
-A variant that left after five rounds was measured at another hour than one that stayed for fifty: medians of their own
-rounds would compare the hours. The logarithm of a time is the effect of its variant plus that of its round (a two-way
-additive model, fitted by least squares), and the effect of the round is removed. Ratios of one figure within a round do
-not change.
+A variant that left after five rounds was measured at another time than one that stayed for fifty, so medians over their
+own rounds would compare the times of day. Model: the logarithm of a time is the effect of its variant plus that of its
+round (two-way additive, fitted by least squares). The effect of the round is removed. Ratios of one figure within a
+round do not change.
 
-Median polish, which single slow samples disturb less, cannot fit it: after most variants have left, each of them
-explains its early rounds by itself, and the first sweep corrects nothing.
+Median polish would be more robust against single slow samples but fails here: after most variants have left, each of
+them explains its early rounds by itself, and the first sweep corrects nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from bench_runner.variants import Variant
 
 
 def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
-    """Return one figure, variant -> round -> value > 0, as if all rounds had been alike; unchanged if all have the same
-    rounds, because then none gains by a fast one."""
+    """Return one figure, variant -> round -> value > 0, corrected to rounds of equal speed.
+
+    Unchanged if all variants have the same rounds, because then none gains by a fast one.
+    """
     taking_part = {variant: by_round for variant, by_round in figures.items() if by_round}
     if len({frozenset(by_round) for by_round in taking_part.values()}) <= 1:
         return {variant: dict(by_round) for variant, by_round in figures.items()}
@@ -34,12 +36,12 @@ def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict
 
 
 def _speeds(figures: Mapping[Variant, Mapping[int, float]]) -> dict[int, float]:
-    """What each round adds to the logarithms; 0 in the round in the middle."""
+    """Return what each round adds to the logarithms, 0 in the median round."""
     rounds = sorted({number for by_round in figures.values() for number in by_round})
     column = {number: len(figures) + place for place, number in enumerate(rounds)}
     rows, distances = [], []
     for place, by_round in enumerate(figures.values()):
-        # From its own median: what is left open (rounds that no variant links) then stays at no difference.
+        # Relative to its own median, so that rounds which no variant links get no difference.
         middle = statistics.median(map(math.log, by_round.values()))
         for number, value in by_round.items():
             rows.append((place, column[number]))

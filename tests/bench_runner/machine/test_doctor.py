@@ -52,7 +52,7 @@ PLANTED = {
         (doctor._disk(2 * GB - 1, Path("/x")), "bad", "/x"),
         (doctor._file_system("ext4", Path("/x")), "good", "ext4 under /x"),
         (doctor._journal(False), "hint", "no journal"),
-        (doctor._file_system("tmpfs", Path("/x")), "bad", "is in memory"),
+        (doctor._file_system("tmpfs", Path("/x")), "bad", "in memory"),
         (doctor._file_system("nfs4", Path("/x")), "bad", "another machine"),
         (doctor._file_system("zfs", Path("/x")), "hint", "--cache cold is refused"),
         (doctor._file_system("overlay", Path("/x")), "hint", "--cache cold is refused"),
@@ -163,7 +163,7 @@ def test_time_that_the_host_took_is_named(monkeypatch):
     monkeypatch.setattr(doctor.psutil, "cpu_times", lambda: next(times))
     monkeypatch.setattr(doctor, "_compute", lambda: None)
     clock_of(monkeypatch, stretches(*[2_000_000] * 50))
-    assert "the host used 10 % of a core" in doctor.cpu_speed(50).measured
+    assert "10 % of a core to other guests" in doctor.cpu_speed(50).measured
 
 
 @pytest.mark.parametrize(("first", "level", "times"), [(130, "good", "1.3 times"), (1200, "hint", "12.0 times")])
@@ -172,7 +172,7 @@ def test_memory_that_the_host_has_not_backed(monkeypatch, first, level, times):
     clock_of(monkeypatch, stretches(first, 100))
     finding = doctor._fresh_memory("kvm")
     assert (finding.level, times in finding.measured) == (level, True)
-    assert ("the virtual machine's host" in finding.measured) == (level != "good")
+    assert ("the host provides memory" in finding.measured) == (level != "good")
 
 
 def test_slow_memory_of_a_real_machine_is_not_blamed_on_a_host(monkeypatch):
@@ -276,5 +276,5 @@ def test_a_whole_examination_leaves_nothing_behind(tmp_path):
 
 def test_verdicts():
     findings = [Finding("good", "swap", "not in use"), Finding("hint", "libraries", "not installed: xml", "install it")]
-    assert doctor.verdict(findings) == "Fit to measure. 1 hint above may help to interpret the figures."
-    assert doctor.verdict(findings[:1]) == "Fit to measure: no problem was found."
+    assert doctor.verdict(findings) .startswith("Fit for measuring; see the 1 hint above")
+    assert doctor.verdict(findings[:1]) .startswith("Fit for measuring: ")

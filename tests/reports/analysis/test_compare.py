@@ -94,13 +94,13 @@ def test_memory_and_size_are_compared_too(figure: str) -> None:
         (Shift(1.5, None, None), 1.5, 1.0, ChangeVerdict.UNJUDGED),
     ],
 )
-def test_a_change_has_to_be_sure_without_the_drift(
+def test_a_change_must_be_significant_without_the_drift(
     shift: Shift, ratio: float, drift: float, verdict: ChangeVerdict
 ) -> None:
     assert _verdict(shift, ratio, drift, 0.05) is verdict
 
 
-def test_memory_that_the_probe_cannot_tell_is_no_change() -> None:
+def test_memory_below_the_probes_resolution_is_not_a_change() -> None:
     """Both are under three times the probe's error of 1.5 MB."""
 
     def peak(value: int) -> Callable[[Sample], Sample]:
@@ -119,7 +119,7 @@ def test_memory_that_the_probe_cannot_tell_is_no_change() -> None:
         # One step of an allocator, in each round of a run.
         ([10_790_000] * 7, [11_840_000] * 7, False),
         ([10_790_000] * 7, [13_100_000] * 7, True),
-        # A peak that the sampling missed altogether, in a run that does not tell what its probe can.
+        # A peak that the sampling missed altogether, in a run that did not record its probe's error.
         ([10_790_000] * 7, [0] * 7, False),
         ([0] * 6 + [10_790_000], [10_790_000] * 7, False),
         # The rounds of a run differ by more than the two runs do.
@@ -127,7 +127,7 @@ def test_memory_that_the_probe_cannot_tell_is_no_change() -> None:
         ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [56e6, 56e6, 57e6, 57e6, 58e6, 58e6, 59e6], True),
     ],
 )
-def test_memory_that_differs_by_less_than_the_runs_themselves_show_is_no_change(
+def test_memory_within_the_spread_of_rounds_is_not_a_change(
     before: list[float], after: list[float], told: bool
 ) -> None:
     def peaks(values: list[float]) -> Callable[[Sample], Sample]:
@@ -145,7 +145,7 @@ def test_memory_that_differs_by_less_than_the_runs_themselves_show_is_no_change(
     assert names(found.regressions) == ([("eq", PARQUET, "read", "peak_private_bytes")] if told else [])
 
 
-def test_what_shifts_all_cells_alike_is_drift() -> None:
+def test_a_shift_of_all_cells_is_drift() -> None:
     found = compare(run(1), run(2, everything(1.3)))
     assert found.regressions == ()
     read = next(drift for drift in found.drifts if drift.operation == "read")
@@ -154,14 +154,14 @@ def test_what_shifts_all_cells_alike_is_drift() -> None:
     assert "all read times are" in text(found)
 
 
-def test_a_change_beside_drift_is_found() -> None:
+def test_a_change_in_addition_to_drift_is_found() -> None:
     def both(sample: Sample) -> Sample:
         return slower(1.25)(everything(1.3)(sample))
 
     assert names(compare(run(1), run(2, both)).regressions) == [("eq", PARQUET, "read", "wall_ns")]
 
 
-def test_a_change_within_what_the_user_allows_is_none() -> None:
+def test_a_change_below_the_users_limit_is_ignored() -> None:
     assert not compare(run(1), run(2, slower(1.15)), least_change=0.3).failed
 
 
@@ -178,24 +178,24 @@ def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
 
 
 def chance(seed: object, sample: Sample) -> random.Random:
-    """The same for all samples of a cell, unless the seed names the round too."""
+    """Return the same source for all samples of a cell, unless the seed includes the round."""
     return random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
 
 
 def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
-    """Every cell of some operations moves by a factor of its own, as equal code does between two runs."""
+    """Move each cell of some operations by its own factor, as happens between two runs of equal code."""
     return times(
         lambda sample: math.exp(chance(seed, sample).gauss(0, deviation)) if sample.operation in operations else 1.0
     )
 
 
 def restless(deviation: float) -> Callable[[Sample], Sample]:
-    """Every sample is slower or faster by chance, as on a busy machine."""
+    """Make every sample slower or faster by chance, as on a busy machine."""
     return times(lambda sample: math.exp(chance(sample.round, sample).gauss(0, deviation)))
 
 
 def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
-    """A machine on which every cell moves by 20 % either way between runs tells nothing of 15 %."""
+    """If every cell moves by up to 20 % between runs, a change of 15 % is noise."""
 
     def noisy(seed: int) -> Callable[[Sample], Sample]:
         return times(lambda sample: chance(seed, sample).uniform(0.8, 1.25))
@@ -206,20 +206,20 @@ def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
 
 
 def test_equal_runs_seldom_show_a_change() -> None:
-    """Whatever the noise and the number of cells: one pair in twenty."""
+    """One pair in twenty, whatever the noise and the number of cells."""
     pairs = [compare(run(seed, moved(seed, 0.08)), run(seed + 100, moved(seed + 100, 0.08))) for seed in range(40)]
     assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
 
 
 def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
-    """Two runs with the very same figures: the spread of their cells is none, and says nothing of the next run."""
+    """Two runs with identical figures: their cells have no spread, which does not predict the next run."""
     calm, busy = (compare(run(1, restless(noise)), run(1, restless(noise))) for noise in (0.02, 0.2))
     assert all(drift.noise > 0.2 for drift in busy.drifts)
     assert all(drift.noise < 0.1 for drift in calm.drifts)
 
 
 def test_operations_share_their_noise() -> None:
-    """Saves that differ between the runs tell of a machine on which reads do too, even where few of them did."""
+    """If saves differ between the runs, reads are as uncertain, even if few of them differ."""
     found = compare(run(1, moved(1, 0.15, ("save",))), run(2, moved(2, 0.15, ("save",))))
     first, second = (drift.noise for drift in found.drifts)
     assert first == pytest.approx(second, rel=0.5)
@@ -258,7 +258,7 @@ def test_a_cell_that_fails_in_both_is_named() -> None:
     assert f"failed in both runs: eq/{PARQUET}" in text(found)
 
 
-def test_library_versions_stand_beside_each_change() -> None:
+def test_library_versions_are_shown_with_each_change() -> None:
     libraries = {"pandas": "3.2.0", "pyarrow": "26.0.0", "pylance": "14.0.0", "numpy": "2.4.6"}
     found = compare(run(1), run(2, slower(1.2), info={"libraries": libraries}))
     (change,) = found.regressions
@@ -278,7 +278,7 @@ UNLIKE = [(other_machine, "different machines"), (other_data, "data of eq differ
 
 
 @pytest.mark.parametrize(("change", "words"), UNLIKE)
-def test_what_says_nothing_of_each_other_is_refused_unless_the_user_insists(
+def test_runs_that_cannot_be_compared_are_refused_unless_the_user_insists(
     change: Callable[[Sample], Sample], words: str
 ) -> None:
     with pytest.raises(CompareError, match=words):
@@ -288,7 +288,7 @@ def test_what_says_nothing_of_each_other_is_refused_unless_the_user_insists(
     assert words in text(found)
 
 
-def test_nothing_in_common_is_no_success() -> None:
+def test_runs_without_a_common_cell_are_refused() -> None:
     other = make_run(datasets=("str",), tracks=("plain",))
     with pytest.raises(CompareError, match="nothing to compare"):
         compare(run(1), other)

@@ -69,9 +69,9 @@ def test_duration_comes_with_its_parts() -> None:
     told = "about 18:20 to 26:40 min by earlier runs here: excel 55%, xml 28%; without these 3:12 to 4:39 min"
     assert length_text(LENGTH) == told
     assert length_text(replace(LENGTH, here=False)).startswith("about 18:20 to 26:40 min by the reference run, on ")
-    assert length_text(replace(LENGTH, unknown=("a", "b"))) == f"{told}; of 2 variants nothing is known yet"
+    assert length_text(replace(LENGTH, unknown=("a", "b"))) == f"{told}; plus 2 variants of unknown duration"
     many = tuple(map(str, range(1 + len(LENGTH.by_format))))
-    assert length_text(replace(LENGTH, unknown=many)).startswith("how long it takes is not known: nothing was measured")
+    assert length_text(replace(LENGTH, unknown=many)).startswith("duration unknown: ")
     assert length_text(LENGTH, 600) == f"10:00 min, the budget (else {told})"
     assert "; without excel " in length_text(replace(LENGTH, by_format={"excel": 600.0, "csv": 50.0}))
     assert length_text(LENGTH, 6000) == told

@@ -32,8 +32,11 @@ def candidate(
     opening: Mapping[str, float] | None = None,
     by: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """One whose times in ms and size in MB are these, with log-normal noise. `parts` are times of other operations,
-    `opening` what it takes to open a copy for some of them, `by` what stands for a call that it does not have."""
+    """Make a candidate with these times in ms and size in MB, with log-normal noise.
+
+    `parts` are times of other operations, `opening` the time to open a copy for some of them, `by` the fallback for a
+    missing call.
+    """
     source = random.Random(f"{variant}/{seed}")
 
     def values(value: float) -> Mapping[int, float]:
@@ -57,7 +60,7 @@ def candidate(
         cells[name] = SimpleNamespace(**{**told, "fallback": (by or {}).get(name, "")})
     for name, cell in cells.items():
         cell.cell = SimpleNamespace(operation=operation_name_of(name))
-    maturity = MaturityInfo(stage=stage, reason="as it is told", ours=ours)
+    maturity = MaturityInfo(stage=stage, reason="as declared", ours=ours)
     named = variant_of(variant)
     return Candidate(named, figures, cells, (), capabilities, named.format_name.upper(), maturity)
 

@@ -1,4 +1,4 @@
-"""What a day of uses takes: known answers by hand-made figures, and whoever has no call for a use."""
+"""The time per day of uses: known answers from hand-made figures, also for variants without a call for a use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_times_of_a_day_add_up_round_by_round() -> None:
     assert time_a_day(figures, (Use("read", "read", 1 / 7),)) == pytest.approx({1: 10e6 / 7, 2: 30e6 / 7})
 
 
-def test_what_is_done_often_decides() -> None:
+def test_frequent_uses_decide() -> None:
     """Reading all takes the one 100 ms and the other 10; taking rows 1 ms and 5."""
     takes = candidate("takes", read=100, parts={TAKE: 1}, opening={TAKE: 50})
     reads = candidate("reads", read=10, parts={TAKE: 5})
@@ -47,7 +47,7 @@ def test_what_is_done_often_decides() -> None:
     assert found.break_evens == (), "reads for each save say nothing of such a day"
 
 
-def test_the_size_can_be_weighed_beside_the_day() -> None:
+def test_the_size_can_be_weighed_with_the_time_per_day() -> None:
     fast = candidate("fast", size=40, parts={TAKE: 1})
     small = candidate("small", size=10, parts={TAKE: 2})
     assert names(recommend([fast, small], (), by_use(OFTEN)))[0] == "fast"
@@ -66,7 +66,7 @@ def test_operations_are_weighed_like_reads() -> None:
     assert found.ranked[1].score == pytest.approx(2 ** (3 / 5) / 2 ** (1 / 5))
 
 
-def test_who_reads_all_for_a_use_takes_part_with_what_that_costs() -> None:
+def test_a_variant_without_a_call_takes_part_with_reading_everything() -> None:
     whole = candidate("whole", read=5, parts={TAKE: 6}, by={TAKE: "read-all"})
     own = candidate("own", read=50, parts={TAKE: 1})
     found = recommend([whole, own], (), by_use(OFTEN))
@@ -76,7 +76,7 @@ def test_who_reads_all_for_a_use_takes_part_with_what_that_costs() -> None:
     assert read_whole(own, found.preferences) == []
 
 
-def test_who_has_no_figure_of_a_use_drops_out_with_the_reason() -> None:
+def test_a_variant_without_a_time_of_a_use_drops_out_with_the_reason() -> None:
     own, lacks = candidate("own", parts={TAKE: 1}), candidate("lacks")
     cached = candidate("cached", parts={TAKE: 0.1})
     cached.cells[TAKE].cached = True  # type: ignore[index,misc]
@@ -89,13 +89,13 @@ def test_who_has_no_figure_of_a_use_drops_out_with_the_reason() -> None:
     told = dict(dropped)
     assert told["lacks"] == "no figure of take 100 rows: not measured"
     assert told["fails"] == "no figure of take 100 rows: refused: no rows"
-    assert "from its own memory" in told["cached"]
+    assert "from its own cache" in told["cached"]
     assert [each.variant for each in eligible([own, lacks, cached, fails], Preferences(), 0)[0]] == [
         *("own", "lacks", "cached", "fails")
-    ], "whoever asks for saving and reading all loses none of them"
+    ], "saving and reading everything loses none of them"
 
 
-def test_what_cannot_be_told_from_another_is_told_so_for_a_day_too() -> None:
+def test_ties_are_found_for_the_time_per_day() -> None:
     """Times that change places from round to round."""
     noisy = [candidate(name, read=10, noise=0.3, parts={TAKE: 1.0}, seed=3) for name in ("a", "b")]
     found = recommend([*noisy, candidate("far", parts={TAKE: 50})], (), by_use(OFTEN))
@@ -113,7 +113,7 @@ def needing(
 
 
 @pytest.mark.parametrize("need", MEASURED)
-def test_a_need_is_met_by_what_costs_a_part_of_the_whole(need: str) -> None:
+def test_a_need_is_met_by_a_part_of_the_time_of_the_whole(need: str) -> None:
     operation, whole = MEASURED[need].operation, {MEASURED[need].whole: 100.0}
     declares = frozenset({need})
     labels = candidate("labels", **whole, parts={operation: 95}, capabilities=declares)
@@ -128,7 +128,7 @@ def test_a_need_is_met_by_what_costs_a_part_of_the_whole(need: str) -> None:
     assert judged(has, need).told.startswith(f"{need} ({operation} takes 0.020 of ")
 
 
-def test_on_few_rows_and_without_a_figure_what_is_declared_stands() -> None:
+def test_on_few_rows_and_without_a_time_declarations_decide() -> None:
     need, operation = "random-access", MEASURED["random-access"].operation
     slow = candidate("slow", read=10, parts={operation: 9}, capabilities=frozenset({need}))
     assert needing(need, [slow], on_all_rows=False)[0] == ["slow"]
@@ -136,11 +136,11 @@ def test_on_few_rows_and_without_a_figure_what_is_declared_stands() -> None:
     silent = candidate("silent", capabilities=frozenset({"types"}))
     kept, dropped = needing(need, [declared, silent, candidate("unknown", capabilities=None)])
     assert kept == ["declared"]
-    assert dropped == {"silent": f"cannot: {need}", "unknown": "the run does not tell what it can do"}
+    assert dropped == {"silent": f"cannot: {need}", "unknown": "the run did not record its abilities"}
     assert judged(declared, need).told == f"{need} (declared, not measured here)"
 
 
-def test_another_point_of_the_same_operation_tells_as_much() -> None:
+def test_another_point_of_the_same_operation_counts() -> None:
     other = "take[rows=1000,handle=kept]"
     one = candidate("one", read=100, parts={other: 90}, capabilities=frozenset({"random-access"}))
     assert "take[rows=1000,handle=kept] takes 0.900" in needing("random-access", [one])[1]["one"]
@@ -151,7 +151,7 @@ def test_another_point_of_the_same_operation_tells_as_much() -> None:
 # --- how sure --------------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_told_from_another_is_not_told_to_be_the_best_for_certain() -> None:
+def test_the_probability_of_a_tied_variant_is_limited_for_the_time_per_day() -> None:
     """One of five rounds goes the other way: the interval of the ratio holds 1, whatever the draws say."""
     slower = candidate("b", read=10.5, rounds=range(1, 6))
     values = {number: value * (0.9 if number == 3 else 1) for number, value in slower.figures["read"].items()}

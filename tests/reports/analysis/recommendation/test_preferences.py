@@ -30,7 +30,7 @@ def test_weights_are_numbers_by_name() -> None:
         ("", "gives nothing a weight"),
     ],
 )
-def test_weights_that_make_no_sense_are_told(text: str, told: str) -> None:
+def test_invalid_weights_are_refused(text: str, told: str) -> None:
     with pytest.raises(PreferenceError, match=told.replace("?", r"\?")):
         parse_weights(text, ())
 

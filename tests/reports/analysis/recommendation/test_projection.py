@@ -34,7 +34,7 @@ def test_the_interval_holds_the_truth_despite_noise() -> None:
     assert held >= 190
 
 
-def test_what_slows_a_whole_round_down_counts_once() -> None:
+def test_a_slow_round_counts_once() -> None:
     """Paired by round: a round twice as slow is one line twice as steep, and not a fixed part out of nowhere."""
     smaller, larger = {**line(100, 0, 10), 4: 2000}, {**line(200, 0, 10), 4: 4000}
     assert projected(smaller, larger, (100, 200, 1000)) == {**dict.fromkeys(range(1, 8), 10_000), 4: 20_000}

@@ -1,4 +1,4 @@
-"""Who goes on: those that may be recommended first, and the others as long as it takes to compare."""
+"""Variants that are measured further: accepted ones first, others until they can be compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ READ = Preferences(weights={"read": 1})
 THREE = range(1, 4)
 
 
-def test_who_is_shown_to_be_worse_contends_no_more() -> None:
+def test_a_variant_shown_to_be_worse_leaves_the_race() -> None:
     kept = [
         candidate("a", noise=0.02),
         candidate("b", read=10.05, noise=0.02),
@@ -23,14 +23,14 @@ def test_who_is_shown_to_be_worse_contends_no_more() -> None:
     assert set(contending(recommend(kept, (), READ))) == {"a", "b", "d"}, "three rounds show nothing"
 
 
-def test_a_first_look_keeps_those_that_are_near() -> None:
+def test_the_screening_keeps_near_variants() -> None:
     kept = [candidate(f"v{number:02d}", read=1.3**number) for number in range(20)]
     assert may_win(recommend(kept, (), READ)) == [f"v{number:02d}" for number in range(5)]
     even = [candidate(f"v{number:02d}") for number in range(20)]
     assert len(may_win(recommend(even, (), READ))) == 10
 
 
-def test_a_first_look_keeps_no_crowd_of_what_may_not_be_recommended() -> None:
+def test_the_screening_keeps_few_variants_that_are_not_accepted() -> None:
     kept = [candidate(f"v{number:02d}", read=10 + number) for number in range(8)]
     young = [candidate(f"y{number}", read=1 + number, stage="young") for number in range(5)]
     far = [candidate(f"e{number}", read=100 + number, stage="experimental") for number in range(5)]
@@ -38,7 +38,7 @@ def test_a_first_look_keeps_no_crowd_of_what_may_not_be_recommended() -> None:
 
 
 @pytest.mark.rule(15)
-def test_who_may_be_recommended_contends_first_and_the_others_until_they_have_their_rounds() -> None:
+def test_accepted_variants_contend_first_and_others_until_they_have_enough_rounds() -> None:
     kept = [
         candidate("young", read=1, stage="young", rounds=THREE),
         candidate("known", read=1, stage="young"),

@@ -1,4 +1,4 @@
-"""Recommendations: who wins by which weights, how sure that is, who drops out, and where the answer changes."""
+"""Recommendations: the best by weights, its certainty, variants that drop out, and where the best changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_score_is_the_weighted_geometric_mean() -> None:
     assert found.ranked[0].ratios == pytest.approx({"read": 1.0, "size": 8.0})
 
 
-def test_who_else_is_there_does_not_change_the_order() -> None:
+def test_other_variants_do_not_change_the_order() -> None:
     one, two = candidate("a", read=1, size=8), candidate("b", read=3, size=3)
     for other in (candidate("c", read=0.001, size=1000), candidate("d", read=500, size=500)):
         found = names(recommend([one, two, other], (), Preferences(weights={"read": 1, "size": 1})))
@@ -50,7 +50,7 @@ def test_a_clear_winner_is_sure_and_a_tie_is_not() -> None:
     assert sum(each.probability or 0 for each in even.ranked) == pytest.approx(1)
 
 
-def test_what_is_tied_is_not_told_to_be_the_best_for_certain() -> None:
+def test_the_probability_of_a_tied_variant_is_limited() -> None:
     """It was slower in six of seven rounds, so that hardly any draw has it before the other; the interval holds 1."""
     other = candidate("b", read=11)
     once = replace(other, figures={**other.figures, "read": {**other.figures["read"], 3: 9.9e6}})
@@ -84,7 +84,7 @@ def test_too_few_rounds_make_no_claim() -> None:
 
 
 @pytest.mark.rule(15)
-def test_who_left_in_a_fast_hour_does_not_win_by_it() -> None:
+def test_leaving_after_fast_rounds_is_no_advantage() -> None:
     """The rounds after the fifth are slower by half for everybody; eight of ten left before them, 10 % behind."""
     long = range(1, 31)
     stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
@@ -111,7 +111,7 @@ def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
     assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
 
 
-def test_the_frontier_is_what_nobody_beats_in_everything() -> None:
+def test_the_frontier_has_no_variant_that_is_beaten_in_everything() -> None:
     kept = [candidate("a", read=1, size=9), candidate("b", read=9, size=1), candidate("c", read=9.5, size=9.5)]
     found = recommend(kept, (), Preferences(weights={"read": 1, "size": 1}))
     assert {each.candidate.variant for each in found.ranked if each.on_frontier} == {"a", "b"}
@@ -127,14 +127,14 @@ def test_reads_for_each_save_make_one_time() -> None:
     assert weighed(kept[0], often)["time"][1] == pytest.approx(1e6 + 100 * 10e6)
 
 
-def test_slow_storage_favours_what_is_small() -> None:
+def test_slow_storage_favours_small_files() -> None:
     kept = [candidate("large", read=1, save=1, size=100), candidate("small", read=5, save=5, size=10)]
     fast, slow = (Preferences(weights={"read": 1}, bandwidth_bytes_per_s=rate) for rate in (1e12, 1e8))
     assert names(recommend(kept, (), fast))[0] == "large"
     assert names(recommend(kept, (), slow))[0] == "small"
 
 
-def test_break_evens_lie_where_the_lines_cross() -> None:
+def test_break_evens_are_where_the_lines_cross() -> None:
     kept = [candidate("writes", save=10, read=10, size=10), candidate("reads", save=34, read=2, size=10)]
     found = recommend(kept, (), Preferences(weights={"read": 1}))
     (change,) = [each for each in found.break_evens if each.of == "reads"]
@@ -166,18 +166,18 @@ def test_one_wrong_answer_in_seven_is_not_recommended(kind: str) -> None:
     assert slow.lacks("take") == ""
 
 
-def test_a_round_that_was_too_slow_or_too_large_is_no_wrong_answer() -> None:
+def test_a_timeout_or_lack_of_memory_is_not_a_wrong_answer() -> None:
     quick = candidate("quick")
     quick.cells["read"].failures = (Failure(kind="timeout", reason="over 600 s"),)  # type: ignore[misc]
     assert quick.reason == ""
 
 
-def test_needs_drop_what_lacks_them_with_the_reason() -> None:
+def test_variants_that_lack_a_need_drop_out_with_the_reason() -> None:
     able = candidate("a", capabilities=frozenset({"append"}))
     silent = candidate("c", capabilities=None)
     kept, dropped = eligible([able, candidate("b"), silent], Preferences(needs=("append",)), 0)
     assert [each.variant for each in kept] == ["a"]
-    assert dict(dropped) == {"b": "cannot: append", "c": "the run does not tell what it can do"}
+    assert dict(dropped) == {"b": "cannot: append", "c": "the run did not record its abilities"}
 
 
 def test_memory_over_the_limit_drops_out() -> None:
@@ -187,7 +187,7 @@ def test_memory_over_the_limit_drops_out() -> None:
     assert eligible([candidate("a")], Preferences(max_memory_bytes=60 * 10**6), held_bytes=9 * 10**6)[1] == []
 
 
-def test_what_changes_the_data_drops_out_where_something_does_not() -> None:
+def test_a_lossy_variant_drops_out_if_another_is_exact() -> None:
     lossy = candidate("b", losses=("floats keep 10 decimals",))
     kept, dropped = eligible([candidate("a"), lossy], Preferences(), 0)
     assert [each.variant for each in kept] == ["a"]
@@ -195,7 +195,7 @@ def test_what_changes_the_data_drops_out_where_something_does_not() -> None:
     assert [each.variant for each in eligible([lossy], Preferences(), 0)[0]] == ["b"]
 
 
-def test_what_gives_something_else_is_never_ranked() -> None:
+def test_other_kinds_of_results_are_never_ranked() -> None:
     _, dropped = eligible([candidate("feather[engine=pyarrow,codec=none,mapped=true]")], Preferences(), 0)
     assert "another kind of result" in dropped[0][1]
 
@@ -213,7 +213,7 @@ def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
     assert lost[1].rounds == frozenset()
 
 
-def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
+def test_a_variant_without_a_counted_round_is_unknown_and_not_worse() -> None:
     nothing = candidate("a", rounds=range(0))
     assert nothing.unknown
     assert eligible([nothing], Preferences(), 0)[1] == [("a", "no round was counted")]
@@ -223,7 +223,7 @@ def test_what_no_round_counts_of_is_unknown_and_not_worse() -> None:
 # --- what may be recommended -------------------------------------------------------------------------------------
 
 
-def test_what_is_not_established_is_shown_and_not_recommended() -> None:
+def test_young_formats_are_shown_and_not_recommended() -> None:
     kept = [
         candidate("a", read=10, noise=0.02),
         candidate("b", read=20, noise=0.02),
@@ -255,7 +255,7 @@ def test_ties_and_probabilities_are_among_what_may_be_recommended() -> None:
     assert not any("e" in (change.first, change.then) for change in found.break_evens)
 
 
-def test_where_nothing_is_accepted_the_others_are_ranked_by_themselves() -> None:
+def test_if_nothing_is_accepted_the_others_are_ranked_among_themselves() -> None:
     kept = [candidate("y", read=8, stage="young"), candidate("e", read=2, stage="experimental")]
     found = recommend(kept, (), Preferences(weights={"read": 1}))
     assert found.ranked == ()
@@ -263,14 +263,14 @@ def test_where_nothing_is_accepted_the_others_are_ranked_by_themselves() -> None
     assert [each.score for each in found.not_accepted] == pytest.approx([1, 4])
 
 
-def test_of_whom_nobody_tells_nothing_is_claimed() -> None:
+def test_a_format_without_a_declared_maturity_is_young() -> None:
     unknown = replace(candidate("a"), maturity=None)
     assert unknown.stage == "young"
     assert recommend([unknown], (), Preferences()).ranked == ()
     assert names(recommend([unknown], (), Preferences(accept="young"))) == ["a"]
 
 
-def test_what_changes_the_data_stays_where_only_younger_formats_do_not() -> None:
+def test_a_lossy_variant_stays_if_only_young_formats_are_exact() -> None:
     lossy, exact = candidate("a", losses=("dates become text",)), candidate("y", stage="young")
     also_lossy = candidate("z", stage="young", losses=("dates become text",))
     kept, dropped = eligible([lossy, exact, also_lossy], Preferences(), 0)
@@ -284,7 +284,7 @@ def test_what_changes_the_data_stays_where_only_younger_formats_do_not() -> None
 # --- against what the user has now -------------------------------------------------------------------------------
 
 
-def test_the_baseline_is_a_multiple_of_the_first_in_what_every_user_asks_for() -> None:
+def test_the_baseline_is_compared_in_read_save_and_size() -> None:
     kept = [candidate("a", read=10, save=20, size=5)]
     now = candidate("now", read=90, save=60, size=55, losses=("dates become text",), rounds=range(1, 3))
     found = recommend(kept, (), Preferences(weights={"read": 1}), now).baseline
@@ -306,7 +306,7 @@ def test_the_baseline_pays_for_its_transfer_too() -> None:
     assert found.ratios["read"].ratio == pytest.approx((10 + 100) / (10 + 10))
 
 
-def test_a_baseline_that_was_not_counted_or_has_nothing_beside_it_has_no_ratios() -> None:
+def test_a_baseline_without_rounds_or_rival_has_no_ratios() -> None:
     nothing = recommend([candidate("a")], (), Preferences(), candidate("now", rounds=range(0))).baseline
     assert nothing is not None
     assert (nothing.values, nothing.ratios, nothing.score) == ({}, {}, None)
@@ -317,7 +317,7 @@ def test_a_baseline_that_was_not_counted_or_has_nothing_beside_it_has_no_ratios(
     assert recommend([candidate("a")], (), Preferences()).baseline is None
 
 
-def test_a_baseline_of_other_rounds_is_compared_all_the_same() -> None:
+def test_a_baseline_with_other_rounds_is_compared() -> None:
     kept = [candidate("a", read=10, rounds=range(1, 8))]
     found = recommend(kept, (), Preferences(), candidate("now", read=30, rounds=range(8, 10))).baseline
     assert found is not None
