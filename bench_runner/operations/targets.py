@@ -1,6 +1,6 @@
 """The target: what the user holds before a save and wants back from a read, and the conversions between.
 
-docs/target.md says the same to the reader: the pandas dtype for each Arrow type. Conversions follow types and
+docs/data.md lists the same for the reader: the pandas dtype for each Arrow type. Conversions follow types and
 null counts of the object that they are given; they must not know which data set it is, nor read the dtypes
 that pandas leaves in a schema's metadata.
 """
