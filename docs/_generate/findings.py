@@ -97,16 +97,18 @@ def _times(ratio: Ratio) -> str:
 
 
 def measured(reference: Reference) -> str:
-    """Return when, on which machine and with how many rounds each suite was measured."""
-    lines = []
+    """Return a table for each machine: its suites, when they were measured, and with how many samples and rounds."""
+    by_machine: dict[str, list[tuple[str, ...]]] = {}
     for run in reference.runs:
         rounds = sorted(each.rounds for each in summarise(run.samples).values() if each.rounds)
         about = run.info.machine
         machine = f"{about.cpu}, {about.cores} cores, {(about.memory_bytes or 0) / 1e9:.0f} GB"
         day = (run.info.started or "").partition("T")[0]
-        told = f"{rounds[0]} to {rounds[-1]}"
-        lines.append((f"`{run.folder.name}`", day, machine, f"{len(run.samples):,}", told))
-    return markdown_table(("suite", "measured", "machine", "samples", "rounds of a cell"), lines)
+        by_machine.setdefault(machine, []).append(
+            (f"`{run.folder.name}`", day, f"{len(run.samples):,}", f"{rounds[0]} to {rounds[-1]}")
+        )
+    header = ("suite", "measured", "samples", "rounds of a cell")
+    return "\n\n".join(f"On {machine}:\n\n{markdown_table(header, lines)}" for machine, lines in by_machine.items())
 
 
 def answer() -> str:
