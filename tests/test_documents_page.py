@@ -1,4 +1,4 @@
-"""What docs/documents.md shows of the document store: the session runs as printed, and prints what the page says."""
+"""The page of the document store: the session runs as printed and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "documents.md"
+PAGE = Path(__file__).parents[1] / "libraries/document_store/docs/document-store.md"
 
 
 def block(name: str) -> str:

@@ -1,6 +1,6 @@
 """The target: what the user holds before a save and wants back from a read, and the conversions between the two.
 
-docs/target.md lists the pandas dtype for each Arrow type. Conversions follow the types and null counts of the object
+docs/data.md lists the pandas dtype for each Arrow type. Conversions follow the types and null counts of the object
 they are given. They must not depend on the data set, nor read the dtypes that pandas leaves in a schema's metadata.
 """
 

@@ -1,1 +1,1 @@
-"""What the pages take from the code and from the reference run; `python -m docs._generate` renews it."""
+"""Write the tables of the pages that come from the code and the reference run: `python -m docs._generate`."""

@@ -1,6 +1,6 @@
-"""Write README and docs/ anew where they show what the code and the reference run say: `python -m docs._generate`.
+"""Renew what README and docs/ take from the code and the reference run: `python -m docs._generate`.
 
-A page holds such a part between `<!-- generated: NAME -->` and `<!-- end: NAME -->`; all else is written by hand.
+Such a part is between `<!-- generated: NAME -->` and `<!-- end: NAME -->`. The rest of a page is written by hand.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _measured = cache(reference)
 
 
 def renewed(page: str) -> str:
-    """The text of a page with its blocks as they are to be. Raises KeyError for a block that is not known."""
+    """Return the text of a page with its generated parts renewed. Raise KeyError for an unknown part."""
 
     def block(found: re.Match[str]) -> str:
         name = found[2]
         text = OF_CODE[name]() if name in OF_CODE else OF_REFERENCE[name](_measured())
-        # A table begins on a line of its own; a name stays within its sentence.
+        # A table begins on a new line; a name stays within its sentence.
         text = f"\n{text}\n" if "\n" in text and not text.startswith("\n") else text
         return f"{found[1]}{text}{found[4]}"
 
@@ -61,7 +61,7 @@ def renewed(page: str) -> str:
 
 
 def main() -> None:
-    """Write all pages anew."""
+    """Renew all pages."""
     for name in PAGES:
         path = ROOT / name
         path.write_text(renewed(path.read_text()))

@@ -1,4 +1,4 @@
-"""What formats and their calls declare, as lists and tables."""
+"""Show what formats and their calls declare, as lists and tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTH = 120
 
 
 def _engines() -> Iterator[type[TabularFormat]]:
-    """All engines of all formats of ours; raw I/O is none."""
+    """Yield the engines of all formats of this project, without raw I/O."""
     for name in FORMATS:
         for engine in FORMATS.engines(name):
             if engine.native is not Native.BUFFERS and engine.__module__.startswith("formats."):
@@ -22,13 +22,13 @@ def _engines() -> Iterator[type[TabularFormat]]:
 
 
 def formats() -> str:
-    """The names of all formats, as a text wrapped for a list item."""
+    """Return the names of all formats, wrapped for a list item."""
     titles = sorted({engine.title for engine in _engines()}, key=str.lower)
     return "\n" + textwrap.indent(textwrap.fill(", ".join(titles), _WIDTH - 2), "  ") + "\n  "
 
 
 def native(kind: Native) -> str:
-    """Whose calls take and return this kind."""
+    """Return the engines whose calls take and return this kind."""
     by_engine: dict[str, list[str]] = {}
     for engine in _engines():
         if engine.native is kind:
@@ -38,8 +38,8 @@ def native(kind: Native) -> str:
 
 
 def calls() -> str:
-    """A table of the engines with their calls and what they have a call of its own for, as their settings are when
-    nobody says otherwise."""
+    """Return a table of the engines with their calls and the operations that they have their own call for, by default
+    settings."""
     lines = []
     for engine in _engines():
         adapter = engine()
@@ -51,13 +51,13 @@ def calls() -> str:
 
 
 def wrong_answers() -> str:
-    """A table of the calls that answer wrongly, whoever makes them."""
+    """Return a table of the library calls that answer wrongly."""
     lines = [(each.distribution, f"`{each.call}`", each.answer, each.instead) for each in WRONG_ANSWERS]
     return markdown_table(("library", "call", "what comes of it", "what to do"), lines)
 
 
 def broken_columns() -> str:
-    """A table of the kinds of column that a call corrupts, with the settings with which it does."""
+    """Return a table of the kinds of column that a call corrupts, with the settings that cause it."""
     lines = []
     for engine in _engines():
         usual = engine()
@@ -73,5 +73,5 @@ def broken_columns() -> str:
 
 
 def _code(call: str) -> str:
-    """A call as a code span, with names in its places."""
+    """Return a call as a code span, with names in its places."""
     return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""

@@ -1,4 +1,4 @@
-"""What the reference run shows: which variant wins at what, with its figures and intervals."""
+"""Show which variant of the reference run wins at what, with figures and intervals."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
 def wins(reference: Reference) -> str:
-    """One row for each table without a codec: the best, what is tied with it, and what comes next by how much."""
+    """Return one row for each table without a codec: the best, the tied, and the next by how much."""
     return _wins(reference, "tabular")
 
 
 def image_wins(reference: Reference) -> str:
-    """The same of images."""
+    """Return the same for images."""
     return _wins(reference, "image")
 
 
 def codec_wins(reference: Reference) -> str:
-    """The same of every format with each of its codecs and without."""
+    """Return the same for every format with each of its codecs and without."""
     return _wins(reference, "compression", "codecs")
 
 
@@ -61,7 +61,7 @@ def _wins(reference: Reference, suite: str, track: str = "plain") -> str:
 
 
 def format_or_call(reference: Reference) -> str:
-    """What a call makes of the time and what a format, for each table and operation of the suite `engines`."""
+    """Return how much of the time depends on the call and on the format, for each table and operation of `engines`."""
     lines = []
     for _, table in reference.of(engines.SUITE):
         threads = "the libraries' own" if table.conditions.threads == "default" else "1"
@@ -74,7 +74,7 @@ def format_or_call(reference: Reference) -> str:
 
 
 def _spread(found: Sequence[engines.Calls]) -> tuple[str, str]:
-    """How far the calls of a format lie apart, least and most, and of which formats that cannot be told."""
+    """Return the smallest and largest ratio between calls of a format, and the formats whose calls are tied."""
     several = [(calls.by_call, calls.format) for calls in found if calls.by_call is not None]
     # Medians may have another order than the rounds, paired: then neither call is the slower one.
     tied = [name for ratio, name in several if ratio.tied or ratio.ratio <= 1]
@@ -84,7 +84,7 @@ def _spread(found: Sequence[engines.Calls]) -> tuple[str, str]:
 
 
 def _farthest(found: Sequence[engines.Calls]) -> str:
-    """The slowest format beside the fastest, each by its fastest call that was measured."""
+    """Return the slowest format compared with the fastest, each by its fastest measured call."""
     (best, best_call, *_), (worst, worst_call, *_) = (engines.texts(found[place]) for place in (0, -1))
     ratio = found[-1].by_format
     if len(found) < 2 or ratio.tied:
@@ -97,20 +97,22 @@ def _times(ratio: Ratio) -> str:
 
 
 def measured(reference: Reference) -> str:
-    """When, on what and with how many rounds the reference run was measured, suite by suite."""
-    lines = []
+    """Return a table for each machine: its suites, when they were measured, and with how many samples and rounds."""
+    by_machine: dict[str, list[tuple[str, ...]]] = {}
     for run in reference.runs:
         rounds = sorted(each.rounds for each in summarise(run.samples).values() if each.rounds)
         about = run.info.machine
         machine = f"{about.cpu}, {about.cores} cores, {(about.memory_bytes or 0) / 1e9:.0f} GB"
         day = (run.info.started or "").partition("T")[0]
-        told = f"{rounds[0]} to {rounds[-1]}"
-        lines.append((f"`{run.folder.name}`", day, machine, f"{len(run.samples):,}", told))
-    return markdown_table(("suite", "measured", "machine", "samples", "rounds of a cell"), lines)
+        by_machine.setdefault(machine, []).append(
+            (f"`{run.folder.name}`", day, f"{len(run.samples):,}", f"{rounds[0]} to {rounds[-1]}")
+        )
+    header = ("suite", "measured", "samples", "rounds of a cell")
+    return "\n\n".join(f"On {machine}:\n\n{markdown_table(header, lines)}" for machine, lines in by_machine.items())
 
 
 def answer() -> str:
-    """What `recommend` answers of the reference run at once, as it is printed, without the figures of each variant."""
+    """Return what `recommend` prints about the reference run, without the figures of each variant."""
     printed = io.StringIO()
     show(recommend(stored=NAME, datasets="core"), Console(file=printed, width=100))
     first, _, _ = printed.getvalue().partition("\nvariant ")
@@ -119,13 +121,13 @@ def answer() -> str:
 
 
 def uses(reference: Reference) -> str:
-    """One table for each data set of the suite `access`: the fastest call for each use, and what comes next."""
+    """Return a table for each data set of the suite `access`: the fastest call for each use, and the next ones."""
     found = []
     for run, table in reference.of("access"):
         found.append(
             f"`{table.dataset}`, {table.amount}, cache {table.conditions.cache}, on {run.info.machine.cpu}:\n\n"
             + markdown_table(
-                ("use", "fastest call of its own", "then, in multiples of it"),
+                ("use", "fastest with its own call", "then, in multiples of it"),
                 [(use.title, use.best, use.others) for use in uses_of(run, table)],
             )
         )
@@ -133,7 +135,7 @@ def uses(reference: Reference) -> str:
 
 
 def verdicts(reference: Reference) -> str:
-    """How many claims of each source the reference run bears out."""
+    """Return how many claims of each source hold for the reference run."""
     compared = [run for run in reference.runs if IN_THESIS.intersection(run.info.suites)]
     thesis = [each.verdict for run in compared for each in reproduce(run).judgements]
     found = {"thesis": count_text(thesis)}

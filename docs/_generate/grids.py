@@ -1,4 +1,4 @@
-"""Figures of the reference run with their intervals, variant by variant: one grid a page."""
+"""Show figures of the reference run with their intervals, variant by variant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench_runner.results.information import READ, SAVE
+from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval
 from bench_runner.variants import OperationName, Variant, operation_name_of
@@ -20,17 +20,17 @@ from reports.analysis.units import spread_text
 from reports.text.page import markdown_table
 
 READS_ALL, FROM_MEMORY = "†", "‡"
-"""As in the reports: what reads all and selects, and what the library answered from its own memory."""
+"""As in the reports."""
 LESS, FEW = "<", "n="
 MARKS = {
-    "**": "**bold**: the best of its column",
-    "=": "`=`: cannot be told from the fastest",
-    NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with the fastest, so no verdict",
-    READS_ALL: f"`{READS_ALL}`: no call of its own",
-    FROM_MEMORY: f"`{FROM_MEMORY}`: answered from the library's own memory",
-    LESS: f"`{LESS}`: less than can be told",
-    "±": "`±`: the larger half of the 95 % interval",
-    FEW: "`n=`: of so few rounds, so the spread is of the smallest and the largest value, and there is no verdict",
+    "**": "**bold**: best of its column",
+    "=": "`=`: tied with it",
+    NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with it, so no verdict",
+    READS_ALL: f"`{READS_ALL}`: reads or saves everything",
+    FROM_MEMORY: f"`{FROM_MEMORY}`: from the library's memory",
+    LESS: f"`{LESS}`: below what can be measured",
+    "±": "`±`: larger half of the 95 % interval",
+    FEW: "`n=`: rounds, if under five, with minimum and maximum and no verdict",
 }
 
 
@@ -45,7 +45,7 @@ class Head:
 
 
 def grid(heads: Sequence[Head]) -> str:
-    """One row for each variant, one column for each head; the best is bold, and marks are explained below."""
+    """Return one row for each variant and one column for each head. The best is bold; marks are explained below."""
     variants = [row.variant for head in heads for row in head.table.rows]
     names = short_labels(each for each in dict.fromkeys(variants) if not (each.is_raw_io or each.is_apart))
     units = [unit_of(head.table, head.column) for head in heads]
@@ -61,13 +61,13 @@ def grid(heads: Sequence[Head]) -> str:
 
 
 def _by_format(named: tuple[Variant, str]) -> tuple[str, int]:
-    """The formats by their names, and each one's variants as they were: from the plain call to the most settings."""
+    """Sort formats by name, and variants of a format from the plain call to the most settings."""
     variant, _ = named
     return variant.format_name, len(variant)
 
 
 def _cell(head: Head, variant: Variant) -> str:
-    """A figure with its spread and marks, and of how many rounds it is where these are few."""
+    """Return a figure with its spread and marks, and the number of rounds if there are few."""
     row = next((row for row in head.table.rows if row.variant == variant), None)
     interval = row.interval(head.column) if row else None
     if row is None or interval is None or row.wrong(head.column.operation):
@@ -79,12 +79,12 @@ def _cell(head: Head, variant: Variant) -> str:
     told = f"{value}{half}{_mark(head, row)}"
     if head.table.mark(head.column, variant) != "*":
         return told
-    # Of several that are less than can be told the least is not known.
+    # The smallest of several figures below what can be measured is not known.
     return f"{told}=" if value.startswith(LESS) else f"**{told}**"
 
 
 def _spread(interval: Interval) -> str:
-    """The larger half of the interval; under five rounds the smallest and the largest value."""
+    """Return the larger half of the interval, or under five rounds the smallest and the largest value."""
     if not interval.median:
         return ""
     if interval.low is None or interval.high is None:
@@ -94,7 +94,7 @@ def _spread(interval: Interval) -> str:
 
 
 def _own(head: Head, row: Row) -> str:
-    """What a figure says of itself, whatever others are."""
+    """Return the mark of a figure that does not depend on other variants."""
     if row.fallback(head.column.operation):
         return READS_ALL
     return FROM_MEMORY if row.cached(head.column.operation) else ""
@@ -120,18 +120,25 @@ TITLES = {
     "get[documents=100]": "get 100",
     "fields[paths=2]": "2 fields of all",
     "range[selectivity=0.001,paths=1,by=scan]": "0.1 % by scan",
-    "range[selectivity=0.001,paths=1,by=index]": "0.1 % by index",
     "ingest[updates=0.5,indexes=none]": "half updates",
-    "ingest[updates=0.5,indexes=2]": "with 2 indexes",
 }
 """What the page calls the operations on documents."""
+IN_THE_REPORT = {
+    *("ask[query=q3]", "ask[query=q4]", "ask[query=q5]"),
+    *("ingest[updates=0.5,indexes=2]", "range[selectivity=0.001,paths=1,by=index]"),
+}
+"""Operations on documents that the page leaves out, because a table of 14 columns is too wide to read."""
 WAITS = {"first batch ms": 4, "p99 gap ms": 5}
-"""What a training loop waits for, by its place among the texts of a loader."""
+"""The waits of a training loop, by their place among the texts of a loader."""
 
 
 def encodings(reference: Reference) -> str:
-    """Taking ten rows over the sizes of values; those of one length are last."""
-    return _told(_head(_value_size(table.dataset), run, table, TAKE) for run, table in reference.of("encodings"))
+    """Return taking ten rows over the sizes of values, those of one length last; the report has 4 B and 16 KiB too."""
+    return _told(
+        _head(_value_size(table.dataset), run, table, TAKE)
+        for run, table in reference.of("encodings")
+        if table.dataset not in ("values[bytes=4]", "values[bytes=16384]")
+    )
 
 
 def _value_size(dataset: str) -> str:
@@ -144,8 +151,8 @@ def _value_size(dataset: str) -> str:
 
 
 def writing(reference: Reference) -> str:
-    """Time and peak of saving and reading events whole and batch by batch, and their size."""
-    calls = (("save", SAVE), ("stream-save", SAVE_STREAM), ("read", READ), ("stream-read", READ_STREAM))
+    """Return time and peak of saving and reading events batch by batch, and their size."""
+    calls = (("stream-save", SAVE_STREAM), ("stream-read", READ_STREAM))
     wanted = [(name, operation, Role.TIME) for name, operation in calls]
     wanted += [(f"{name} peak", operation, Role.MEMORY) for name, operation in calls]
     return _told(
@@ -157,7 +164,7 @@ def writing(reference: Reference) -> str:
 
 
 def wide(reference: Reference) -> str:
-    """Ten columns of a file that is opened anew, over the number of columns."""
+    """Return the time of ten columns of a file that is opened anew, by the number of columns."""
     return _told(
         _head(f"{int(shape[1]):,} columns", run, table, PROJECT)
         for run, table in reference.of("wide")
@@ -166,7 +173,7 @@ def wide(reference: Reference) -> str:
 
 
 def near_storage(reference: Reference) -> str:
-    """What queries over a narrow line take by the share of row groups that they read."""
+    """Return the time of queries over a narrow line by the share of row groups that they read."""
     return _told(
         _head(f"{100 * float(share[1]):g} %", run, table, column.operation)
         for run, table in reference.of("near-storage")
@@ -177,14 +184,18 @@ def near_storage(reference: Reference) -> str:
 
 
 def documents(reference: Reference) -> str:
-    """What each store takes for events: size, ingestion, look-ups, questions."""
+    """Return size, ingestion, look-ups and the first two questions of each store, about events."""
     return _told(
         _head(title, run, table, operation, role)
         for run, table in reference.of("documents")
         if table.dataset == "bluesky-events"
         for title, operation, role in (
             ("size", SAVE, Role.SIZE),
-            *((_title(operation), operation, Role.TIME) for operation in table.columns.operations),
+            *(
+                (_title(operation), operation, Role.TIME)
+                for operation in table.columns.operations
+                if operation not in IN_THE_REPORT
+            ),
         )
     )
 
@@ -199,7 +210,7 @@ def _head(title: str, run: Run, table: Table, operation: OperationName, role: Ro
 
 
 def _told(found: Iterable[Head | None]) -> str:
-    """A grid of the columns that there are, with its machine."""
+    """Return a grid of the columns that were measured, with its machine."""
     heads = [head for head in found if head is not None]
     most = max((head.table for head in heads), key=lambda table: table.data_rows)
     least = min(head.table.data_rows for head in heads)
@@ -208,7 +219,7 @@ def _told(found: Iterable[Head | None]) -> str:
 
 
 def training(reference: Reference) -> str:
-    """Rows a second in each order, and the waits of the most shuffled."""
+    """Return rows a second in each order, and the waits of the most shuffled one."""
     told = []
     for run, table in reference.of("training"):
         if has_loaders(table):
@@ -237,7 +248,7 @@ def _orders(run: Run, table: Table) -> str:
 
 
 def _rate(texts: Sequence[str], rounds: int) -> str:
-    """Rows a second with their spread; of an epoch that was ended, how much of it was read."""
+    """Return rows a second with their spread, and the share of an epoch that was ended early."""
     rate, spread, share = texts[0], texts[1], texts[-1]
     few = f"{FEW}{rounds}" if rounds < FEWEST_ROUNDS else ""
     return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))

@@ -1,4 +1,4 @@
-"""The reference run and its tables, read once for all pages: that takes seconds."""
+"""Read the reference run and its tables once for all pages, because that takes seconds."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from reports.analysis.tables import Table, tables
 
 @dataclass(frozen=True)
 class Reference:
-    """Runs of suites, with their tables."""
+    """The runs of suites, with their tables."""
 
     runs: tuple[Run, ...]
 
     @cached_property
     def tables(self) -> tuple[tuple[Run, Table], ...]:
-        """Every table, with the run that it is of."""
+        """All tables, each with its run."""
         return tuple((run, table) for run in self.runs for table in tables(run))
 
     def of(self, suite: str) -> Iterator[tuple[Run, Table]]:
-        """The tables of a suite from the page cache, whatever they are measured with."""
+        """Yield the tables of a suite with a warm page cache."""
         return (each for each in self.tables if each[1].suite == suite and each[1].conditions.cache == "warm")
 
     @property
     def machines(self) -> str:
-        """Which runs are of which processor: '`tabular` and `image` on AMD EPYC; ...'."""
+        """Name the runs of each processor: '`tabular` and `image` on AMD EPYC; ...'."""
         by_processor: dict[str, list[str]] = {}
         for run in self.runs:
             by_processor.setdefault(run.info.machine.cpu or "an unknown processor", []).append(f"`{run.folder.name}`")
@@ -39,5 +39,5 @@ class Reference:
 
 
 def reference() -> Reference:
-    """The reference run of this checkout."""
+    """Return the reference run of this checkout."""
     return Reference(tuple(reference_runs()))

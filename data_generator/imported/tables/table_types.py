@@ -1,4 +1,4 @@
-"""The types in which a user's table is kept: those of docs/target.md, and lists, structs and maps of them.
+"""The types in which a user's table is kept: those of docs/data.md, and lists, structs and maps of them.
 
 Others that hold the same values become one of these (views and large types, extensions, and inside of nested columns
 dictionaries and half floats); what has no such type is refused by column and type. Metadata is dropped: pandas' own is

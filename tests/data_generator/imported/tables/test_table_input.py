@@ -18,7 +18,7 @@ from data_generator.imported.tables.own_table import MOST_ROWS
 from data_generator.imported.tables.sampling import BLOCKS
 from data_generator.imported.tables.table_input import CSV, JSON, PARQUET, SUFFIXES, find
 
-PAGE = (Path(__file__).parents[4] / "docs/table-data.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs/data.md").read_text()
 
 
 def refused(path: Path, message: str) -> None:
