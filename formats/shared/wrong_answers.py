@@ -1,6 +1,6 @@
 """Calls that answer wrongly without a word, which users of these formats may take for the ones that are measured here.
 
-No format makes them. A test shows each of them still wrong, and `docs/known-faults.md` lists them from here. It knows
+No format makes them. A test shows each of them still wrong, and `docs/limits.md` lists them from here. It knows
 no call: what is wrong is shown in tests/formats/test_wrong_answers.py.
 """
 

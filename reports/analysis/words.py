@@ -18,7 +18,7 @@ from reports.analysis.tables import Row, Table, amount_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
-WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust: docs/bias.md"
+WHOSE_CHOICES = "whose choices these figures rest on, and what we would distrust: docs/limits.md"
 """Of every report. Whoever has installed the program has no docs/: the page is named, and not linked."""
 FALLBACK = "†"
 """Stands behind every figure of a call that does more than was asked."""

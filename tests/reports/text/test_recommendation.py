@@ -255,7 +255,7 @@ def test_below_the_answer_all_is_shortened_and_all_of_it_is_offered(capsys: pyte
     assert "why: reads in" in text
     assert "left out: " in text
     assert "all of it, without measuring again: recommend --from results/mine --explain" in text
-    assert below[-1].endswith("docs/bias.md")
+    assert below[-1].endswith("docs/limits.md")
     whole = "\n".join(printed(answer, capsys, explain=True))
     for each in answer.found.ranked:
         assert each.candidate.variant.partition("[")[0] in whole
