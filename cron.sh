@@ -17,6 +17,7 @@ environment:
   FORMAT_BENCH_SUITES      the suites to run ("tabular compression image")
   FORMAT_BENCH_ROWS        rows of each table and number of images, for a small trial
   FORMAT_BENCH_OPTIONS     more options for each run, e.g. "--datasets ^eq$ --rounds 3"
+  FORMAT_BENCH_OPERATIONS  operations on tables that asv times, e.g. "read|project" (the suites' own)
   FORMAT_BENCH_HISTORY     the benchmarks that asv runs, as a regular expression (all of the suites; none: '^$')
   FORMAT_BENCH_MACHINE     the machine's public name (its host name)
   FORMAT_BENCH_MOST_LOAD   begin only under this load average (a quarter of the cores)

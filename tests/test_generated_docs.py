@@ -25,7 +25,7 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
 
 
 def test_pages_have_generated_parts() -> None:
-    assert {"README.md", "docs/findings.md", "docs/suites.md", "docs/known-faults.md"} <= set(GENERATED)
+    assert {"README.md", "docs/findings.md", "docs/suites.md", "docs/limits.md"} <= set(GENERATED)
 
 
 def run_of(suite: str, cpu: str, rounds: int = 5) -> Run:

@@ -1,4 +1,4 @@
-"""Show what formats and their calls declare, as lists and tables."""
+"""What formats and their calls declare, as lists and tables."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import textwrap
 from collections.abc import Iterator
 
 from adapters.contract import Native, TabularFormat
+from adapters.predicate import Kind
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
 from reports.text.page import markdown_table
 
 _WIDTH = 120
+_EVERY_CONDITION = f" ({', '.join(kind.value for kind in Kind)})"
 
 
 def _engines() -> Iterator[type[TabularFormat]]:
-    """Yield the engines of all formats of this project, without raw I/O."""
+    """Yield the engines of all our formats, without raw I/O."""
     for name in FORMATS:
         for engine in FORMATS.engines(name):
             if engine.native is not Native.BUFFERS and engine.__module__.startswith("formats."):
@@ -28,36 +30,38 @@ def formats() -> str:
 
 
 def native(kind: Native) -> str:
-    """Return the engines whose calls take and return this kind."""
+    """Return this kind with the engines whose calls take and return it."""
     by_engine: dict[str, list[str]] = {}
     for engine in _engines():
         if engine.native is kind:
             by_engine.setdefault(engine.engine or engine.title, []).append(engine.title)
-    told = [name if titles == [name] else f"{name}: {', '.join(titles)}" for name, titles in sorted(by_engine.items())]
-    return f"`{kind.value}` ({'; '.join(told)})"
+    named = [name if titles == [name] else f"{name}: {', '.join(titles)}" for name, titles in sorted(by_engine.items())]
+    return f"`{kind.value}` ({'; '.join(named)})"
 
 
 def calls() -> str:
-    """Return a table of the engines with their calls and the operations that they have their own call for, by default
-    settings."""
+    """Return a table of the engines, their calls at the usual settings, and the operations that they have calls for.
+
+    A call that takes several lines of Python is described instead.
+    """
     lines = []
     for engine in _engines():
         adapter = engine()
         described = (engine.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
-        save, read = (adapter.calls.save, adapter.calls.read) if adapter.calls else ("", "")
-        own = ", ".join(adapter.offers.names)
-        lines.append((engine.title, engine.engine or "", described, _code(save), _code(read), own))
-    return markdown_table(("format", "engine", "calls", "save", "read", "calls of its own"), lines)
+        save, read = (_code(adapter.calls.save), _code(adapter.calls.read)) if adapter.calls else (described, "")
+        partial_calls = ", ".join(adapter.offers.names).replace(_EVERY_CONDITION, "")
+        lines.append((engine.title, engine.engine or "", save, read, partial_calls))
+    return markdown_table(("format", "engine", "save", "read", "also has calls for"), lines)
 
 
 def wrong_answers() -> str:
-    """Return a table of the library calls that answer wrongly."""
+    """Return a table of library calls that return wrong data."""
     lines = [(each.distribution, f"`{each.call}`", each.answer, each.instead) for each in WRONG_ANSWERS]
-    return markdown_table(("library", "call", "what comes of it", "what to do"), lines)
+    return markdown_table(("library", "call", "result", "instead"), lines)
 
 
 def broken_columns() -> str:
-    """Return a table of the kinds of column that a call corrupts, with the settings that cause it."""
+    """Return a table of the kinds of column that a variant corrupts."""
     lines = []
     for engine in _engines():
         usual = engine()
@@ -69,7 +73,7 @@ def broken_columns() -> str:
                     if usual.known_faults.get(kind) != fault:
                         found[other.variant, kind] = fault
         lines += [(f"`{variant}`", kind, fault) for (variant, kind), fault in found.items()]
-    return markdown_table(("variant", "kind of column", "what becomes of it"), lines)
+    return markdown_table(("variant", "kind of column", "result"), lines)
 
 
 def _code(call: str) -> str:

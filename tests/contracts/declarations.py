@@ -160,7 +160,7 @@ def _advice(adapter: TabularFormat, undeclared: Iterable[Fidelity], folder: Path
         names = ", ".join(unexplained)
         said += ["", f"nothing ready-made fits {names}: mend the call, refuse the type in `refusal`, write a relation"]
         said += ["(adapters/relations/ shows how), or name the kind in `known_faults`"]
-    return "\n".join([*said, "see 'Losses' in docs/adding-a-format.md"])
+    return "\n".join([*said, "see 'Losses' in docs/adding.md"])
 
 
 def _returned(adapter: TabularFormat, trip: Trip, folder: Path) -> _Returned:

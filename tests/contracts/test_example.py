@@ -1,4 +1,4 @@
-"""A third party's format, found through an entry point, keeps the contract; docs/adding-a-format.md shows it."""
+"""A third party's format, found through an entry point, keeps the contract; docs/adding.md shows it."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from adapters.registry import Entry, Registry
 from tests.contracts.tabular import TabularFormatContract
 
 EXAMPLE = Path(__file__).parent / "example"
-PAGE = Path(__file__).parents[2] / "docs" / "adding-a-format.md"
+PAGE = Path(__file__).parents[2] / "docs" / "adding.md"
 
 
 class _Installed(TabularFormatContract):
@@ -51,10 +51,10 @@ class TestExampleFormat(_Installed):
             list(taken)
 
 
-def test_the_page_shows_the_examples_in_full() -> None:
+def test_the_page_shows_one_example_in_full_and_links_the_other() -> None:
     page = PAGE.read_text()
-    for name in ("example_format.py", "example_records.py"):
-        assert (EXAMPLE / name).read_text() in page, name
+    assert (EXAMPLE / "example_format.py").read_text() in page
+    assert "(../tests/contracts/example/example_records.py)" in page
     assert (EXAMPLE / "example_format-1.0.dist-info" / "entry_points.txt").read_text().splitlines()[1] in page.replace(
         '"', ""
     )

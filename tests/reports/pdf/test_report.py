@@ -49,7 +49,7 @@ def test_a_page_for_each_table_then_means_fidelity_cold_start_and_remarks(pages:
     assert "first read" in first
     assert "json [double_precision=15]" in first
     assert "governor" in remarks
-    assert "docs/bias.md" in remarks
+    assert "docs/limits.md" in remarks
     assert "over eq, core" in means
 
 
