@@ -23,7 +23,7 @@ def rate_mbit(network: str) -> int:
         return 0
     rate = network.removesuffix(MBIT)
     if rate == network or not rate.isdecimal() or not 1 <= int(rate) <= MOST_MBIT:
-        raise ValueError(f"{network!r} is no network: there are {ALLOWED}")
+        raise ValueError(f"a network must be {ALLOWED} (got {network!r}).")
     return int(rate)
 
 
@@ -37,6 +37,6 @@ def named(text: str) -> str:
     """The network that a user names. Raises ValueError for a text that is none."""
     network = NONE if text == ONE_PROCESS else text
     if text == NONE:
-        raise ValueError(f"{text!r} is no network: there are {ALLOWED}")
+        raise ValueError(f"a network must be {ALLOWED} (got {text!r}).")
     rate_mbit(network)
     return network

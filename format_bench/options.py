@@ -118,6 +118,7 @@ WHICH = grouped(
 READING = grouped(
     click.option(
         "--column",
+        "columns",
         metavar="NAME=TYPE",
         multiple=True,
         type=COLUMN_TYPE,
@@ -146,7 +147,7 @@ READING = grouped(
 def read_options(given: dict[str, Any]) -> ReadOptions:
     """Take the options of `READING` out of `given`, as one value."""
     return ReadOptions(
-        columns=dict(given.pop("column")),
+        columns=dict(given.pop("columns")),
         delimiter=_unescaped(given.pop("delimiter")),
         decimal=given.pop("decimal"),
         sheet=given.pop("sheet"),

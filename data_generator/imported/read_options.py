@@ -45,16 +45,29 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """These options. Raises DataError for values that no reader can follow."""
         for name, kind in self.columns.items():
             if kind not in _PLAIN_TYPES and not _is_decimal(kind):
-                raise DataError(f"--column {name}={kind}: there is no such type\n  types are {', '.join(TYPES)}")
+                raise DataError(
+                    f"`columns`: the type {kind!r} of column {name!r} does not exist.",
+                    f"Choose among {', '.join(TYPES)}.",
+                    parameter="columns",
+                    given=kind,
+                    allowed=TYPES,
+                )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DataError(
-                f"--delimiter {self.delimiter!r}: must be one character other than a quote or a line break\n"
-                "  for a longer one replace it first: sed 's/||/\\t/g' FILE > NEW.tsv"
+                next_step="Replace a longer one first: sed 's/||/\\t/g' FILE > NEW.tsv",
+                parameter="delimiter",
+                given=self.delimiter,
+                allowed="one character other than a quote or a line break",
             )
         if self.decimal not in (".", ","):
-            raise DataError(f"--decimal {self.decimal!r}: must be '.' or ','\n  leave it out for '.'")
+            raise DataError(parameter="decimal", given=self.decimal, allowed=(".", ","))
         if self.decimal == self.delimiter:
-            raise DataError("--decimal and --delimiter are the same character\n  name another delimiter, such as ';'")
+            raise DataError(
+                f"`decimal` and `delimiter` must differ (both are {self.decimal!r}).",
+                "Name another delimiter, such as ';'.",
+                parameter="delimiter",
+                given=self.delimiter,
+            )
         if self.encoding is not None:
             _check_encoding(self.encoding)
         return self
@@ -67,6 +80,10 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def about(self) -> dict[str, str]:
         """What distinguishes a sample read with these options from one read without them; empty for the defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
+
+    def given(self) -> dict[str, object]:
+        """Return the options that are set, by name."""
+        return {name: getattr(self, name) for name in self.foreign_to(())}
 
     def words(self) -> list[str]:
         """The options as words of the command line; none for the defaults."""
@@ -100,4 +117,5 @@ def _check_encoding(encoding: str) -> None:
     except LookupError:
         is_text = False
     if not is_text:
-        raise DataError(f"--encoding {encoding!r}: is not known\n  name one as Python does, e.g. cp1252 or utf-16")
+        allowed = "an encoding that Python knows, e.g. cp1252 or utf-16"
+        raise DataError(parameter="encoding", given=encoding, allowed=allowed)

@@ -77,5 +77,7 @@ def _stopped(folders: Iterable[Path]) -> Interrupted | None:
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):
-            return Interrupted(place, f"'recommend --from {shown(place)}' answers from it, as far as it goes")
-    return Interrupted(kept[0], "no round of it was counted yet, so it answers nothing: ask again") if kept else None
+            return Interrupted(
+                place, f"To get an answer from it, as far as it goes: recommend with `stored={shown(place)!r}`."
+            )
+    return Interrupted(kept[0], "No round was counted yet, so it holds no answer. Start again.") if kept else None

@@ -45,7 +45,7 @@ def report(
     A RUN is a result folder, or 'reference': what the whole suites have shown on machines of ours, at full size.
     """
     if markdown and not (against or fidelity):
-        raise click.UsageError("--markdown goes with --against or --fidelity")
+        raise click.UsageError("--markdown needs --against or --fidelity.")
     with errors_told():
         from format_bench.api.report import report as written
         from format_bench.api.report import stored_runs
