@@ -131,7 +131,7 @@ class HdfImages(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
 
     def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield for each group of images: which they are, their place in the data set, and reused memory of that shape."""
+        """Yield for each group of images: which they are, their place in the data set, and reused memory."""
         flat = pixels.ndim == 1
         buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         start = 0

@@ -196,7 +196,7 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """Return more than the file can need: separate pages for each entry, and one page more for its place in the tree."""
+    """Return more than the file can need: separate pages for each entry, and one more for its place in the tree."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES
