@@ -394,6 +394,10 @@ def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str
         except ValueError:
             allowed = known[key].allowed_text()
             raise DataError(
-                f"{name}: {key} must be {allowed} (got {text!r}).", parameter="datasets", given=text, allowed=allowed
+                f"{name}: {key} cannot be {text!r}.",
+                f"Allowed: {allowed}.",
+                parameter="datasets",
+                given=text,
+                allowed=allowed,
             ) from None
     return values

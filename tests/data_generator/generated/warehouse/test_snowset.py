@@ -1,4 +1,4 @@
-"""The stand-in for Snowset: its columns, and that the answers of its filters are known without looking at the rows."""
+"""The stand-in for Snowset: its columns, and the known answers of its filters."""
 
 from __future__ import annotations
 
