@@ -260,7 +260,7 @@ def test_reports_are_made_of_a_folder_or_of_what_was_read_of_it(stored: Path, tm
     assert report(folder, html=site) == (site / "index.html",)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.doc").touch()
-    with pytest.raises(RequestError, match="holds no site of ours"):
+    with pytest.raises(RequestError, match="no site made by Format Bench"):
         report(folder, html=tmp_path / "other")
     with pytest.raises(RecordError, match=r"no run\.json"):
         report(tmp_path, csv=True)

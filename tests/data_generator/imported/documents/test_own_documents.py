@@ -90,7 +90,7 @@ def test_the_key_is_the_named_field(write: Write) -> None:
 def test_documents_without_the_usual_key_are_numbered_and_the_user_is_warned(write: Write) -> None:
     dataset = own(write({"a": 1}, "", "{ }"))
     assert text(dataset).splitlines() == [b'{"id":1,"a": 1}', b'{"id":3}']
-    assert "the number of the line stands for their key" in dataset.remarks[0]
+    assert "line numbers are used as keys" in dataset.remarks[0]
 
 
 def test_of_a_large_file_it_is_a_sample(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

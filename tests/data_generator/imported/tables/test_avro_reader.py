@@ -141,7 +141,7 @@ def test_logical_types_that_are_not_followed_are_named(
     taken = take(by_hand(tmp_path, kind, value))
     assert taken.table["a"].to_pylist() == [made]
     (remark,) = taken.remarks
-    assert remark.startswith(f"columns of special types are measured as what they are stored as: 'a' ({said}")
+    assert remark.startswith(f"columns of special types are measured as their storage types: 'a' ({said}")
 
 
 DECIMALS = [(38, 0, -(10**38) + 1), (38, 37, 10**38 - 1), (5, 5, 1), (20, 2, -12345)]

@@ -60,7 +60,7 @@ KINDS: list[Any] = [
     ("hexadecimal", ["0x1F", "0Xab"], None, pa.string(), "hexadecimal numbers in 2 of 2 values (line 2: '0x1F')"),
     ("hexadecimal among numbers", ["0x1F", "12"], None, pa.string(), "hexadecimal numbers in 1 of 2 values"),
     # --- decimals
-    ("zero before a point is no code", ["0.5", "0"], [0.5, 0.0], pa.float64(), None),
+    ("a zero before a point is not a code", ["0.5", "0"], [0.5, 0.0], pa.float64(), None),
     ("17 digits that come back", ["0.10000000000000001", "0.3"], [0.1, 0.3], pa.float64(), None),
     ("20 digits of a float64", ["0.1000000000000000055511", "1.5"], [0.1, 1.5], pa.float64(), None),
     ("more digits than it holds", ["0.1234567890123456789", "1.5"], [0.12345678901234568, 1.5], pa.float64(), "digits"),
@@ -96,7 +96,7 @@ KINDS: list[Any] = [
     ("day first", ["31.12.2024", "01.02.2024"], None, pa.string(), "dates with the day first in 2 of 2 values"),
     ("day first with slashes", ["31/12/2024 10:30", "1/2/2024 09:00"], None, pa.string(), "dates with the day first"),
     ("month first", ["12/31/2024", "1/2/2024"], None, pa.string(), "dates with the month first"),
-    ("day or month first", ["1/2/2024", "3/4/2024"], None, pa.string(), "cannot be told apart"),
+    ("day or month first", ["1/2/2024", "3/4/2024"], None, pa.string(), "cannot be distinguished"),
     ("slashes, year first", ["2024/01/31", "2024/2/1"], None, pa.string(), "dates in 2 of 2 values"),
     ("times", ["9:30", "10:15:30"], [datetime.time(9, 30), datetime.time(10, 15, 30)], pa.time32("s"), None),
     ("no time of the day", ["25:30", "10:15"], None, pa.string(), None),
@@ -274,7 +274,7 @@ def test_a_header_with_a_hash_stays_one(csv: Make) -> None:
 def test_several_delimiters_that_fit_are_warned_of(csv: Make) -> None:
     taken = take(csv("a;b,c;d\n1;2,3;4\n"))
     assert taken.understood["delimiter"] == "semicolon"
-    assert "every line can be divided by semicolon, which is taken, and by comma" in taken.remarks[0]
+    assert "every line can be divided by semicolon, which is used, and by comma" in taken.remarks[0]
     assert take(csv("a;b,c;d\n1;2,3;4\n"), delimiter=",").table.column_names == ["a;b", "c;d"]
 
 

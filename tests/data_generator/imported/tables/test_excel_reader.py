@@ -94,7 +94,7 @@ def test_a_table_that_pandas_writes_comes_back(engine: Any, tmp_path: Path) -> N
     frame.to_excel(tmp_path / "table.xlsx", engine=engine)
     taken = take(tmp_path / "table.xlsx")
     assert taken.table.column_names[:2] == ["Unnamed: 0", "i"]
-    assert "row 1 is taken as the names of the columns and has none for 1 of 6 (cell B1: 'i')" in taken.remarks[0]
+    assert "row 1 is used as the column names and has none for 1 of 6 (cell B1: 'i')" in taken.remarks[0]
 
 
 def test_percent_and_currency_are_their_numbers(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_without_a_header_the_first_row_is_one(tmp_path: Path) -> None:
     path = sheet(tmp_path, (1, "x"), (2, "y"))
     assert take(path, header=False).table.to_pydict() == {"0": [1, 2], "1": ["x", "y"]}
     path = sheet(tmp_path, (1, 5), (2, 6))
-    assert "row 1 is taken as the names of the columns, and holds values" in take(path).remarks[0]
+    assert "row 1 is used as the column names, but has values" in take(path).remarks[0]
     assert take(path, header=False).remarks == []
 
 
@@ -208,7 +208,7 @@ def test_a_title_above_the_header_and_merged_cells_are_reported(tmp_path: Path) 
     made.active.merge_cells("A3:A4")
     made.save(path)
     title, merged, *_ = take(path).remarks
-    assert "row 1 is taken as the names of the columns and has none for 1 of 2 (cell A1: 'Report')" in title
+    assert "row 1 is used as the column names and has none for 1 of 2 (cell A1: 'Report')" in title
     assert "1 ranges of merged cells: only the first cell of each has the value (the first: row 3)" in merged
 
 
@@ -271,8 +271,8 @@ ODD = [
         9007199254740992.0,
         "integers with more digits than a cell holds in 1 cells",
     ),
-    ('<c r="A2"><v>1e309</v></c>', math.inf, "numbers beyond those that a cell holds in 1 cells are infinite"),
-    (f'<c r="A2"><v>-{"9" * 320}</v></c>', -math.inf, "numbers beyond those that a cell holds in 1 cells"),
+    ('<c r="A2"><v>1e309</v></c>', math.inf, "numbers beyond the range of a cell in 1 cells are infinite"),
+    (f'<c r="A2"><v>-{"9" * 320}</v></c>', -math.inf, "numbers beyond the range of a cell in 1 cells"),
     ('<c r="A2"><v>1E+308</v></c>', 1e308, ""),
     ('<c r="A2"><f>1+1</f><v>2</v></c>', 2, ""),
     ('<c r="A2" t="str"><f>""</f><v></v></c>', None, ""),
@@ -294,7 +294,7 @@ def test_formulas_whose_values_are_to_be_computed_are_reported(tmp_path: Path) -
     """XlsxWriter stores 0 for every formula, and requests Excel to compute it."""
     cells = "".join(f'<row r="{row}"><c r="B{row}"><f>A{row}</f><v>0</v></c></row>' for row in (2, 3))
     (remark,) = take(written(tmp_path, cells, to_compute=True)).remarks
-    assert "column 'b': formulas in 2 cells have values that the file asks to compute again" in remark
+    assert "column 'b': formulas in 2 cells have values that the file requests to compute again" in remark
     assert "(the first: cell B2: '0')\nopen the file in Excel or LibreOffice, save it" in remark
 
 
@@ -303,7 +303,7 @@ def test_dates_before_1900_are_reported(tmp_path: Path) -> None:
     with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         book.add_worksheet().write_column(0, 0, ["a", datetime.date(1899, 1, 1), datetime.date(1899, 1, 2)])
     (remark,) = take(path).remarks
-    assert "dates before 1900 in 2 cells, which Excel does not have, are read as midnight (the first: cell A2" in remark
+    assert "dates before 1900 in 2 cells, which Excel does not support, are read as midnight (the first: cell A2" in remark
 
 
 @pytest.mark.parametrize("is_1904", [False, True])
@@ -316,7 +316,7 @@ def test_the_leap_day_that_only_excel_has_is_reported(day: float, is_1904: bool,
     taken = take(path)
     years = {value.year for value in taken.table["a"].to_pylist()}
     assert years == ({1904} if is_1904 else {1900})
-    said = "29 February 1900, a day of Excel's that no calendar has, in 1 cells is read as the 28th (the first: cell A3"
+    said = "29 February 1900, a day that exists only in Excel, in 1 cells is read as the 28th (the first: cell A3"
     assert [said in remark for remark in taken.remarks] == [True] * (not is_1904)
 
 

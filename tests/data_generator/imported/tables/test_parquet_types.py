@@ -13,7 +13,7 @@ import pytest
 
 from tests.data_generator.imported.tables.table_files import refusal, take
 
-SPECIAL = "columns of special types are measured as what they are stored as: "
+SPECIAL = "columns of special types are measured as their storage types: "
 
 
 def int96(path: Path, *arrays: pa.Array, **options: Any) -> Path:
