@@ -50,7 +50,7 @@ def started(
 ) -> Iterator[Answers]:
     """Yield a process that answers the task about the input at `path`.
 
-    It may use `memory_bytes`, or half of the memory of the machine or the container, and is ended after `stall_s`
+    It may use at most `memory_bytes` and half of the memory of the machine or container. It is ended after `stall_s`
     seconds without a message.
     """
     page = os.memfd_create("progress")
