@@ -10,11 +10,13 @@ import re
 
 import msgspec
 
+from adapters.errors import UserError
+
 _SOURCE_PLACE = re.compile(r"(?:,? at |, | \()?[^\s,(]*/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
 """Where in its own source, on the machine that compiled it, a library raised: of no use to whoever has a build."""
 
 
-class BenchError(Exception):
+class BenchError(UserError):
     """Base of the errors that the runner reports to a user."""
 
 

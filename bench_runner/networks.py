@@ -22,7 +22,7 @@ def rate_mbit(network: str) -> int:
         return 0
     rate = network.removesuffix(MBIT)
     if rate == network or not rate.isdecimal() or not 1 <= int(rate) <= MOST_MBIT:
-        raise ValueError(f"{network!r} is not a network: there are {ALLOWED}")
+        raise ValueError(f"a network must be {ALLOWED} (got {network!r}).")
     return int(rate)
 
 
@@ -36,6 +36,6 @@ def named(text: str) -> str:
     """Return the network that a user names. Raises ValueError for an unknown network."""
     network = NONE if text == ONE_PROCESS else text
     if text == NONE:
-        raise ValueError(f"{text!r} is not a network: there are {ALLOWED}")
+        raise ValueError(f"a network must be {ALLOWED} (got {text!r}).")
     rate_mbit(network)
     return network

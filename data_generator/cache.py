@@ -1,9 +1,7 @@
-"""The cache of made data sets: one Arrow IPC file each, with its digest beside it, in the user's cache
-folder.
+"""Cache generated and imported data sets: one Arrow IPC file each and its digest, in the user's cache folder.
 
-A file is written under a temporary name in the same folder, synced and moved into place, so that no run ever sees half
-of one; its digest is computed again on every use, so that a damaged one is noticed and made anew. At most one batch is
-in memory.
+A file is written under a temporary name in the same folder, synced and moved into place, so no run sees a partial file.
+The digest is computed again at each use; a damaged file is made again. At most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -32,16 +30,16 @@ from data_generator.errors import DataError
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the quota is used up",
-    errno.EFBIG: "files may not be so large",
+    errno.EFBIG: "the file exceeds the largest size allowed",
 }
 PARTIAL = ".partial"
-"""The end of the name of a file that is being written, and locked by its writer."""
+"""Suffix of a file that is being written; its writer holds a lock on it."""
 _ABANDONED_AFTER_S = 60.0
 
 
 @dataclass(frozen=True)
 class StoredDataset:
-    """A data set as it lies in the cache, whole and with the digest that its maker wrote down."""
+    """A complete data set in the cache, with its digest as recorded when it was written."""
 
     name: str
     path: Path
@@ -53,7 +51,7 @@ class StoredDataset:
 
 
 def default_folder() -> Path:
-    """Where data sets are kept: the user's cache folder, or what FORMAT_BENCH_CACHE names."""
+    """Return the cache folder for data sets: FORMAT_BENCH_CACHE, or else the user's cache folder."""
     named = os.environ.get("FORMAT_BENCH_CACHE")
     if named:
         return Path(named)
@@ -61,10 +59,10 @@ def default_folder() -> Path:
 
 
 def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | None = None) -> StoredDataset:
-    """The data set from the cache when it lies there whole; else made and put there.
+    """Return the data set from the cache; make it first if it is missing or damaged.
 
-    `on_rows` hears how many rows are made. Runs at the same time are safe: each writes a file of its own,
-    and the last move wins with the same bytes. Raises DataError when the folder cannot take the file.
+    `on_rows` is called with the number of rows made so far. Concurrent runs are safe: each writes a separate file, and
+    the last move wins with the same bytes. Raises DataError if the folder cannot take the file.
     """
     path = folder / f"{_stem(dataset.name, dataset.rows, dataset.version, dataset.source)}.arrow"
     with errors_told(f"{dataset.name}, {dataset.rows:,} rows", folder):
@@ -75,23 +73,22 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
 
 @contextlib.contextmanager
 def errors_told(what: str, folder: Path) -> Iterator[None]:
-    """Turn the errors of a folder that cannot take a file into DataError."""
+    """Turn an OSError while writing `what` to `folder` into DataError."""
     try:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise DataError(
-            f"{what}: cannot be kept in {folder}: {reason}\n"
-            "  free space there, ask for fewer rows, or name another folder in FORMAT_BENCH_CACHE"
+            f"{what}: cannot be stored in {folder}: {reason}.",
+            "Free space there, request fewer rows, or name another folder in FORMAT_BENCH_CACHE.",
         ) from error
 
 
 def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """The first `rows` rows (all by default) of a stored data set, in private memory, one chunk a stored
-    batch.
+    """Return the first `rows` rows (default: all) of a stored data set in private memory, one chunk per stored batch.
 
-    No more than those rows and columns are read: of a batch that is needed in part, the file is mapped for
-    as long as that part is copied.
+    Only these rows and columns are read. For a batch that is needed in part, the file is mapped while that part is
+    copied.
     """
     with pa.OSFile(str(path)) as file, pa.memory_map(str(path)) as mapping:
         mapped = pa.ipc.open_file(mapping)
@@ -113,7 +110,7 @@ def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | Non
 
 
 def read_rows(path: Path, start: int, rows: int) -> Iterator[pa.RecordBatch]:
-    """So many rows of a stored data set from `start` on, counted from 0, in private memory."""
+    """Yield `rows` rows of a stored data set from row `start` (counted from 0), in private memory."""
     with pa.memory_map(str(path)) as mapping:
         stored = pa.ipc.open_file(mapping)
         first = 0
@@ -126,7 +123,7 @@ def read_rows(path: Path, start: int, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def kept_schema(name: str, rows: int, version: int, source: Mapping[str, str], folder: Path) -> pa.Schema | None:
-    """The schema of a data set that lies in the cache; None where it does not, or not so that it could be read."""
+    """Return the schema of a data set in the cache; None if it is missing or unreadable."""
     path = folder / f"{_stem(name, rows, version, source)}.arrow"
     try:
         with pa.memory_map(str(path)) as mapping:
@@ -136,7 +133,7 @@ def kept_schema(name: str, rows: int, version: int, source: Mapping[str, str], f
 
 
 def columns_with_nulls(path: Path) -> frozenset[str]:
-    """The columns of a cached data set in which a value is missing: read from the file's metadata alone."""
+    """Return the columns of a cached data set that have missing values. Reads only the file's metadata."""
     with pa.memory_map(str(path)) as mapping:
         stored = pa.ipc.open_file(mapping)
         names = stored.schema.names
@@ -148,7 +145,7 @@ def columns_with_nulls(path: Path) -> frozenset[str]:
 
 
 def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """What `keep_facts` has kept of a data set that is read from `source`; empty where nothing is, or nothing whole."""
+    """Return what `keep_facts` stored for a data set read from `source`; empty if nothing valid is stored."""
     try:
         facts = json.loads(_facts_path(name, version, source, folder).read_text())
     except (OSError, ValueError):
@@ -162,10 +159,10 @@ def _is_texts(value: object) -> bool:
 
 
 def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, Any]) -> None:
-    """Keep what is known of a data set only once its source has been read through, such as its number of rows:
-    integers, and lists of texts.
+    """Store facts that are known only after reading the whole source, such as its number of rows: integers and lists of
+    texts.
 
-    `source` must change with what it stands for. Raises DataError when the folder cannot take the file.
+    `source` must change whenever the data it identifies change. Raises DataError if the folder cannot take the file.
     """
     with errors_told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
         file.write(json.dumps(facts).encode())
@@ -177,7 +174,7 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same in memory of its own, and no more of it than it takes: a stream that grows would take it twice."""
+    """Return a copy in separate memory of exactly its size; a growing stream would need twice as much."""
     size = pa.MockOutputStream()
     _write_stream(batch, size)
     buffer = pa.allocate_buffer(size.size())
@@ -192,7 +189,7 @@ def _write_stream(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
 
 
 def _stem(name: str, rows: int, version: int, source: Mapping[str, str]) -> str:
-    """A readable name, and what decides the bytes as a hash."""
+    """Return a readable name with a hash of everything that decides the bytes."""
     key = json.dumps([name, rows, version, sorted(source.items())])
     return f"{_readable(name)}-{rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
@@ -202,7 +199,7 @@ def _readable(name: str) -> str:
 
 
 def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
-    """What lies in the cache, or None when it is missing, cut short, changed or not readable."""
+    """Return the data set in the cache; None if it is missing, truncated, changed or unreadable."""
     try:
         digest = json.loads(path.with_suffix(".json").read_text())["digest"]
         found = TableDigest(dataset.schema)
@@ -225,7 +222,7 @@ def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
 def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -> StoredDataset:
     digest = TableDigest(dataset.schema)
     rows = 0
-    # Categories of an imported table are met one batch after the other; a file may add to them, and not replace them.
+    # Categories of an imported table appear batch by batch; an IPC file can extend a dictionary, but not replace it.
     options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
     with moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema, options=options) as writer:
         for batch in dataset.batches():
@@ -249,9 +246,9 @@ def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -
 
 @contextlib.contextmanager
 def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that becomes `path` at once and whole, or leaves nothing behind.
+    """Yield a file to write that becomes `path` atomically, or leaves nothing behind.
 
-    Its lock tells `remove_abandoned` that its writer is alive.
+    Its lock shows `remove_abandoned` that its writer is alive.
     """
     descriptor, temporary = tempfile.mkstemp(suffix=PARTIAL, prefix=f"{path.name}.", dir=path.parent)
     try:
@@ -267,9 +264,9 @@ def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what runs left behind that were killed: temporary files that nobody holds a lock on.
+    """Remove temporary files without a lock: those of runs that were killed.
 
-    The age keeps away from a file that is created but not yet locked.
+    Recent files are skipped because they may have been created but not yet locked.
     """
     for left_over in folder.glob(f"*{PARTIAL}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), left_over.open("rb") as file:

@@ -1,6 +1,6 @@
-"""The only list of data sets: their names, their parameters, and what each is for.
+"""The list of data sets: names, parameters and purposes.
 
-Listing it imports no heavy library; what makes a data set is imported when it is resolved.
+Listing it imports no heavy library; the code that makes a data set is imported when the data set is resolved.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a data set. `allowed` is a tuple of texts, the ends of a range of numbers, or empty for any text
-    that can be spelled."""
+    """A parameter of a data set. `allowed` is a tuple of texts, the ends of a range of numbers, or empty for any text
+    without brackets, comma and equals sign."""
 
     name: str
     allowed: tuple[str, ...] | tuple[int, int] | tuple[float, float]
@@ -30,7 +30,7 @@ class Parameter:
     meaning: str
 
     def canonical(self, text: str) -> str:
-        """`text` as it is spelled canonically: '0.10' is '0.1'. Raises ValueError when it is not allowed."""
+        """Return the canonical spelling: '0.1' for '0.10'. Raises ValueError for a value that is not allowed."""
         if not self.allowed:
             if set(text) & set("[],="):
                 raise ValueError(text)
@@ -46,7 +46,7 @@ class Parameter:
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     def allowed_text(self) -> str:
-        """The allowed values, for an error or a listing."""
+        """Return the allowed values, for an error or a listing."""
         if not self.allowed:
             return "a text without [ ] , ="
         if isinstance(self.allowed[0], str):
@@ -56,28 +56,27 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the catalogue.
+    """A row of the catalogue.
 
-    `build` names the function that makes the data set, 'module:function'; it is called with the canonical
-    name, the number of rows, the parameters as text (all of them), and, where `takes_file`, the user's
-    file.
+    `build` is the function that makes the data set, as 'module:function'. It is called with the canonical name, the
+    number of rows, all parameters as text and, if `takes_file`, the user's file.
     """
 
     title: str
     purpose: str
     build: str
     default_rows: int | None
-    """None where the parameters or the file decide."""
+    """None if the parameters or the file decide."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
-    """Parameters that a preset sets, handed to `build` as they are."""
+    """Parameters that a preset fixes; passed to `build` unchanged."""
     takes_file: bool = False
     imports: bool = False
-    """Whether it is read as soon as it is resolved, which may take minutes; `build` then takes `on_rows` too."""
+    """Whether it is read when it is resolved, which may take minutes; `build` then takes `on_rows` too."""
     takes_options: bool = False
-    """Whether `build` takes `options`, which say how the user's file is read."""
+    """Whether `build` takes `options` for reading the user's file."""
     kind: str = "tables"
-    """What it holds: 'tables' | 'images' (data_generator.images) | 'documents' (data_generator.documents)."""
+    """What it contains: 'tables' | 'images' (data_generator.images) | 'documents' (data_generator.documents)."""
 
 
 _SYNTHETIC = (
@@ -95,8 +94,8 @@ _TRAITS = (
     Parameter("run_length", (1, 1_000_000), "1", "mean number of equal values in a row, beneath the missing ones"),
     Parameter("nulls", (0.0, 0.99), "0", "share of missing values in each column"),
     Parameter("width", (1, 65_536), "16", "bytes of each text"),
-    Parameter("columns", (1, 20_000), "8", "numbers (int64) and texts in turn"),
-    Parameter("rows", (1, 100_000_000), "1000000", "rows of the table, where --rows does not say"),
+    Parameter("columns", (1, 20_000), "8", "numbers (int64) and texts alternately"),
+    Parameter("rows", (1, 100_000_000), "1000000", "rows of the table, unless --rows gives them"),
 )
 
 
@@ -155,51 +154,51 @@ CATALOGUE: Mapping[str, Entry] = {
     },
     "tpch-lineitem": Entry(
         "TPC-H lineitem",
-        "decimals, dates and short texts as everyone knows them",
+        "decimals, dates and short texts of a well-known benchmark",
         "data_generator.generated.tpch:build",
         None,
         (Parameter("scale", ("0.01", "0.1", "1", "10"), "0.1", "scale factor; 1 is 6,001,215 rows"),),
     ),
     "events": Entry(
-        "events: core's columns, a time that ascends, a key that is unique",
-        "what is filtered by a day or a key, and grows at its end",
+        "events: core's columns, an ascending time and a unique key",
+        "filters by day or key, and appending rows",
         "data_generator.generated.events:build",
         1_000_000,
     ),
     "vectors": Entry(
-        "vectors of 1,024 numbers, with a label each",
-        "embeddings as a search or a training loop takes them, by rows",
+        "vectors of 1,024 numbers, each with a label",
+        "embeddings as a search or a training loop reads them, by rows",
         "data_generator.generated.large_values:build_vectors",
         100_000,
         (Parameter("dimensions", (1, 16_384), "1024", "float32 numbers of each vector"),),
     ),
     "texts": Entry(
-        "texts of about 10 KB, with a label each",
+        "texts of about 10 KB, each with a label",
         "pages and articles, of which few are read at a time",
         "data_generator.generated.large_values:build_texts",
         100_000,
         (Parameter("bytes", (1, 65_536), "10000", "mean size of a text"),),
     ),
     "blobs": Entry(
-        "binary values of about 10 KB, with a label each",
-        "encoded images as a table holds them: no codec makes them smaller",
+        "binary values of about 10 KB, each with a label",
+        "encoded images in a table: no codec makes them smaller",
         "data_generator.generated.large_values:build_blobs",
         100_000,
         (Parameter("bytes", (1, 65_536), "10000", "mean size of a value"),),
     ),
     "values": Entry(
-        "values of one size, 4 bytes to 64 KB, and nothing beside them",
-        "what one value costs that is read at random, by its size: up to 1,000,000 of them, at most 256 MB",
+        "one column of values of one size, 4 bytes to 64 KB",
+        "cost of reading one value at random, by its size: up to 1,000,000 values, at most 256 MB",
         "data_generator.generated.large_values:build_values",
         None,
         (
-            Parameter("bytes", (4, 65_536), "256", "size of a value; of kind=variable the mean"),
-            Parameter("kind", ("variable", "fixed"), "variable", "binary, or vectors of float32 (4 bytes: a number)"),
+            Parameter("bytes", (4, 65_536), "256", "size of a value; for kind=variable the mean"),
+            Parameter("kind", ("variable", "fixed"), "variable", "binary, or vectors of float32 (4 bytes each)"),
         ),
     ),
     "wide": Entry(
         "many columns of floats",
-        "features of which a reader wants a few: what the others cost it all the same",
+        "features of which a reader needs a few: the cost of the others",
         "data_generator.generated.wide:build",
         None,
         (
@@ -209,45 +208,52 @@ CATALOGUE: Mapping[str, Entry] = {
     ),
     "snowset": Entry(
         "queries of a data warehouse: 93 columns, a stand-in for Snowset",
-        "what reading near the storage saves: filters of which it is known which blocks of rows they meet",
+        "savings of reading near the storage: for each filter it is known which blocks of rows match",
         "data_generator.generated.warehouse.snowset:build",
         1_000_000,
-        (Parameter("block_rows", (1, 2_097_152), "10000", "rows of a block, whose times and warehouses lie together"),),
+        (
+            Parameter(
+                "block_rows",
+                (1, 2_097_152),
+                "10000",
+                "rows of a block: one range of times and of warehouses",
+            ),
+        ),
     ),
     "traits": Entry(
-        "numbers and texts of which every trait is chosen",
+        "numbers and texts with chosen traits",
         "how a format's figures depend on one trait of the data while all others stay ('run sweep --over')",
         "data_generator.generated.traits:build",
         None,
         _TRAITS,
     ),
     "webface": Entry(
-        "WebFace10M, or a table like it",
-        "33 columns by 10,000,000 rows: what face analysis says of images, or your own HDF5 file",
+        "WebFace10M, or a similar table",
+        "33 columns by 10,000,000 rows: results of face analysis, or your own HDF5 file",
         "data_generator.generated.webface:build",
         None,
         takes_file=True,
     ),
     "table": Entry(
         "table of your own",
-        "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; of a large one a sample",
+        "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; a sample if it is large",
         "data_generator.imported.tables.own_table:build",
         None,
-        (Parameter("share", (0.01, 1.0), "1", "of each block of the sample the first part: a second size of it"),),
+        (Parameter("share", (0.01, 1.0), "1", "the first part of each block of the sample: a second size of it"),),
         takes_file=True,
         imports=True,
         takes_options=True,
     ),
     "cifar-like": Entry(
         "images like CIFAR-10's: 32 x 32, RGB, 10 classes",
-        "many small images that compress as photographs do, without a download",
+        "many small images that compress like photographs, without a download",
         "data_generator.generated.photographs:build_cifar_like",
         50_000,
         kind="images",
     ),
     "imagenet-like": Entry(
         "images like ImageNet-100's: shorter side 160, some grey, sorted by 100 classes",
-        "images of many shapes that compress as photographs do, without a download",
+        "images of many shapes that compress like photographs, without a download",
         "data_generator.generated.photographs:build_imagenet_like",
         2_000,
         kind="images",
@@ -262,33 +268,33 @@ CATALOGUE: Mapping[str, Entry] = {
         "images of your own", "folders of image files by class, Parquet files, or a saved 'datasets' folder"
     ),
     "cell": _documents(
-        "documents: calls of telephones, flat, 7 fields, 141 bytes",
-        "what documents cost that could as well be a table",
+        "documents: telephone calls, flat, 7 fields, 141 bytes",
+        "cost of storing documents that could be a table",
         "cell:build",
         500_000,
     ),
     "sensors": _documents(
         "documents: reports of sensors with arrays of readings, 16 columns, 3.8 KB",
-        "what encoding saves where documents are full of numbers that change little",
+        "savings of encoding numbers that change little",
         "sensors:build",
         20_000,
-        (Parameter("readings", ("walk", "random"), "walk", "integers that differ by at most 3; doubles at random"),),
+        (Parameter("readings", ("walk", "random"), "walk", "integers that differ by at most 3; random doubles"),),
     ),
     "tweets": _documents(
         "documents: tweets of 2020, deep and sparse, about 930 columns, 5.3 KB",
-        "what hundreds of columns cost of which a document has few",
+        "cost of hundreds of columns when each document has few of them",
         "tweets:build",
         15_000,
     ),
     "wos": _documents(
         "documents: publications, about 296 columns, 6.2 KB, with long texts",
-        "fields that are an object here and an array of objects there",
+        "fields that are an object in some documents and an array of objects in others",
         "wos:build",
         12_000,
     ),
     "tweets-2016": _documents(
-        "documents: tweets of 2016, about 275 columns, 2.7 KB, with a time that grows",
-        "documents that are changed and deleted again, under indexes",
+        "documents: tweets of 2016, about 275 columns, 2.7 KB, with an ascending time",
+        "updates and deletions under indexes",
         "tweets:build_2016",
         30_000,
     ),
@@ -300,7 +306,7 @@ CATALOGUE: Mapping[str, Entry] = {
     ),
     "documents": Entry(
         "documents of your own",
-        "JSON Lines: an object a line; of a large file a sample",
+        "JSON Lines: one object per line; a sample if the file is large",
         "data_generator.imported.documents.own_documents:build",
         None,
         (Parameter("key", (), "", "the field that is each document's key; none: 'id', or else the line's number"),),
@@ -320,22 +326,34 @@ def resolve(
     options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """The data set that `name` and its parameters, as text, stand for; `rows` instead of its default
-    number.
+    """Return the data set with this name and these parameters, given as text. `rows` replaces its default number of
+    rows.
 
-    `source` is the user's file or folder, for data sets that take one, and `options` say how it is read. It is read
-    now, unless it has been before; `on_rows` hears how many rows. Raises DataError, which lists what there is.
+    `source` is the user's file or folder, for data sets that take one; `options` say how to read it. It is read now
+    unless the cache has it; `on_rows` is called with the number of rows read so far. Raises DataError, which lists what
+    is allowed.
     """
     entry = CATALOGUE.get(name)
     if entry is None:
         near = difflib.get_close_matches(name, CATALOGUE, n=1)
         guess = f" (did you mean {near[0]!r}?)" if near else ""
-        raise DataError(f"no data set is called {name!r}{guess}\n  known: {', '.join(CATALOGUE)}")
+        raise DataError(
+            f"No data set has the name {name!r}{guess}.",
+            f"Choose among {', '.join(CATALOGUE)}.",
+            parameter="datasets",
+            given=name,
+            allowed=tuple(CATALOGUE),
+        )
     if rows is not None and rows < 1:
-        raise DataError(f"{name}: {rows} rows are not possible; ask for 1 or more")
+        raise DataError(parameter="rows", given=rows, allowed="a whole number of at least 1")
     if source is not None and not entry.takes_file:
         able = ", ".join(known for known, row in CATALOGUE.items() if row.takes_file)
-        raise DataError(f"{name}: takes no file, got {source}; these do: {able or 'none'}")
+        raise DataError(
+            f"{name} takes no file (got {source}).",
+            f"Data sets that do: {able or 'none'}.",
+            parameter="data",
+            given=source,
+        )
     values = _checked(name, entry, parameters)
     spelled = ",".join(
         f"{parameter.name}={values[parameter.name]}"
@@ -351,7 +369,7 @@ def resolve(
     if entry.takes_options:
         keywords["options"] = options
     made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **keywords)
-    # Rows that the caller names stand for those of the parameter.
+    # Rows that the caller gives replace those of the parameter.
     told = {**values, "rows": str(made.rows)} if "rows" in values else values
     return replace(made, parameters=told)
 
@@ -364,10 +382,22 @@ def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str
             near = difflib.get_close_matches(key, known, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             offered = ", ".join(known) or "none"
-            raise DataError(f"{name}: no parameter is called {key!r}{guess}\n  it has: {offered}")
+            raise DataError(
+                f"{name} has no parameter {key!r}{guess}.",
+                f"It has {offered}.",
+                parameter="datasets",
+                given=key,
+                allowed=offered,
+            )
         try:
             values[key] = known[key].canonical(text)
         except ValueError:
             allowed = known[key].allowed_text()
-            raise DataError(f"{name}: {key}={text} is not possible (allowed: {allowed})") from None
+            raise DataError(
+                f"{name}: {key} cannot be {text!r}.",
+                f"Allowed: {allowed}.",
+                parameter="datasets",
+                given=text,
+                allowed=allowed,
+            ) from None
     return values

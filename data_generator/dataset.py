@@ -1,4 +1,4 @@
-"""What a data set is: a name, a schema, and batches that every machine makes with the same bytes."""
+"""A data set: a name, a schema, and batches that have the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 BATCH_ROWS = 1_048_576
-"""Most rows of one batch: the unit in which data sets are made and kept."""
+"""Most rows of a batch, the unit in which data sets are made and stored."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A table that is not made yet.
+    """A table that is made on demand.
 
-    `batches` makes it from the start, one batch after the other, each with `schema`; every call gives the
-    same.
+    `batches` yields it from the start, batch by batch, each with `schema`; every call yields the same batches.
     """
 
     name: str
@@ -24,27 +23,27 @@ class Dataset:
     rows: int
     schema: pa.Schema
     version: int
-    """Of its generator: another version is another table, and another file in the cache."""
+    """Version of its generator. Another version is another table, and another file in the cache."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
-    """For data read from the user's files: what tells them from others, such as path, size_bytes and mtime_ns."""
+    """For data from the user's files: what identifies them, such as path, size_bytes and mtime_ns."""
     largest_side: int | None = None
-    """For images: the pixels of the longest side of any of them."""
+    """For images: pixels of the longest side of any of them."""
     remarks: tuple[str, ...] = ()
-    """What the user should hear of it, each two lines: what is so, and what to do."""
+    """Remarks for the user, two lines each: what was found, and what to do."""
     understood: Mapping[str, str] = field(default_factory=dict)
     """For data read from the user's files: how they were read, such as delimiter and encoding."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Every parameter of the catalogue with its value, spelled or not."""
+    """All parameters of the catalogue with their values, including defaults."""
 
 
 def columns_of(dataset: Dataset) -> dict[str, str]:
-    """Name and type of each column of data that were read from the user's files; empty for other data."""
+    """Return name and type of each column of the user's data; empty for other data."""
     return {column.name: type_name(column.type) for column in dataset.schema} if dataset.source else {}
 
 
 def type_name(kind: pa.DataType) -> str:
-    """A type as people are told it, and as options spell it: 'float64' for Arrow's double, 'text' for its string."""
+    """Return a type as shown to users and as options spell it: 'float64' for Arrow's double, 'text' for its string."""
     if pa.types.is_dictionary(kind):
         return f"{'ordered ' if kind.ordered else ''}category of {type_name(kind.value_type)}"
     names = {pa.string(): "text", pa.float64(): "float64", pa.float32(): "float32", pa.float16(): "float16"}
@@ -52,6 +51,6 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:
-    """The row counts of the batches of a table with `rows` rows; none for an empty table."""
+    """Yield the row counts of the batches of a table with `rows` rows; none for an empty table."""
     for start in range(0, rows, batch_rows):
         yield min(batch_rows, rows - start)

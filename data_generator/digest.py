@@ -1,9 +1,9 @@
-"""The digest of a table: what lies in its columns, whatever the file around it.
+"""The digest of a table: of its content, independent of the file.
 
-It covers names, types and nullability, the batches' row counts, and of each column the logical buffers:
-validity where there are missing values, values, and string lengths as offsets from the batch's first byte;
-of lists, maps and structs also those of what is inside; of categories the codes, and at the end all
-categories. Arrow's file format, its version and its padding are left out.
+It covers names, types and nullability, the row counts of batches, and the logical buffers of each column: validity if
+there are missing values, values, and string lengths as offsets from the batch's first byte. For lists, maps and structs
+it includes the buffers of their children; for categories the codes and, at the end, all categories. Arrow's file
+format, its version and its padding are left out.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import pyarrow.types as pt
 
 
 class TableDigest:
-    """SHA-256 over batches, fed one after the other (1.6 GB a second where the processor has it built in)."""
+    """SHA-256 over successive batches (1.6 GB/s if the processor supports it)."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        """Raises TypeError for columns that no data set of this room has."""
+        """Raises TypeError for column types that no data set of this package has."""
         self._hash = hashlib.sha256()
         self._categories: dict[int, pa.Array] = {}
-        """By place of the column; each batch may add some behind those that the previous ones have."""
+        """Dictionaries by column number. A batch may extend those of the previous ones."""
         for column in schema:
             if not _is_defined(column.type.value_type if pt.is_dictionary(column.type) else column.type):
-                raise TypeError(f"column {column.name!r}: no digest is defined for {column.type}")
+                raise TypeError(f"No digest is defined for the type {column.type} of column {column.name!r}.")
             self._hash.update(f"{column.name}\x1f{column.type}\x1f{column.nullable}\x1e".encode())
 
     def update(self, batch: pa.RecordBatch) -> None:
@@ -38,7 +38,7 @@ class TableDigest:
             self._update_array(array)
 
     def hexdigest(self) -> str:
-        """64 hexadecimal digits."""
+        """Return 64 hexadecimal digits."""
         whole = self._hash.copy()
         for place, values in self._categories.items():
             categories = pa.record_batch([values], names=[str(place)])
@@ -67,7 +67,7 @@ class TableDigest:
             for place in range(array.type.num_fields):
                 self._update_inside(array.field(place))
         elif pt.is_fixed_size_list(array.type):
-            # What lies below a list that is missing counts too: its place is there.
+            # A fixed-size list has children even for missing values, and these count.
             size = array.type.list_size
             self._update_inside(array.values.slice(start * size, len(array) * size))
         elif pt.is_list(array.type) or pt.is_map(array.type):
@@ -81,7 +81,7 @@ class TableDigest:
             self._hash.update(memoryview(buffers[1])[start * width : stop * width])
 
     def _update_inside(self, array: pa.Array) -> None:
-        # Which of the two misses a value, the outer or the inner array, must not be the same.
+        # Separates levels: a missing value of the outer array must not equal one of the inner array.
         self._hash.update(b"\x1f")
         self._update_array(array)
 

@@ -1,7 +1,7 @@
-"""A stream of changes made of documents: the documents themselves, and among them upserts and deletes of earlier ones.
+"""A stream of changes of documents: the documents themselves, mixed with upserts and deletes of earlier ones.
 
-As in Alkowaileet and Carey (VLDB 2022, section 6.3): updates choose uniformly among the keys that were there before.
-The stream is the same on every machine.
+As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys that existed before. The
+stream is the same on every machine.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 @dataclass(frozen=True)
 class Call:
-    """What is handed over at once: documents to put, as JSON Lines, and keys to delete. No key is named twice."""
+    """The changes of one call: documents to put, as JSON Lines, and keys to delete. No key occurs twice."""
 
     upserts: bytes
     deletes: tuple[Key, ...]
 
 
 def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_000_000) -> Iterator[Call]:
-    """The documents (JSON texts with line ends) in calls of about `call_bytes`.
+    """Yield the documents (JSON texts with line ends) in calls of about `call_bytes`.
 
-    For each document there are `updates` (0 to 1) changes of documents of earlier calls besides, a little fewer at the
-    beginning, as no call changes a document twice; half of them are upserts, half deletes. An upsert puts what another
-    document of its call holds under the earlier one's key; a key that was deleted may be put again. Keys are kept in
-    memory, documents are not.
+    In addition, each document causes `updates` (0 to 1) changes of documents of earlier calls: half of them upserts,
+    half deletes. There are slightly fewer at the beginning, because no call changes a document twice. An upsert stores
+    the content of another document of its call under the earlier key; a deleted key may be put again. Keys are kept in
+    memory, documents are not. Raises ValueError for `updates` outside 0 to 1.
     """
     if not 0 <= updates <= 1:
-        raise ValueError(f"updates={updates}: a share of 0 to 1 is possible")
+        raise ValueError(f"updates must be a share from 0 to 1 (got {updates}).")
     earlier: list[Key] = []
     for number, together in enumerate(_together(lines, call_bytes)):
         if not updates:
@@ -65,7 +65,7 @@ def _together(lines: Iterable[bytes], call_bytes: int) -> Iterator[list[bytes]]:
 def _changes(
     parsed: list[dict[str, Any]], key: str, updates: float, earlier: list[Key], number: int
 ) -> tuple[list[bytes], tuple[Key, ...]]:
-    """Of the documents of call `number`, the lines that put and the keys that delete earlier ones."""
+    """Return the lines that put and the keys that delete earlier documents, for call `number`."""
     if not earlier:
         return [], ()
     count = len(parsed)

@@ -1,7 +1,7 @@
-"""Documents as a data set: one row a document, as a line of JSON text, in a schema that the cache keeps like any other.
+"""Documents as a data set: one row per document, as a line of JSON text. The cache stores it like any other table.
 
-The lines of a batch lie one after the other in one buffer, each with its line end, so that buffer is JSON Lines. Which
-field is the key stands in the schema's metadata.
+The lines of a batch are contiguous in one buffer, each with its line end, so the buffer is JSON Lines. The schema's
+metadata name the key field.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from data_generator.dataset import Dataset
 
 BATCH_BYTES = 32 * 1024 * 1024
-"""About this many bytes of lines make a batch."""
+"""Approximate bytes of lines per batch."""
 
 _LINE = pa.field("line", pa.large_binary(), nullable=False)
 _KEY = b"documents.key"
@@ -23,17 +23,17 @@ _LINE_END = 0x0A
 
 
 def schema(key: str) -> pa.Schema:
-    """The schema of documents whose key is the field `key` at their top."""
+    """Return the schema of documents with the top-level field `key` as key."""
     return pa.schema([_LINE], {_KEY: key.encode()})
 
 
 def is_documents(found: pa.Schema) -> bool:
-    """Whether a data set of this schema holds documents."""
+    """Return whether a data set with this schema contains documents."""
     return found.equals(pa.schema([_LINE]))
 
 
 def key_of(found: pa.Schema) -> str:
-    """The name of the documents' key. Raises ValueError for a schema of anything else."""
+    """Return the name of the documents' key. Raises ValueError for any other schema."""
     metadata = found.metadata or {}
     if not is_documents(found) or _KEY not in metadata:
         raise ValueError(f"not a schema of documents: {found.names[:5]}")
@@ -41,7 +41,7 @@ def key_of(found: pa.Schema) -> str:
 
 
 def batch(lines: bytes, key: str) -> pa.RecordBatch:
-    """A batch over the memory of `lines`, which is not copied. Raises ValueError when the last line has no end."""
+    """Return a batch over the memory of `lines`, without copying. Raises ValueError if the last line has no end."""
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_END) + 1
     if len(lines) != (int(ends[-1]) if len(ends) else 0):
         raise ValueError("the last line has no line end")
@@ -52,7 +52,7 @@ def batch(lines: bytes, key: str) -> pa.RecordBatch:
 
 
 def batches(documents: Iterable[str], key: str) -> Iterator[pa.RecordBatch]:
-    """The documents, JSON texts without line ends, in batches of about BATCH_BYTES; one of them in memory at a time."""
+    """Yield documents (JSON texts without line ends) in batches of about BATCH_BYTES, one at a time."""
     waiting: list[str] = []
     held_bytes = 0
     for document in documents:
@@ -66,20 +66,20 @@ def batches(documents: Iterable[str], key: str) -> Iterator[pa.RecordBatch]:
 
 
 def json_lines(rows: pa.Table | pa.RecordBatch) -> bytes:
-    """All lines one after the other, each with its line end."""
+    """Return all lines, each with its line end, as one text."""
     column = rows.column("line")
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return b"".join(_text(chunk) for chunk in chunks)
 
 
 def lines_of(rows: pa.Table | pa.RecordBatch) -> list[bytes]:
-    """The documents' JSON texts, each with its line end."""
+    """Return the documents' JSON texts, each with its line end."""
     found: list[bytes] = rows.column("line").to_pylist()
     return found
 
 
 def write_json_lines(made: Dataset, target: Path) -> int:
-    """Write the documents of a data set to a file, and tell its bytes; one batch in memory at a time."""
+    """Write a data set of documents to a file and return its size in bytes; one batch is in memory at a time."""
     with target.open("wb") as file:
         return sum(file.write(_text(part.column("line"))) for part in made.batches())
 

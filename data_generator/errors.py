@@ -1,5 +1,9 @@
-"""The one error of this room: printed to the user without a traceback, so the message carries everything."""
+"""The error of this package."""
+
+from __future__ import annotations
+
+from adapters.errors import UserError
 
 
-class DataError(Exception):
-    """Data that cannot be named, made, read or kept: where, what, got against allowed, the next step."""
+class DataError(UserError):
+    """Data that cannot be named, made, read or stored."""

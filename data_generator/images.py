@@ -1,6 +1,6 @@
-"""Images as a data set: one row an image, in a schema that the cache keeps like any other table.
+"""Images as a data set: one row per image. The cache stores it like any other table.
 
-The pixels of a batch lie one after the other in one buffer, so a batch is a block of pixels with an index.
+The pixels of a batch are contiguous in one buffer, so a batch is a block of pixels with an index.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ SCHEMA = pa.schema(
         pa.field("label", pa.int64(), nullable=False),
     ]
 )
-"""`pixels`: uint8, row by row, the channels of a pixel together; height * width * max(channels, 1) bytes.
-`channels`: 3 for RGB, 0 for grey (an array of two dimensions)."""
+"""`pixels`: uint8, row by row, the channels of a pixel together; height * width * max(channels, 1) bytes. `channels`: 3
+for RGB, 0 for grey (a two-dimensional array)."""
 
 BATCH_BYTES = 64 * 1024 * 1024
-"""About this many bytes of pixels make a batch."""
+"""Approximate bytes of pixels per batch."""
 
 
 def is_images(schema: pa.Schema) -> bool:
-    """Whether a data set of this schema holds images."""
+    """Return whether a data set with this schema contains images."""
     return schema.equals(SCHEMA)
 
 
@@ -38,15 +38,15 @@ def batch(
     channels: NDArray[np.int32],
     labels: NDArray[np.int64],
 ) -> pa.RecordBatch:
-    """A batch of the schema over the memory of `pixels`, which is not copied: all images one after the other.
+    """Return a batch over the memory of `pixels`, all images one after the other, without copying.
 
-    Raises ValueError when there are not as many bytes as the shapes ask for.
+    Raises ValueError if the number of bytes does not match the shapes.
     """
     sizes_bytes = heights.astype(np.int64) * widths * np.maximum(channels, 1)
     offsets = np.zeros(len(sizes_bytes) + 1, dtype=np.int64)
     np.cumsum(sizes_bytes, out=offsets[1:])
     if len(pixels) != offsets[-1]:
-        raise ValueError(f"{len(pixels):,} bytes of pixels for images of {offsets[-1]:,} bytes")
+        raise ValueError(f"The shapes need {offsets[-1]:,} bytes of pixels (got {len(pixels):,}).")
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(pixels)]
     arrays = [
         pa.Array.from_buffers(pa.large_binary(), len(sizes_bytes), buffers),
@@ -57,8 +57,8 @@ def batch(
 
 
 def is_sound(made: pa.RecordBatch) -> bool:
-    """Whether a batch of the schema keeps what the schema says: no nulls, sides of 1 or more, 0 or 3 channels, and as
-    many bytes of pixels as that makes."""
+    """Return whether a batch fulfils what SCHEMA promises: no nulls, sides of at least 1, 0 or 3 channels, and the
+    matching number of bytes."""
     if any(column.null_count for column in made.columns):
         return False
     heights, widths, channels = (made[name].to_numpy().astype(np.int64) for name in ("height", "width", "channels"))

@@ -1,7 +1,8 @@
-"""A data set as many Parquet files, for programs that measure files and not tables: so many rows a file and a group.
+"""A data set as many Parquet files, for programs that measure files, with a fixed number of rows per file and row
+group.
 
-They lie in a folder of their own in the cache, made once: a list beside them tells the size and the SHA-256 of each,
-and is written last. At most the rows of a file are in memory.
+They are written once, to a separate folder in the cache. A list with the size and SHA-256 of each file is written last.
+At most the rows of one file are in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from data_generator.dataset import Dataset
 from data_generator.errors import DataError
 
 VERSION = 1
-"""Of how files are written: another one is another folder."""
+"""Version of the way that files are written; another version uses another folder."""
 _LIST = "files.json"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table lies in files. `file_rows` is a multiple of `row_group_rows`, so that each file but the last has full
+    """Rows per file and row group. `file_rows` is a multiple of `row_group_rows`, so all files but the last have full
     row groups."""
 
     file_rows: int
@@ -39,14 +40,15 @@ class Layout:
     def __post_init__(self) -> None:
         if self.row_group_rows < 1 or self.file_rows < 1 or self.file_rows % self.row_group_rows:
             raise DataError(
-                f"{self.file_rows:,} rows a file in row groups of {self.row_group_rows:,}: no whole number of them\n"
-                f"  ask for a multiple, e.g. {max(self.row_group_rows, 1) * 20:,} rows a file"
+                "The rows per file must be a multiple of the rows per row group "
+                f"(got {self.file_rows:,} and {self.row_group_rows:,}).",
+                f"Choose e.g. {max(self.row_group_rows, 1) * 20:,} rows per file.",
             )
 
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """What lies in `folder`: the files in the order of their rows, and what all of them take."""
+    """The files in `folder` in the order of their rows, with their totals."""
 
     folder: Path
     paths: tuple[Path, ...]
@@ -57,10 +59,10 @@ class ParquetFiles:
 def prepare(
     dataset: Dataset, layout: Layout, folder: Path, *, on_rows: Callable[[int], None] | None = None
 ) -> ParquetFiles:
-    """The files of a data set below `folder`, made where they are not there whole. `on_rows` hears how many rows are
-    written.
+    """Return the Parquet files of a data set below `folder`; write them first if they are missing or incomplete.
 
-    A folder that was begun and not ended is removed and made anew. Raises DataError when it cannot be written.
+    `on_rows` is called with the number of rows written so far. An unfinished folder is removed and written again.
+    Raises DataError if it cannot be written.
     """
     key = hashlib.sha256(json.dumps(_key(dataset, layout)).encode()).hexdigest()[:12]
     target = folder / f"{dataset.name.partition('[')[0]}-{dataset.rows}-{key}"
@@ -75,14 +77,17 @@ def prepare(
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "the disk is full" if full else error.strerror or str(error)
         raise DataError(
-            f"{dataset.name} as Parquet files: cannot be kept in {target}: {reason}\n"
-            "  free space there, or ask for fewer rows"
+            f"{dataset.name} as Parquet files cannot be stored in {target}: {reason}.",
+            "Free space there, or request fewer rows.",
         ) from error
 
 
 def link_copies(files: ParquetFiles, folder: Path, count: int) -> tuple[Path, ...]:
-    """`count` names in `folder`, which must not exist, for these files in turn: hard links that take no room, for what
-    looks at footers alone. Raises DataError where the file system has none."""
+    """Return `count` hard links in `folder`, which must not exist, to these files in turn.
+
+    Links take no space; they are for measurements of footers. Raises DataError if the file system does not support
+    them.
+    """
     folder.mkdir(parents=True)
     paths = tuple(folder / f"part-{number:05}.parquet" for number in range(count))
     for number, path in enumerate(paths):
@@ -90,8 +95,8 @@ def link_copies(files: ParquetFiles, folder: Path, count: int) -> tuple[Path, ..
             os.link(files.paths[number % len(files.paths)], path)
         except OSError as error:
             raise DataError(
-                f"{folder}: takes no hard links of {files.folder} ({error.strerror})\n"
-                "  name one on the same file system"
+                f"{folder} cannot hold hard links to {files.folder} ({error.strerror}).",
+                "Name a folder on the same file system.",
             ) from error
     return paths
 
@@ -115,12 +120,12 @@ def _written(dataset: Dataset, layout: Layout, target: Path, on_rows: Callable[[
         file.write((json.dumps(listed, indent=1) + "\n").encode())
     found = _listed(target)
     if found is None:
-        raise DataError(f"{target}: is not what was just written there\n  see whether another program writes in it")
+        raise DataError(f"{target} differs from what was just written.", "Check whether another program writes to it.")
     return found
 
 
 def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
-    """The table in pieces of so many rows, one in memory at a time."""
+    """Yield the table in pieces of `rows` rows, one in memory at a time."""
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in dataset.batches():
@@ -137,7 +142,7 @@ def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
 
 
 def _listed(target: Path) -> ParquetFiles | None:
-    """What lies there, or None where a file is missing, cut short or changed."""
+    """Return the listed files; None if one is missing, truncated or changed."""
     try:
         listed = json.loads((target / _LIST).read_text())
         paths = tuple(target / name for name in sorted(listed))

@@ -1,6 +1,6 @@
 """The command line, one module per verb, and the Python API that the verbs call.
 
-    from format_bench import run, recommend, report, compare, document_store, f3, near_storage
+from format_bench import run, recommend, report, compare, document_store, f3, near_storage
 """
 
 from __future__ import annotations

@@ -66,9 +66,9 @@ class Program(click.Group):
         suite = _near(name, _suites())
         verb = _near(name, self.commands)
         if suite is not None and verb is None:
-            raise click.UsageError(f"No such command {name!r}; suites are run by name: run {suite}", ctx)
+            raise click.UsageError(f"No such command {name!r}. To measure the suite: run {suite}", ctx)
         guess = f" (did you mean {verb!r}?)" if verb else ""
-        raise click.UsageError(f"No such command {name!r}{guess}; there are: {', '.join(self.commands)}", ctx)
+        raise click.UsageError(f"No such command {name!r}{guess}. Commands: {', '.join(self.commands)}", ctx)
 
 
 @click.group(
@@ -124,8 +124,8 @@ def _with_hint(error: click.NoSuchOption) -> click.UsageError:
     if suite is None:
         return error
     if f"--{suite}" in SUITE_FLAGS:
-        return click.UsageError(f"no option {error.option_name}; did you mean --{suite}?", error.ctx)
-    return click.UsageError(f"no option {error.option_name}; suites are run by name: run {suite}", error.ctx)
+        return click.UsageError(f"No such option {error.option_name}. Did you mean --{suite}?", error.ctx)
+    return click.UsageError(f"No such option {error.option_name}. To measure the suite: run {suite}", error.ctx)
 
 
 def _suites() -> Iterable[str]:

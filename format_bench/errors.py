@@ -1,26 +1,28 @@
-"""What the front door refuses by itself. What the rooms behind it refuse has errors of their own.
+"""The errors of the API and of the command line; the packages behind them have errors of their own.
 
-This module imports nothing: the command line's help must not wait for it.
+Imports nothing but the base class: the command line's help must not wait for it.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from adapters.errors import UserError, replace_parameters
 
-class RequestError(ValueError):
-    """A request that makes no sense, found before anything was measured.
 
-    The message is for the user: where and what in the first line, what to do in the second. Options are named as the
-    command line spells them; the Python keyword is the same word, with `_` for `-`, where it takes the same values.
-    """
+class RequestError(UserError, ValueError):
+    """A request that makes no sense, found before anything was measured."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, or a signal that means the same, after the run had begun: `folder` holds all that was measured."""
+    """Ctrl-C, or a signal that means the same, after the run had begun: `folder` holds all that was measured.
+
+    `text` names parameters in backticks, as the text of a UserError does.
+    """
 
     def __init__(self, folder: Path, next_step: str = "") -> None:
         """The usual next step is to measure the rest."""
-        resuming = f"the same command with --out {folder} --resume measures the rest"
-        super().__init__(f"stopped; all that was measured is in {folder}\n  {next_step or resuming}")
+        resuming = f"To measure the rest, repeat the call with `out={str(folder)!r}` and `resume=True`."
+        self.text = f"Stopped. All that was measured is in {folder}\n  {next_step or resuming}"
+        super().__init__(replace_parameters(self.text))
         self.folder = folder

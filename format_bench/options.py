@@ -120,6 +120,7 @@ WHICH = grouped(
 READING = grouped(
     click.option(
         "--column",
+        "columns",
         metavar="NAME=TYPE",
         multiple=True,
         type=COLUMN_TYPE,
@@ -157,7 +158,7 @@ READING = grouped(
 def read_options(given: dict[str, Any]) -> ReadOptions:
     """Remove the options of `READING` from `given` and return them as one value."""
     return ReadOptions(
-        columns=dict(given.pop("column")),
+        columns=dict(given.pop("columns")),
         delimiter=_unescaped(given.pop("delimiter")),
         decimal=given.pop("decimal"),
         sheet=given.pop("sheet"),

@@ -23,7 +23,7 @@ class Duration(click.ParamType):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", str(value).strip())
         if match is None or float(match[1]) == 0:
-            self.fail(f"{value!r} is not a time; write 90s, 10m or 2h", param, ctx)
+            self.fail(f"{value!r} is not a time. Write e.g. 90s, 10m or 2h.", param, ctx)
         return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
@@ -48,7 +48,7 @@ class Levels(click.ParamType):
         """Split at commas, or fail with what is allowed."""
         parts = Names().convert(value, param, ctx)
         if not all(re.fullmatch(r"\d{1,3}", str(part)) for part in parts):
-            self.fail(f"{value!r} is not a list of levels; write numbers with commas, e.g. 1,3,9", param, ctx)
+            self.fail(f"{value!r} is not a list of levels. Write e.g. 1,3,9.", param, ctx)
         return tuple(int(part) for part in parts)
 
 
@@ -63,7 +63,7 @@ class Percent(click.ParamType):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is not a percentage; write e.g. 10%", param, ctx)
+            self.fail(f"{value!r} is not a percentage. Write e.g. 10%.", param, ctx)
         return float(match[1]) / 100
 
 
@@ -99,7 +99,7 @@ class Over(click.ParamType):
         trait, equals, values = value.partition("=")
         points = Names().convert(values, param, ctx)
         if not trait.strip() or (equals and not points):
-            self.fail(f"{value!r} is not a trait; write e.g. nulls, or nulls=0,0.5,0.9", param, ctx)
+            self.fail(f"{value!r} is not a trait. Write e.g. nulls, or nulls=0,0.5,0.9.", param, ctx)
         return {trait.strip(): points}
 
 
@@ -112,6 +112,7 @@ class Uses(click.ParamType):
         """Parse, or raise the API's error of two lines."""
         # These import the operations, so only when there is a value to parse.
         from format_bench.errors import RequestError
+        from format_bench.terminal import with_flags
         from format_bench.uses import parse_uses
 
         if not isinstance(value, str):
@@ -119,7 +120,7 @@ class Uses(click.ParamType):
         try:
             return parse_uses(value)
         except RequestError as error:
-            raise click.UsageError(str(error), ctx) from None
+            raise click.UsageError(with_flags(error.text), ctx) from None
 
 
 class ColumnType(click.ParamType):
@@ -133,7 +134,7 @@ class ColumnType(click.ParamType):
             return value
         name, equals, kind = str(value).rpartition("=")
         if not equals or not name:
-            self.fail(f"{value!r} is not NAME=TYPE; write e.g. zip=text", param, ctx)
+            self.fail(f"{value!r} is not NAME=TYPE. Write e.g. zip=text.", param, ctx)
         return name, kind.strip()
 
 

@@ -1,4 +1,4 @@
-"""What all commands have in common towards the user: exit codes, the console, and errors told as messages.
+"""What all commands share: exit codes, the console, and errors as messages that name flags.
 
 Data goes to standard output, progress and warnings to standard error. Heavy modules are imported inside functions:
 `--help` must not pay for them.
@@ -6,8 +6,10 @@ Data goes to standard output, progress and warnings to standard error. Heavy mod
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from adapters.errors import UserError, as_in_python, replace_parameters
 from format_bench.errors import RequestError
 from format_bench.thread_variables import make_readable
 
@@ -22,43 +25,79 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes; 0 is: all measured (not installed and refused are no failures)."""
+"""Exit codes. 0: everything was measured; variants that are not installed or refused are not failures."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 _RESUMED = ("run", "side-by-side")
-"""Verbs that go on with what they have measured."""
+"""Verbs that can continue an earlier run."""
 
 
 def console() -> Console:
-    """Standard output: as wide as the terminal, 100 columns where there is none."""
+    """Return a console on standard output: as wide as the terminal, or 100 columns."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=100)
 
 
 def forget_output() -> None:
-    """The reader of our output has gone, as `| head` does: nothing is wrong, and the last flush must not say so."""
+    """Discard further output after its reader closed the pipe, as `| head` does. The last flush must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def with_flags(text: str) -> str:
+    """Replace each parameter in backticks by its flag: `work_dirs` by --work-dir, `target='arrow'` by --target arrow.
+
+    Names and flags come from click's own parameters: those of the current command, else of another one.
+    """
+    context = click.get_current_context(silent=True)
+    commands = [] if context is None else [*getattr(context.find_root().command, "commands", {}).values()]
+    commands = [*reversed(commands), *([] if context is None else [context.command])]
+    known = {parameter.name: parameter for command in commands for parameter in command.params}
+
+    def spell(name: str, value: str | None) -> str:
+        if value == "False":
+            name, value = f"no_{name}", "True"
+        parameter = known.get(name)
+        if parameter is None:
+            return as_in_python(name, value)
+        if isinstance(parameter, click.Argument):
+            return parameter.metavar or name.upper()
+        flag = max(parameter.opts, key=len)
+        return flag if value in (None, "True") else " ".join(f"{flag} {word}" for word in _words(value, parameter))
+
+    return replace_parameters(text, spell)
+
+
+def _words(value: str, parameter: click.Parameter) -> list[str]:
+    """Return a value in Python's spelling as the words that the option takes: one each if it can be repeated."""
+    try:
+        found = ast.literal_eval(value)
+    except (SyntaxError, ValueError):
+        return [value]
+    if isinstance(found, dict):
+        several = [f"{name}={_joined(each)}" for name, each in found.items()]
+    else:
+        several = [str(each) for each in found] if isinstance(found, tuple | list) else [str(found)]
+    return [shlex.quote(word) for word in (several if parameter.multiple else [",".join(several)])]
+
+
+def _joined(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 @contextmanager
 def errors_told() -> Iterator[None]:
-    """Turn the errors that are meant for users into a message and an exit code; anything else is a bug and shows its
+    """Turn errors that are meant for users into a message and an exit code; any other error is a bug and shows its
     traceback."""
-    from adapters.errors import AdapterError
-    from bench_runner.errors import BenchError
-    from bench_runner.results.records import RecordError
-    from data_generator.errors import DataError
-
     try:
         make_readable()
         yield
     except RequestError as error:
-        raise click.UsageError(str(error)) from None
-    except (AdapterError, BenchError, DataError, RecordError) as error:
-        click.echo(f"error: {error}", err=True)
+        raise click.UsageError(with_flags(error.text)) from None
+    except UserError as error:
+        click.echo(f"error: {with_flags(error.text)}", err=True)
         raise click.exceptions.Exit(WRONG_REQUEST) from None
     except BrokenPipeError:
         forget_output()
@@ -70,13 +109,13 @@ def errors_told() -> Iterator[None]:
 
 
 def _next_step(error: OSError) -> str:
-    """What to do where a disk refuses, as a line of its own; nothing where nobody can know."""
+    """Return what to do about an error of the operating system, as a second line; empty if that is not known."""
     if error.errno in _FULL:
         context = click.get_current_context(silent=True)
         resumed = context is not None and context.command.name in _RESUMED
-        return "\n  free some space and ask again" + ("; a run goes on with --resume" if resumed else "")
+        return "\n  Free some space, then repeat the command." + (" --resume continues a run." if resumed else "")
     if error.errno in _FORBIDDEN:
-        return "\n  name a place where you may write, or allow it there"
+        return "\n  Choose a place that you may write to, or change its permissions."
     if error.errno in _NO_PLACE:
-        return "\n  name a file or folder that is there, or that can be made there"
+        return "\n  Name a file or folder that exists or can be created."
     return ""

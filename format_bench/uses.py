@@ -95,7 +95,7 @@ def parse_uses(text: str) -> dict[str, float]:
         spelled, per_day = _clause(clause)
         found[spelled] = found.get(spelled, 0.0) + per_day
     if not found:
-        raise RequestError(f"--use {text!r}: says nothing\n  {_what_can_be_said()}")
+        raise RequestError("`uses` names no operation.", _what_can_be_said(), parameter="uses", given=text)
     return found
 
 
@@ -104,13 +104,29 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
     or a number that is not above 0."""
     found: dict[str, Use] = {}
     if not per_day:
-        raise RequestError(f"--use: says nothing\n  {_what_can_be_said()}")
+        raise RequestError(
+            "`uses` names no operation.",
+            "Write e.g. {'take[rows=100]': 1000, 'read': 1}: operations and how often a day.",
+            parameter="uses",
+            given=per_day,
+        )
     for text, times in per_day.items():
-        spelled, title = _operation("--use", text)
+        spelled, title = _operation("uses", text)
         if operation_name_of(spelled).name not in USES:
-            raise RequestError(f"--use {text}: is no use that is weighed\n  there are: {', '.join(USES)}")
+            raise RequestError(
+                f"`uses`: {text} cannot be weighed.",
+                f"Choose among {', '.join(USES)}.",
+                parameter="uses",
+                given=text,
+                allowed=tuple(USES),
+            )
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
-            raise RequestError(f"--use: {text} is done {times!r} times a day\n  give a number above 0")
+            raise RequestError(
+                f"`uses`: the times a day of {text} must be a number above 0 (got {times!r}).",
+                parameter="uses",
+                given=times,
+                allowed="a number above 0",
+            )
         found[spelled] = Use(spelled, title, times + (found[spelled].per_day if spelled in found else 0.0))
     return tuple(found.values())
 
@@ -136,21 +152,31 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
             continue
         if operation_name_of(name).name not in PARTS:
             known = ", ".join((*WEIGHED, *PARTS))
-            raise RequestError(f"--prefer: nothing is called {name!r}\n  there are: {known}, e.g. take[rows=10]")
-        spelled, titles_of = _operation("--prefer", name)
+            raise RequestError(
+                f"`weights` cannot weigh {name!r}.",
+                f"Choose among {known}, e.g. take[rows=10].",
+                parameter="weights",
+                given=name,
+                allowed=(*WEIGHED, *PARTS),
+            )
+        spelled, titles_of = _operation("weights", name)
         if spelled in found:
-            raise RequestError(f"--prefer: {spelled} stands there twice\n  give it one weight")
+            raise RequestError(
+                f"`weights` names {spelled} twice.", "Give it one weight.", parameter="weights", given=name
+            )
         found[spelled] = float(weight)
         titles[spelled] = titles_of
     return found, titles
 
 
-def _operation(option: str, text: str) -> tuple[str, str]:
-    """Return the full spelling of an operation, and its title."""
+def _operation(parameter: str, text: str) -> tuple[str, str]:
+    """Its spelling with every parameter that names have, and its title."""
     try:
-        operation = operation_of(text)
+        operation = operation_of(text, parameter)
     except PlanError as error:
-        raise RequestError(str(error).replace("--operations", option)) from None
+        raise RequestError(
+            error.problem, error.next_step, parameter=parameter, given=error.given, allowed=error.allowed
+        ) from None
     return operation.spelled, operation.use_title
 
 
@@ -167,18 +193,31 @@ def _clause(clause: str) -> tuple[str, float]:
     if often is not None:
         unit = often[3] or "day"
         if unit not in _A_DAY:
-            raise RequestError(f"--use {clause!r}: {unit!r} is no time to count by\n  say a day, an hour, a week")
+            raise RequestError(
+                f"`uses`: {unit!r} in {clause!r} is not a known period.",
+                "Write 'a day', 'an hour' or 'a week'.",
+                parameter="uses",
+                given=clause,
+                allowed=("day", "hour", "week"),
+            )
         times = _TIMES.get(often[1]) or float(_plain(often[2] or "0"))
         per_day = times * _A_DAY[unit]
         if per_day <= 0:
-            raise RequestError(f"--use {clause!r}: is done no time at all\n  leave it out, or say how often")
+            raise RequestError(
+                f"`uses`: {clause!r} must be done more than 0 times.",
+                "Omit it, or state how often.",
+                parameter="uses",
+                given=clause,
+            )
     said = clause[: often.start()].strip() if often is not None else clause
     if _SPELLED.fullmatch(said):
-        return _operation("--use", said)[0], per_day
+        return _operation("uses", said)[0], per_day
     for name, form in _FORMS.items():
         if (match := form.fullmatch(said)) is not None:
             return _spelled(name, match.groupdict()), per_day
-    raise RequestError(f"--use {clause!r}: is not understood{_guess(said)}\n  {_what_can_be_said()}")
+    raise RequestError(
+        f"`uses`: {clause!r} is not understood{_guess(said)}.", _what_can_be_said(), parameter="uses", given=clause
+    )
 
 
 def _guess(said: str) -> str:
@@ -188,7 +227,7 @@ def _guess(said: str) -> str:
 
 
 def _what_can_be_said() -> str:
-    return f"say: {CAN_BE_SAID}; e.g. --use '{EXAMPLE}'"
+    return f"Write e.g. '{EXAMPLE}'. Possible are: {CAN_BE_SAID}."
 
 
 def _plain(number: str) -> str:
@@ -200,4 +239,4 @@ def _spelled(name: str, said: Mapping[str, str | None]) -> str:
     known = _parameters(USES[name])
     values = {key: _plain(value) for key, value in said.items() if value is not None}
     told = {key: f"{float(value) / 100:.10g}" if known[key].share else value for key, value in values.items()}
-    return _operation("--use", spell(name, told))[0]
+    return _operation("uses", spell(name, told))[0]

@@ -1,1 +1,1 @@
-"""How images lie: one module for each storage. The registry is the only list of them."""
+"""Image storages: one module for each. The registry lists them."""

@@ -1,7 +1,7 @@
-"""Arrays and the memory that they lie in: what storages share to pack images and to hand them back.
+"""Arrays and their memory: how storages pack and return images.
 
-Images are arrays of uint8, (height, width) for grey or (height, width, channels); a table of their shapes has 0
-channels for grey.
+Images are arrays of uint8, (height, width) for grey or (height, width, channels); tables of shapes have 0 channels for
+grey.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 ARRAYS = Setting(
     ("owned", "views"),
     "owned",
-    "owned: each array has memory of its own; views: arrays are slices of larger blocks",
+    "owned: each array has separate memory; views: arrays are slices of larger blocks",
 )
 
 GROUP_BYTES = 1 << 20
-"""About this much is packed or unpacked at a time, in memory used again: between its two copies it stays in the
-processor's cache, and no second block as large as the data set is ever needed."""
+"""Approximate bytes packed or unpacked at a time, in reused memory: it stays in the processor's cache between its two
+copies, and no second block as large as the data set is needed."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbouring images as they lie together: their shape table, their labels, and their pixels one after the other,
-    as an array of one dimension, or of two with a row an image."""
+    """Neighbouring images as stored together: shape table, labels, and contiguous pixels as a one-dimensional array, or
+    a two-dimensional one with a row per image."""
 
     shapes: np.ndarray
     labels: list[int]
@@ -44,19 +44,19 @@ class Piece:
 
 
 def common_shape(arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-    """The shape of all arrays, or None where they differ or there is none."""
+    """Return the shape of all arrays, or None if they differ or there are none."""
     shapes = {array.shape for array in arrays}
     return shapes.pop() if len(shapes) == 1 else None
 
 
 def numbers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of an array of this shape."""
+    """Return height, width and channels of an array of this shape."""
     height, width, *channels = shape
     return height, width, channels[0] if channels else 0
 
 
 def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> np.ndarray:
-    """Height, width and channels of each array, (n, 3) of int32. `shape` is what `common_shape` says of them."""
+    """Return height, width and channels of each array, (n, 3) of int32. `shape` is the result of `common_shape`."""
     import numpy as np
 
     if shape is not None:
@@ -65,23 +65,23 @@ def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> 
 
 
 def repeated(shape: tuple[int, ...], count: int) -> np.ndarray:
-    """The shape table of `count` images of one shape."""
+    """Return the shape table of `count` images of one shape."""
     import numpy as np
 
     return np.full((count, 3), numbers_of(shape), np.int32)
 
 
 def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
-    """Bytes of each image of a shape table, (n,) of int64."""
+    """Return the bytes of each image of a shape table, (n,) of int64."""
     import numpy as np
 
     height, width, channels = shapes.astype(np.int64).T
-    # A damaged table may have negative sides: two of them must not look like an image.
+    # A damaged table may have negative sides: two of them must not multiply to a valid size.
     return np.maximum(height, 0) * np.maximum(width, 0) * np.maximum(channels, 1)
 
 
 def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
-    """Neighbouring images of about `group_bytes` together, one at least."""
+    """Yield neighbouring images in groups of about `group_bytes`, at least one each."""
     start = filled = 0
     for place, size_bytes in enumerate(sizes_bytes.tolist()):
         if filled and filled + size_bytes > group_bytes:
@@ -93,14 +93,14 @@ def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
 
 
 def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.ndarray) -> None:
-    """Put all pixels one after the other into `out`, an array of one dimension. `shape` is what `common_shape` says of
-    them; there must be some."""
+    """Write all pixels contiguously into `out`, a one-dimensional array. `shape` is the result of `common_shape`; there
+    must be at least one array."""
     import numpy as np
 
     if shape is None:
         np.concatenate(arrays, axis=None, out=out)
     else:
-        # Equal ones need not be flattened first.
+        # Equal shapes need no flattening first.
         np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
 
 
@@ -108,17 +108,17 @@ def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.
 
 
 def checked(numbers: np.ndarray, count: int) -> list[int]:
-    """The numbers, if there are so many images that all of them have one. Raises IndexError."""
+    """Return the numbers of images. Raises IndexError for one beyond `count`."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
         wrong = next(int(number) for number in numbers if not 0 <= number < count)
-        raise IndexError(f"there is no image {wrong}; there are {count:,}, counted from 0")
+        raise IndexError(f"There is no image {wrong}: the {count:,} images are counted from 0.")
     asked: list[int] = numbers.tolist()
     return asked
 
 
 def in_batches(pieces: Iterable[Piece], count: int, location: Path) -> Iterator[Images]:
-    """The images of the pieces, each in memory of its own, `count` at a time, the last ones fewer. Raises what `split`
-    raises."""
+    """Yield the images of the pieces, each in separate memory, `count` at a time; the last batch may be smaller. Raises
+    the errors of `split`."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -132,14 +132,14 @@ def in_batches(pieces: Iterable[Piece], count: int, location: Path) -> Iterator[
 
 
 def in_turn(found: Iterable[tuple[np.ndarray, int]], count: int) -> Iterator[Images]:
-    """Images that come one by one, `count` at a time, the last ones fewer."""
+    """Yield images that arrive one by one, `count` at a time; the last batch may be smaller."""
     some = iter(found)
     while part := list(itertools.islice(some, count)):
         yield joined(part)
 
 
 def joined(found: Iterable[tuple[np.ndarray, int]]) -> Images:
-    """Arrays and labels, as images."""
+    """Return arrays and labels as images."""
     images = Images([], [])
     for array, label in found:
         images.arrays.append(array)
@@ -148,7 +148,7 @@ def joined(found: Iterable[tuple[np.ndarray, int]]) -> Images:
 
 
 def copied(pieces: Iterable[Piece], location: Path) -> Images:
-    """The images of the pieces, each in memory of its own. Raises what `split` raises."""
+    """Return the images of the pieces, each in separate memory. Raises the errors of `split`."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -158,7 +158,7 @@ def copied(pieces: Iterable[Piece], location: Path) -> Images:
 
 
 def sliced(pieces: Iterable[Piece], location: Path) -> Images:
-    """The images of the pieces as views of their pixels. Raises what `split` raises."""
+    """Return the images of the pieces as views of their pixels. Raises the errors of `split`."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -168,10 +168,10 @@ def sliced(pieces: Iterable[Piece], location: Path) -> Images:
 
 
 def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images:
-    """The images as views of one block that their pixels are copied to: for pieces of which the memory is used again.
+    """Return the images as views of one block into which their pixels are copied, for pieces whose memory is reused.
 
-    The block is made for `most_bytes`; of what stays empty, the system never gives the memory. Raises what `split`
-    raises, and ValueError for more pixels than that.
+    The block has `most_bytes`; the system never provides memory for the unused part. Raises the errors of `split`, and
+    ValueError for more pixels.
     """
     import numpy as np
 
@@ -189,9 +189,9 @@ def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images
 
 
 def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.ndarray]:
-    """The images of a shape table as views of the pixels of all of them (as `Piece` has them).
+    """Return the images of a shape table as views of all pixels (see `Piece`).
 
-    Raises AdapterError, naming `location`, when the shapes tell another number of pixels.
+    Raises AdapterError, naming `location`, if the shapes need another number of pixels.
     """
     import numpy as np
 
@@ -209,15 +209,15 @@ def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.nda
 
 
 def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
-    """The shape that a line of a shape table tells."""
+    """Return the shape in a row of a shape table."""
     return _shape(*numbers.tolist())
 
 
 def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:
-    """Raise AdapterError, naming `location`, unless images of these sizes make the bytes that are there."""
+    """Raise AdapterError, naming `location`, unless images of these sizes have as many bytes as are stored."""
     if sizes_bytes.sum() != there_bytes or (sizes_bytes < 1).any():
         raise AdapterError(
-            f"{location}: holds {there_bytes:,} bytes of pixels, its shapes tell {sizes_bytes.sum():,}; it is damaged"
+            f"{location} is damaged: it has {there_bytes:,} bytes of pixels, and its shapes need {sizes_bytes.sum():,}."
         )
 
 
@@ -229,5 +229,5 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return what a user writes behind an array that lies over memory of the library."""
+    """Return the code that a user appends to an array over memory of the library."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

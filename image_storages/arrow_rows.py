@@ -1,6 +1,6 @@
-"""Images as rows of an Arrow table, and back: what Parquet and Lance share.
+"""Images as rows of an Arrow table, and back, for Parquet and Lance.
 
-The pixels of a batch are one buffer either way, so nothing is done image by image until arrays are made of it.
+The pixels of a batch are one buffer in both directions, so no work is done per image until arrays are created.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 PIXELS = "pixels"
 NUMBERS = ("height", "width", "channels", "label")
-"""The columns besides the pixels: of a few bytes each."""
+"""The columns other than the pixels, with a few bytes per image."""
 
 BATCH_BYTES = 16 << 20
-"""About this many bytes of pixels make a batch."""
+"""Approximate bytes of pixels per batch."""
 
 
 TABLE_LINES = """\
@@ -31,19 +31,19 @@ alike = len({array.shape for array in arrays}) == 1
 pixels = pa.array([array.tobytes() for array in arrays], pa.binary(arrays[0].nbytes) if alike else pa.large_binary())
 shapes = np.array([(*array.shape, 0)[:3] for array in arrays], np.int32)  # 0 channels: grey
 table = pa.table([pixels, *shapes.T, np.array(labels, np.int64)], names)"""
-"""The same rows as a user makes them, of `arrays` and `labels`."""
+"""The same rows in user code, from `arrays` and `labels`."""
 
 ARRAYS_LINES = """\
 labels, shapes = table["label"].to_pylist(), zip(*(table[name].to_pylist() for name in ("height", "width", "channels")))
 arrays = [np.frombuffer(pixels.as_buffer(), np.uint8) for pixels in table["pixels"]]
 arrays = [array.reshape(shape if shape[2] else shape[:2]){copy} for array, shape in zip(arrays, shapes)]"""
-"""What a user makes of the table."""
+"""The arrays and labels from the table in user code."""
 
 
 def batches_of(images: Images) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """One row an image: its pixels, of fixed size where all images are alike, and its numbers.
+    """Return one row per image: its pixels, of fixed size if all images have the same shape, and its numbers.
 
-    The batches are made while they are consumed: no second copy of all pixels is ever in memory.
+    The batches are made while they are consumed: no second copy of all pixels is in memory.
     """
     import pyarrow as pa
 
@@ -85,7 +85,7 @@ def _pixels(kind: pa.DataType, images: list[np.ndarray], sizes_bytes: np.ndarray
 
 
 def _column(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
-    # Not pa.array, which loads pandas to ask whether it was given a Series.
+    # Not pa.array, which loads pandas to check for a Series.
     import numpy as np
     import pyarrow as pa
 
@@ -93,23 +93,23 @@ def _column(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
 
 
 def images_of(batches: Iterable[pa.RecordBatch], owned: bool, location: Path) -> Images:
-    """All images of the batches, copied apart or as views of their buffers, with their labels.
+    """Return all images of the batches, copied or as views of their buffers, with their labels.
 
-    Raises AdapterError when shapes and pixels do not agree.
+    Raises AdapterError if shapes and pixels do not agree.
     """
     pieces = map(_piece, batches)
     return arrays.copied(pieces, location) if owned else arrays.sliced(pieces, location)
 
 
 def rows_of(table: pa.Table, numbers: np.ndarray) -> list[pa.RecordBatch]:
-    """These rows of a table, in this order."""
+    """Return these rows of a table, in this order."""
     import pyarrow as pa
 
     return table.take(_column(pa.int64(), numbers)).combine_chunks().to_batches()
 
 
 def batches_of_images(batches: Iterable[pa.RecordBatch], count: int, location: Path) -> Iterator[Images]:
-    """The images of the batches, each in memory of its own, `count` at a time."""
+    """Yield the images of the batches, each in separate memory, `count` at a time."""
     return arrays.in_batches(map(_piece, batches), count, location)
 
 
@@ -122,7 +122,7 @@ def _piece(batch: pa.RecordBatch) -> arrays.Piece:
 
 
 def _block(pixels: pa.Array) -> np.ndarray:
-    """The pixels of all rows, over the memory of the Arrow buffer."""
+    """Return the pixels of all rows, over the memory of the Arrow buffer."""
     import numpy as np
     import pyarrow as pa
 

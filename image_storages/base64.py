@@ -1,4 +1,4 @@
-"""Base64: one CSV file with the shape, the label and the pixels of an image in each line."""
+"""Base64: a CSV file with the shape, label and pixels of one image per line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with open({path}, encoding="ascii", newline="") as file:
 
 
 class Base64Csv(ImageStorage):
-    """Python's own csv and binascii (which its base64 calls)."""
+    """Python's own csv and binascii (which its base64 module calls)."""
 
     format = "base64"
     engine = "csv"
@@ -50,7 +50,7 @@ class Base64Csv(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same lines."""
+        """Return code that writes and reads the same lines."""
         return Calls(("import base64", "import csv", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -66,7 +66,7 @@ class Base64Csv(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write a header and a line for each image: '32x32x3,7,<Base64 of the raw pixels>'."""
+        """Write a header and one line per image: '32x32x3,7,<Base64 of the raw pixels>'."""
         encode = self._binascii.b2a_base64
         with location.open("w", encoding="ascii", newline="") as file:
             lines = self._csv.writer(file, lineterminator="\n")
@@ -77,11 +77,11 @@ class Base64Csv(ImageStorage):
             )
 
     def read(self, location: Path) -> Images:
-        """Read line by line. Raises AdapterError, with the line, where one is no image."""
+        """Read line by line. Raises AdapterError, with the line, for one that is not an image."""
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Keep the place alone: only whoever reads from the beginning knows where an image is."""
+        """Keep only the location: the position of an image is known only by reading from the beginning."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -93,7 +93,7 @@ class Base64Csv(ImageStorage):
                 for shape, label, pixels in lines:
                     yield self._decoded(shape, pixels), int(label)
             except (ValueError, self._csv.Error) as error:
-                raise AdapterError(f"{location}, line {lines.line_num}: no image in Base64 ({error})") from error
+                raise AdapterError(f"{location}, line {lines.line_num}: not an image in Base64 ({error}).") from error
 
     def _decoded(self, shape: str, pixels: str) -> np.ndarray:
         data = self._binascii.a2b_base64(pixels, strict_mode=True)
@@ -102,7 +102,7 @@ class Base64Csv(ImageStorage):
 
     @contextmanager
     def _fields_of_any_size(self) -> Iterator[None]:
-        """The csv module takes fields of 128 KiB at most, unless told otherwise for the whole process."""
+        """Raise the csv module's limit of 128 KiB per field, which is a setting of the whole process."""
         before = self._csv.field_size_limit(sys.maxsize)
         try:
             yield
@@ -110,11 +110,11 @@ class Base64Csv(ImageStorage):
             self._csv.field_size_limit(before)
 
     def stored(self, location: Path) -> Stored:
-        """No codec; the header must be there."""
+        """No codec; the header must be present."""
         with location.open(encoding="ascii") as file:
             header = file.readline().rstrip("\n")
         if header != ",".join(_COLUMNS):
-            raise AdapterError(f"{location}: begins with {header[:40]!r}, not with {','.join(_COLUMNS)!r}")
+            raise AdapterError(f"{location} begins with {header[:40]!r} instead of {','.join(_COLUMNS)!r}.")
         return Stored()
 
 

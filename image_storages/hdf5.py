@@ -1,4 +1,4 @@
-"""HDF5 through h5py, in bulk: images of one shape as one data set, others as one flat one with a table of shapes."""
+"""HDF5 through h5py, in bulk: images of one shape as one data set, others as a flat one with a table of shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIXELS, _SHAPES, _LABELS = "pixels", "shapes", "labels"
 
 _GROUP_BYTES = 4 << 20
-"""Larger than elsewhere: h5py's selections cost about 0.1 ms a call."""
+"""Larger than elsewhere, because h5py's selections cost about 0.1 ms per call."""
 
 
 _SAVE = """\
@@ -56,7 +56,7 @@ class HdfImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same data sets, each by one call."""
+        """Return code for the same data sets, with one call for each."""
         return Calls(("import h5py", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
@@ -83,7 +83,7 @@ class HdfImages(ImageStorage):
                 pixels.write_direct(block, dest_sel=part)
 
     def read(self, location: Path) -> Images:
-        """Read the labels, then the pixels: in pieces that are copied apart, or as one block for views.
+        """Read the labels, then the pixels: in pieces that are copied, or as one block for views.
 
         Raises AdapterError for a file that `save` did not write or finish.
         """
@@ -97,8 +97,8 @@ class HdfImages(ImageStorage):
             return arrays.sliced([arrays.Piece(shapes, labels, block.reshape(-1))], location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file, and read shapes and labels. Of images of one shape several are selected by one call, others
-        are read one by one. Raises what `read` raises."""
+        """Open the file, and read shapes and labels. Several images of one shape are selected by one call, others are
+        read one by one. Raises the errors of `read`."""
         file = self._h5py.File(location, "r")
         try:
             pixels, shapes, labels = _index(file, location)
@@ -109,7 +109,7 @@ class HdfImages(ImageStorage):
 
         def take(numbers: np.ndarray) -> Images:
             asked = arrays.checked(numbers, len(labels))
-            # h5py takes ascending numbers alone, each once.
+            # h5py takes only ascending numbers without repetitions.
             unique, places = self._numpy.unique(numbers, return_inverse=True)
             if pixels.ndim == 1:
                 found = [
@@ -131,8 +131,7 @@ class HdfImages(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
 
     def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """For each group of images: which they are, where they lie in the data set, and memory of that shape, the same
-        for all."""
+        """Yield for each group of images: which they are, their place in the data set, and reused memory."""
         flat = pixels.ndim == 1
         buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         start = 0
@@ -143,7 +142,7 @@ class HdfImages(ImageStorage):
             start = end
 
     def stored(self, location: Path) -> Stored:
-        """The filter of the pixels, and how they lie."""
+        """The filter and layout of the pixels."""
         with self._h5py.File(location, "r") as file:
             _check(file, location)
             pixels = file[_PIXELS]
@@ -151,7 +150,7 @@ class HdfImages(ImageStorage):
 
 
 def _index(file: h5py.File, location: Path) -> tuple[h5py.Dataset, np.ndarray, list[int]]:
-    """The pixels, which are not read, the shapes and the labels."""
+    """Return the pixels, which are not read, the shapes and the labels."""
     _check(file, location)
     pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
     shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))
@@ -162,7 +161,7 @@ def _index(file: h5py.File, location: Path) -> tuple[h5py.Dataset, np.ndarray, l
 def _check(file: h5py.File, location: Path) -> None:
     missing = [name for name in (_PIXELS, _LABELS) if name not in file]
     if missing:
-        raise AdapterError(f"{location}: has no data set {' and no '.join(missing)}; it was not written by image-hdf5")
+        raise AdapterError(f"{location} was not written by image-hdf5: it has no data set {' and no '.join(missing)}.")
 
 
 ENGINES = (HdfImages,)

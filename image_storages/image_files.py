@@ -1,4 +1,4 @@
-"""Folders of image files: PNG, JPEG and WebP, an image a file, and a labels.csv that keeps their order."""
+"""Folders of image files: PNG, JPEG and WebP, one image per file, and a labels.csv that keeps their order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LABELS = "labels.csv"
 _COLUMNS = ["file", "label", "mode"]
-"""The mode is Pillow's, L for grey and RGB: WebP has no grey, so its files do not tell."""
+"""The mode is Pillow's, L for grey and RGB: WebP files do not show it, because WebP has no grey."""
 
 
 _SAVE = """\
@@ -52,17 +52,17 @@ class _ImageFiles(ImageStorage):
     @property
     @abstractmethod
     def options(self) -> Mapping[str, Any]:
-        """What the writer is told besides the format."""
+        """Return options of the writer other than the format."""
 
     @property
     def calls(self) -> Calls:
-        """The same files. Pillow refuses images beyond 179 million pixels there."""
+        """Return code for the same files. There Pillow refuses images beyond 179 million pixels."""
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         save = _SAVE.replace("{ending}", self.ending).replace("{kind}", self.kind).replace("{options}", options)
         return Calls(("import csv", "import os", "import numpy as np", "from PIL import Image"), save, _READ)
 
     def load_library(self) -> None:
-        """Import Pillow with the plugins that its calls would load when they are first made."""
+        """Import Pillow with the plugins that its first calls would load."""
         import csv
 
         import numpy
@@ -75,7 +75,7 @@ class _ImageFiles(ImageStorage):
         self._image = PIL.Image
 
     def save(self, images: Images, location: Path) -> None:
-        """Make the folder, and write a file for each image and the list of them."""
+        """Create the folder, and write a file for each image and their list."""
         location.mkdir()
         options = self.options
         with (location / _LABELS).open("w", encoding="utf-8", newline="") as file:
@@ -88,7 +88,7 @@ class _ImageFiles(ImageStorage):
                 lines.writerow((name, label, image.mode))
 
     def read(self, location: Path) -> Images:
-        """Read the files in the order of the list. Raises AdapterError, with the file, where one cannot be read."""
+        """Read the files in the order of the list. Raises AdapterError, with the file, for one that cannot be read."""
         found: list[np.ndarray] = []
         labels: list[int] = []
         with self._images_of_any_size():
@@ -98,7 +98,7 @@ class _ImageFiles(ImageStorage):
         return Images(found, labels)
 
     def open(self, location: Path) -> ImageHandle:
-        """Read the list of files, which are opened when they are asked for."""
+        """Read the list of files; they are opened when requested."""
         listed = list(self._listed(location))
 
         def take(numbers: np.ndarray) -> Images:
@@ -131,11 +131,11 @@ class _ImageFiles(ImageStorage):
             with self._image.open(path, formats=(self.kind,)) as image:
                 return self._numpy.array(image if image.mode == mode else image.convert(mode))
         except (OSError, EOFError, SyntaxError, ValueError) as error:
-            raise AdapterError(f"{path}: cannot be read as {self.kind} ({error})") from error
+            raise AdapterError(f"{path} cannot be read as {self.kind} ({error}).") from error
 
     @contextmanager
     def _images_of_any_size(self) -> Iterator[None]:
-        """Pillow takes images beyond 179 million pixels for an attack; these are the user's own."""
+        """Lift Pillow's limit of 179 million pixels, which protects from attacks: these files are the user's own."""
         before = self._image.MAX_IMAGE_PIXELS
         self._image.MAX_IMAGE_PIXELS = None
         try:
@@ -144,7 +144,7 @@ class _ImageFiles(ImageStorage):
             self._image.MAX_IMAGE_PIXELS = before
 
     def stored(self, location: Path) -> Stored:
-        """No codec beyond the file format's own; what the first file begins with tells which that is."""
+        """No codec beyond the file format's own, which the beginning of the first file shows."""
         first = next(self._listed(location), None)
         if first is None:
             return Stored()
@@ -206,7 +206,7 @@ class Jpeg(_ImageFiles):
 
     @property
     def least_psnr_db(self) -> float:
-        """By the quality."""
+        """Depends on the quality."""
         return _least_psnr_db(int(self.values["quality"] or 0))
 
     @property
@@ -236,7 +236,7 @@ class Webp(_ImageFiles):
 
     @property
     def least_psnr_db(self) -> float | None:
-        """By the quality; None when lossless."""
+        """Depends on the quality; None if lossless."""
         return None if self._lossless else _least_psnr_db(int(self.values["quality"] or 0))
 
     @property

@@ -1,4 +1,4 @@
-"""Lance: a folder of data files, a manifest and a transaction; an image a row."""
+"""Lance: a folder of data files, a manifest and a transaction; one row per image."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ table = lance.dataset({{path}}).to_table()
 
 
 class LanceImages(ImageStorage):
-    """pylance, written straight from the arrays, a batch of about 16 MiB at a time.
+    """pylance, written directly from the arrays, in batches of about 16 MiB.
 
-    Its codecs are not offered: for values of fixed size the writer accepts and ignores them.
+    Its codecs are not offered, because the writer accepts and ignores them for values of fixed size.
     """
 
     format = "image-lance"
@@ -46,7 +46,7 @@ class LanceImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same columns, of a table that has all images."""
+        """Return code for the same columns, of a table with all images."""
         imports = ("import lance", "import numpy as np", "import pyarrow as pa")
         return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
@@ -67,7 +67,7 @@ class LanceImages(ImageStorage):
 
     def read(self, location: Path) -> Images:
         """Read all rows of the last version, in their order."""
-        # By bytes: the default is 8,192 rows, which of large images is gigabytes.
+        # In bytes, because the default of 8,192 rows is gigabytes for large images.
         batches = self._lance.dataset(str(location)).to_batches(batch_size_bytes=arrow_rows.BATCH_BYTES)
         return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
 
@@ -78,7 +78,7 @@ class LanceImages(ImageStorage):
 
         def take(numbers: np.ndarray) -> Images:
             asked = arrays.checked(numbers, rows)
-            # Of no numbers Lance makes no columns.
+            # Lance returns no columns for an empty list of numbers.
             found = dataset.take(asked).to_batches() if asked else []
             return arrow_rows.images_of(found, True, location)
 

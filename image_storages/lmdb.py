@@ -1,4 +1,4 @@
-"""LMDB: one file, an image an entry, its shape and label before its pixels; numbers as keys keep the order."""
+"""LMDB: one file, one entry per image with shape and label before the pixels; numeric keys keep the order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _KEY = struct.Struct(">Q")
 """Big-endian, because LMDB orders keys as bytes."""
 
 _HEADER = struct.Struct("<iiiq")
-"""Of an entry: height, width, channels, label."""
+"""Fields of an entry: height, width, channels, label."""
 
 _HEADER_FIELDS = [("shape", "<i4", 3), ("label", "<i8")]
 """The same as a numpy record."""
 
 _PAGE_BYTES = 4096
 _SLACK_BYTES = 1 << 20
-"""For the pages above the leaves: with these keys one for some two hundred."""
+"""For the pages above the leaves: about one per two hundred leaves with these keys."""
 
 
 _SAVE = """\
@@ -48,7 +48,7 @@ with lmdb.open({path}, subdir=False, readonly=True, lock=False) as store, store.
 
 
 class LmdbImages(ImageStorage):
-    """py-lmdb: one transaction, appended in order; no lock file, because nobody else opens it at the same time."""
+    """py-lmdb: one transaction, appended in order; no lock file, because no other process opens it at the same time."""
 
     format = "lmdb"
     engine = "lmdb"
@@ -70,17 +70,17 @@ class LmdbImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same entries, one by one."""
+        """Return code for the same entries, one by one."""
         return Calls(
             ("import struct", "import lmdb", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self))
         )
 
     def load_library(self) -> None:
-        """Import lmdb, and what it loads when it opens its first file."""
+        """Import lmdb, and the modules that it loads when it opens its first file."""
         import lmdb
         import numpy
 
-        with contextlib.suppress(ImportError):  # releases before 3.0 have no such part
+        with contextlib.suppress(ImportError):  # releases before 3.0 lack this module
             import lmdb._envid
         self._lmdb = lmdb
         self._numpy = numpy
@@ -100,7 +100,7 @@ class LmdbImages(ImageStorage):
     def read(self, location: Path) -> Images:
         """Read all entries in the order of their keys, and copy their pixels out of the map.
 
-        Raises AdapterError for a file that is missing, damaged or cut short.
+        Raises AdapterError for a file that is missing, damaged or truncated.
         """
         with (
             self._open(location) as environment,
@@ -113,7 +113,7 @@ class LmdbImages(ImageStorage):
             return arrays.gathered(pieces, location.stat().st_size, location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the map, and begin a transaction that sees it as it is now. An image is what its key has."""
+        """Open the map, and begin a transaction on its current state. The key of an image is its number."""
         environment = self._open(location)
         count = environment.stat()["entries"]
         transaction = environment.begin(buffers=True)
@@ -137,7 +137,7 @@ class LmdbImages(ImageStorage):
         for group in _grouped(entries):
             sizes_bytes = set(map(len, group))
             if min(sizes_bytes) < _HEADER.size:
-                raise AdapterError(f"{location}: holds an entry of less than {_HEADER.size} bytes; that is no image")
+                raise AdapterError(f"{location} has an entry of less than {_HEADER.size} bytes, which is not an image.")
             headers, pixels = self._apart(group) if len(sizes_bytes) > 1 else self._apart_as_rows(group)
             yield arrays.Piece(headers["shape"], headers["label"].tolist(), pixels)
 
@@ -147,24 +147,24 @@ class LmdbImages(ImageStorage):
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), self._numpy.frombuffer(pixels, self._numpy.uint8)
 
     def _apart_as_rows(self, group: list[memoryview]) -> tuple[np.ndarray, np.ndarray]:
-        """The same for entries of one size, without a slice of each."""
+        """Return the same for entries of one size, without slicing each."""
         rows = self._numpy.frombuffer(b"".join(group), self._numpy.uint8).reshape(len(group), -1)
         headers = rows[:, : _HEADER.size].tobytes()
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), rows[:, _HEADER.size :]
 
     def _open(self, location: Path) -> lmdb.Environment:
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location} does not exist.")
         try:
             environment = self._lmdb.open(str(location), subdir=False, readonly=True, lock=False, create=False)
         except self._lmdb.Error as error:
-            raise AdapterError(f"{location}: cannot be opened as LMDB ({error})") from error
+            raise AdapterError(f"{location} cannot be opened as LMDB ({error}).") from error
         pages_bytes = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
         there_bytes = location.stat().st_size
         if there_bytes < pages_bytes:
             environment.close()
-            # To read a page of the map that the file does not have would kill the process.
-            raise AdapterError(f"{location}: {there_bytes:,} bytes of {pages_bytes:,}; the save did not finish")
+            # Reading a page of the map beyond the end of the file would kill the process.
+            raise AdapterError(f"{location} has {there_bytes:,} of {pages_bytes:,} bytes: the save did not finish.")
         return environment
 
     # --- what it says of itself --------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def _entries(images: Images) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
-    """Neighbouring entries of about GROUP_BYTES together, one at least."""
+    """Yield neighbouring entries in groups of about GROUP_BYTES, at least one each."""
     group: list[memoryview] = []
     filled = 0
     for entry in entries:
@@ -196,7 +196,7 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """More than the file can need: each entry in pages of its own, and one page more for its place in the tree."""
+    """Return more than the file can need: separate pages for each entry, and one more for its place in the tree."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES

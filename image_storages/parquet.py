@@ -1,4 +1,4 @@
-"""Parquet: one file, an image a row, without dictionary and statistics for the pixels."""
+"""Parquet: one file, one row per image, without dictionary and statistics for the pixels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _PAGE_BYTES = 1 << 20
-"""Parquet's own default. The writer looks at the size of a page only after so many rows, so that has to be told by the
+"""Parquet's default. The writer checks the size of a page only after a number of rows, so that number is set by the
 size of the images."""
 
 
@@ -32,7 +32,7 @@ table = pq.read_table({{path}})
 
 
 class ParquetImages(ImageStorage):
-    """pyarrow.parquet: a row group of about 16 MiB at a time."""
+    """pyarrow.parquet with row groups of about 16 MiB."""
 
     format = "image-parquet"
     engine = "pyarrow"
@@ -58,20 +58,20 @@ class ParquetImages(ImageStorage):
 
     @property
     def reads_unseen(self) -> bool:
-        """The file is mapped (see `read`)."""
+        """The file is memory-mapped (see `read`)."""
         return True
 
     @property
     def calls(self) -> Calls:
-        """The same columns, pages and row groups, of a table that has all images."""
+        """Return code for the same columns, pages and row groups, of a table with all images."""
         save = _SAVE.replace("{codec}", repr(self.values["codec"])).replace("{level}", str(self.values["level"]))
         imports = ("import numpy as np", "import pyarrow as pa", "import pyarrow.parquet as pq")
         return Calls(imports, save, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
-        """Import pyarrow.parquet, and what selects rows."""
+        """Import pyarrow.parquet, and the module that selects rows."""
         import numpy  # noqa: F401  # arrow_rows needs it
-        import pyarrow.compute  # rows are selected by it
+        import pyarrow.compute  # selects rows
         import pyarrow.parquet
 
         self._parquet = pyarrow.parquet
@@ -79,8 +79,8 @@ class ParquetImages(ImageStorage):
     def save(self, images: Images, location: Path) -> None:
         """Write one file.
 
-        A dictionary of pixels would be given up after the first MiB of each row group, and statistics would put whole
-        images into the footer: both are left to the other columns.
+        A dictionary of pixels would be abandoned after the first MiB of each row group, and statistics would put whole
+        images into the footer: only the other columns have them.
         """
         schema, batches = arrow_rows.batches_of(images)
         largest_bytes = max((array.nbytes for array in images.arrays), default=1)
@@ -97,15 +97,15 @@ class ParquetImages(ImageStorage):
                 writer.write_batch(batch)
 
     def read(self, location: Path) -> Images:
-        """Read row group by row group, so that little lies in memory beside the result.
+        """Read row group by row group, so that little is in memory in addition to the result.
 
-        The file is read through a mapping, which saves a copy on the way; pages are always decoded into fresh memory.
+        The file is memory-mapped, which saves a copy; pages are always decoded into new memory.
         """
         with self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False) as file:
             return arrow_rows.images_of(self._batches(file), self.values["arrays"] == "owned", location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file, and read its footer. What is taken is selected from the row groups that it lies in."""
+        """Open the file, and read its footer. Images are selected from their row groups."""
         import numpy as np
 
         file = self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False)
@@ -118,7 +118,7 @@ class ParquetImages(ImageStorage):
             groups, places = np.unique(np.searchsorted(starts, numbers, side="right") - 1, return_inverse=True)
             table = file.read_row_groups(groups.tolist(), use_threads=self.threads is None)
             before = np.concatenate([[0], np.cumsum(np.diff(starts)[groups])[:-1]])
-            # Not pa.array, which loads pandas to ask whether it was given a Series.
+            # Not pa.array, which loads pandas to check for a Series.
             chosen = before[places] + numbers - starts[groups[places]]
             return arrow_rows.images_of(arrow_rows.rows_of(table, chosen), True, location)
 

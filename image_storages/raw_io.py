@@ -1,7 +1,7 @@
-"""Raw I/O: what the machine can do without any storage, for every figure to be set against.
+"""Raw I/O: the limit of the machine without any storage, with which every figure is compared.
 
-A checked header, the labels, the shapes and the pixels one after the other go to a file by plain writes, and come back
-by readinto: into arrays of their own, or as views of one block. It is a yardstick, not a storage to use.
+A header, the labels, the shapes and the contiguous pixels are written to a file by plain writes, and read by readinto:
+into separate arrays, or as views of one block. It is a yardstick, not a storage to use.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import numpy as np
 
 _HEADER = struct.Struct("<8sQQ8x")
-"""Magic, number of images, bytes of pixels; 32 bytes keep what follows aligned."""
+"""Magic, number of images, bytes of pixels; 32 bytes keep the following data aligned."""
 
 _MAGIC = b"FB-IMAGE"
 
 _INDEX_BYTES = 8 + 3 * 4
-"""Of each image: its label as int64, its height, width and channels as int32."""
+"""Per image: its label as int64, its height, width and channels as int32."""
 
 
 _SAVE = """\
@@ -64,7 +64,7 @@ class RawIO(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same file, an image at a time."""
+        """Return code for the same file, one image at a time."""
         return Calls(("import struct", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -87,9 +87,9 @@ class RawIO(ImageStorage):
                 file.write(block.data)
 
     def read(self, location: Path) -> Images:
-        """Read the index, then the pixels: in groups that are copied apart, or as one block for views.
+        """Read the index, then the pixels: in groups that are copied, or as one block for views.
 
-        Raises AdapterError when the file is not one that `save` has finished.
+        Raises AdapterError for a file that `save` did not finish.
         """
         with location.open("rb", buffering=0) as file:
             shapes, labels = self._index(file, location)
@@ -99,7 +99,7 @@ class RawIO(ImageStorage):
             return arrays.copied(self._pieces(file, shapes, labels), location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file and read the index; an image is a read at its place, into its own array."""
+        """Open the file and read the index; an image is one read at its position, into a separate array."""
         file = location.open("rb", buffering=0)
         try:
             shapes, labels = self._index(file, location)
@@ -123,7 +123,7 @@ class RawIO(ImageStorage):
         return ImageHandle(take=take, batches=batches, close=file.close)
 
     def _index(self, file: FileIO, location: Path) -> tuple[np.ndarray, list[int]]:
-        """Shapes and labels, behind which the pixels lie."""
+        """Return shapes and labels, which precede the pixels."""
         count, pixels_bytes = _header(file, location)
         labels = _filled(file, self._numpy.empty(count, self._numpy.int64)).tolist()
         shapes = _filled(file, self._numpy.empty((count, 3), self._numpy.int32))
@@ -135,44 +135,46 @@ class RawIO(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], _filled(file, block))
 
     def _groups(self, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """For each group of images: which they are, and memory for their pixels, the same for all."""
+        """Yield for each group of images: which they are, and reused memory for their pixels."""
         buffer = self._numpy.empty(max(arrays.GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         for group in arrays.groups(sizes_bytes, arrays.GROUP_BYTES):
             yield group, buffer[: sizes_bytes[group].sum()]
 
     def stored(self, location: Path) -> Stored:
-        """No codec; the header must be sound."""
+        """No codec; the header must be valid."""
         with location.open("rb", buffering=0) as file:
             count, _ = _header(file, location)
         return Stored(details={"images": str(count)})
 
 
 def _header(file: FileIO, location: Path) -> tuple[int, int]:
-    """Number of images and bytes of pixels, once the size of the file agrees with them."""
+    """Return number of images and bytes of pixels, after comparing them with the size of the file."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
-        raise AdapterError(f"{location}: not a raw I/O file of images (it begins with {header[:8]!r}, not {_MAGIC!r})")
+        raise AdapterError(
+            f"{location} is not a raw I/O file of images: it begins with {header[:8]!r}, not {_MAGIC!r}."
+        )
     _, count, pixels_bytes = _HEADER.unpack(header)
     told_bytes = count * _INDEX_BYTES + pixels_bytes
     there_bytes = location.stat().st_size - _HEADER.size
     if there_bytes != told_bytes:
         raise AdapterError(
-            f"{location}: {there_bytes:,} bytes after the header, which says {told_bytes:,}; the save did not finish"
+            f"{location} has {there_bytes:,} of {told_bytes:,} bytes after the header: the save did not finish."
         )
     return count, pixels_bytes
 
 
 def _filled(file: FileIO, array: np.ndarray) -> np.ndarray:
-    """The array, with what comes next in the file in it."""
+    """Fill the array with the next bytes of the file and return it."""
     rest = array.reshape(-1).view("u1")
-    # One call takes at most 2 GiB.
+    # One call reads at most 2 GiB.
     while rest.size and (received := file.readinto(rest.data)):
         rest = rest[received:]
     return array
 
 
 def _filled_at(file: FileIO, array: np.ndarray, start: int) -> None:
-    """Read what lies from `start` on into the array."""
+    """Read the bytes from `start` into the array."""
     rest = array.reshape(-1)
     while rest.size and (received := os.preadv(file.fileno(), [rest.data], start)):
         rest, start = rest[received:], start + received

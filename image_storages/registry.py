@@ -1,6 +1,6 @@
-"""The only list of image storages: a name, the module that holds its engines, the extra that installs them.
+"""The list of image storages: name, module of the engines, and the extra that installs them.
 
-Names differ from those of the formats for tables, because one run may measure both.
+Names differ from those of table formats, because one run may measure both.
 """
 
 from adapters.contract import ImageStorage

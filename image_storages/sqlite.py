@@ -1,4 +1,4 @@
-"""SQLite: one table, an image a row, its pixels a BLOB."""
+"""SQLite: one table, one row per image, with the pixels as a BLOB."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SqliteImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The same table, row by row."""
+        """Return code for the same table, row by row."""
         imports = ("import sqlite3", "from contextlib import closing", "import numpy as np")
         return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
@@ -78,7 +78,7 @@ class SqliteImages(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file in one transaction; its journal lies beside it until the commit."""
+        """Write one file in one transaction; its journal is next to it until the commit."""
         rows = (
             (*arrays.numbers_of(array.shape), label, array.tobytes())
             for array, label in zip(images.arrays, images.labels, strict=True)
@@ -90,9 +90,9 @@ class SqliteImages(ImageStorage):
             connection.execute("COMMIT")
 
     def read(self, location: Path) -> Images:
-        """Read all rows, and copy the pixels out of the bytes objects that they come as.
+        """Read all rows, and copy the pixels out of their bytes objects.
 
-        Raises AdapterError for a file that is missing, damaged, or holds no such table.
+        Raises AdapterError for a file that is missing, damaged, or has no such table.
         """
         with closing(self._open(location)) as connection:
             try:
@@ -101,16 +101,16 @@ class SqliteImages(ImageStorage):
                     return arrays.copied(pieces, location)
                 return arrays.gathered(pieces, location.stat().st_size, location)
             except (self._sqlite3.Error, TypeError) as error:
-                raise AdapterError(f"{location}: cannot be read as a table of images ({error})") from error
+                raise AdapterError(f"{location} cannot be read as a table of images ({error}).") from error
 
     def open(self, location: Path) -> ImageHandle:
-        """Connect. Of rows that are inserted by themselves the row ids count from 1; each image is a query."""
+        """Connect. Automatic row ids count from 1; each image is a query."""
         connection = self._open(location)
         try:
             count = connection.execute("SELECT max(rowid) FROM images").fetchone()[0] or 0
         except self._sqlite3.Error as error:
             connection.close()
-            raise AdapterError(f"{location}: cannot be read as a table of images ({error})") from error
+            raise AdapterError(f"{location} cannot be read as a table of images ({error}).") from error
 
         def take(numbers: np.ndarray) -> Images:
             asked = arrays.checked(numbers, count)
@@ -129,20 +129,20 @@ class SqliteImages(ImageStorage):
             yield arrays.Piece(shapes, list(labels), self._numpy.frombuffer(b"".join(pixels), self._numpy.uint8))
 
     def _open(self, location: Path) -> sqlite3.Connection:
-        # Read-only: otherwise SQLite would make an empty database of a file that is not there.
+        # Read-only, because SQLite would otherwise create an empty database for a missing file.
         if not location.is_file():
-            raise AdapterError(f"{location}: there is no such file")
+            raise AdapterError(f"{location} does not exist.")
         return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
 
     def stored(self, location: Path) -> Stored:
-        """No codec. The size of a page and the release that is used here."""
+        """No codec. Page size and the SQLite release in use."""
         with closing(self._open(location)) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})
 
 
 def _grouped(rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[list[tuple[int, int, int, int, bytes]]]:
-    """Neighbouring rows of about GROUP_BYTES of pixels together, one at least."""
+    """Yield neighbouring rows in groups of about GROUP_BYTES of pixels, at least one each."""
     group: list[tuple[int, int, int, int, bytes]] = []
     filled = 0
     for row in rows:

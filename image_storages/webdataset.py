@@ -1,4 +1,4 @@
-"""WebDataset: a tar archive with two members an image, its array as .npy and its label as .cls, under one number."""
+"""WebDataset: a tar archive with two members per image, its array as .npy and its label as .cls, under one number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIXELS, _LABEL = "npy", "cls"
 
 _END = bytes(1024)
-"""What an archive ends with; tarfile does without it, and would not miss what was cut off behind a member."""
+"""The end of an archive. tarfile accepts archives without it, and would not notice one truncated after a member."""
 
 
 _SAVE = """\
@@ -32,9 +32,9 @@ labels = [sample["cls"] for sample in samples]"""
 
 
 class WebDatasetTar(ImageStorage):
-    """The package's TarWriter with its own encoders, and the stages that its WebDataset class reads with.
+    """The package's TarWriter with its own encoders, and the stages with which its WebDataset class reads.
 
-    Those stages are called by themselves: the class would look for URLs and for torch first.
+    Those stages are called directly: the class would first look for URLs and for torch.
     """
 
     format = "webdataset"
@@ -51,7 +51,7 @@ class WebDatasetTar(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """The class that users of the package read with, which finds members by their endings."""
+        """Return code with the class that users of the package read with, which finds members by their suffixes."""
         return Calls(("import webdataset as wds",), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -74,11 +74,11 @@ class WebDatasetTar(ImageStorage):
                 writer.write({"__key__": f"{number:08d}", _PIXELS: array, _LABEL: label})
 
     def read(self, location: Path) -> Images:
-        """Read member by member. Raises AdapterError where the archive is damaged or holds something else."""
+        """Read member by member. Raises AdapterError if the archive is damaged or has other content."""
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Keep the place alone: an archive has no list of its members."""
+        """Keep only the location: an archive has no list of its members."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -90,7 +90,7 @@ class WebDatasetTar(ImageStorage):
                     yield self._decoded(sample[_PIXELS]), int(sample[_LABEL])
                     read += 1
             except (self._tarfile.TarError, KeyError, ValueError) as error:
-                raise AdapterError(f"{location}: image {read} cannot be read ({error})") from error
+                raise AdapterError(f"{location}: image {read} cannot be read ({error}).") from error
 
     def _samples(self, file: IO[bytes], location: Path) -> Iterator[dict[str, Any]]:
         opened = [{"url": str(location), "stream": file}]
@@ -101,19 +101,19 @@ class WebDatasetTar(ImageStorage):
         return self._format.read_array(io.BytesIO(member), allow_pickle=False).copy()
 
     def stored(self, location: Path) -> Stored:
-        """No codec: it must be a tar archive as it is, not a compressed one."""
+        """No codec: it must be an uncompressed tar archive."""
         try:
             with self._tarfile.open(location, "r:") as archive:
                 first = archive.next()
         except self._tarfile.TarError as error:
-            raise AdapterError(f"{location}: not a tar archive ({error})") from error
+            raise AdapterError(f"{location} is not a tar archive ({error}).") from error
         return Stored(details={"first member": first.name if first else "none"})
 
 
 def _demand_end(file: IO[bytes], location: Path) -> None:
     file.seek(-min(len(_END), location.stat().st_size), io.SEEK_END)
     if file.read() != _END:
-        raise AdapterError(f"{location}: has no end of a tar archive; the save did not finish")
+        raise AdapterError(f"{location} has no end of a tar archive: the save did not finish.")
     file.seek(0)
 
 

@@ -66,17 +66,23 @@ VERIFYING = Read().spelled
 """The read that is executed, uncounted, when no other operation of a chain reads all of the data that was saved."""
 
 
-def operation_of(spelled: str) -> Operation:
-    """Return the operation that a text spells: 'read', 'project[columns=10]'. Parameters left out have their default.
-    Raises PlanError for an unknown name, parameter or value."""
+def operation_of(spelled: str, parameter: str = "operations") -> Operation:
+    """The operation that a text spells: 'read', 'project[columns=10]'; parameters that are not named have their
+    default. Raises PlanError for an unknown name, parameter or value."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:
-        raise PlanError(f"--operations {error}") from None
+        raise PlanError(f"`{parameter}`: {error}", parameter=parameter, given=spelled) from None
     if name not in OPERATIONS:
         near = difflib.get_close_matches(name, OPERATIONS, n=1)
         guess = f" (did you mean {near[0]!r}?)" if near else ""
-        raise PlanError(f"no operation is called {name!r}{guess}\n  known: {', '.join(OPERATIONS)}")
+        raise PlanError(
+            f"`{parameter}`: there is no operation {name!r}{guess}.",
+            f"Choose among {', '.join(OPERATIONS)}.",
+            parameter=parameter,
+            given=name,
+            allowed=tuple(OPERATIONS),
+        )
     known = {item.name: item for item in fields(OPERATIONS[name])}
     values: dict[str, Any] = {}
     for key, value in given.items():
@@ -84,18 +90,25 @@ def operation_of(spelled: str) -> Operation:
             near = difflib.get_close_matches(key, known, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(
-                f"--operations {spelled}: {name} has no parameter {key!r}{guess}\n"
-                f"  it has: {', '.join(known) or 'none'}"
+                f"`{parameter}`: {name} has no parameter {key!r}{guess} (got {spelled!r}).",
+                f"It has {', '.join(known)}." if known else "It has none.",
+                parameter=parameter,
+                given=spelled,
+                allowed=tuple(known),
             )
-        values[key] = _value(spelled, known[key], value)
+        values[key] = _value(spelled, known[key], value, parameter)
     return OPERATIONS[name](**values)
 
 
-def _value(spelled: str, item: Field[Any], text: str) -> int | float | str:
+def _value(spelled: str, item: Field[Any], text: str, parameter: str) -> int | float | str:
     how = parameters.of(item)
     try:
         return how.parse(text)
     except ValueError:
         raise PlanError(
-            f"--operations {spelled}: {item.name}={text} is not {how.allowed}\n  e.g. {item.name}={how.example}"
+            f"`{parameter}`: {item.name} must be {how.allowed} (got {spelled!r}).",
+            f"Write e.g. {item.name}={how.example}.",
+            parameter=parameter,
+            given=spelled,
+            allowed=how.allowed,
         ) from None

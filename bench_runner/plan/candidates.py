@@ -48,7 +48,11 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
     ]
     for candidate in more:
         if candidate.refused is not None:
-            raise RefusedSetting(f"--formats {candidate.variant}: {candidate.refused.reason}")
+            raise RefusedSetting(
+                f"`formats`: {candidate.variant} cannot be measured: {candidate.refused.reason}.",
+                parameter="formats",
+                given=candidate.variant,
+            )
     return own + more
 
 

@@ -35,9 +35,13 @@ def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) ->
     """Check that a variant other than raw I/O is left."""
     request = selection.request
     if not any(is_chosen(each.variant, request.formats, request.formats_not) for each in planned if not each.is_raw_io):
+        offered = _offered(selection.suites)
         raise PlanError(
-            "nothing matches --formats, --formats-not and --track together\n"
-            f"  there are: {', '.join(_offered(selection.suites))}; --list shows what a request would measure"
+            "No variant matches `formats`, `formats_not` and `tracks` together.",
+            f"There are {', '.join(offered)}.",
+            parameter="formats",
+            given=request.formats,
+            allowed=offered,
         )
 
 
@@ -51,28 +55,49 @@ def _offered(suites: Sequence[Suite]) -> list[str]:
 
 
 def _check_patterns(request: Request) -> None:
-    for option in ("formats", "formats_not", "operations"):
-        patterns.check(f"--{option.replace('_', '-')}", getattr(request, option))
+    for parameter in ("formats", "formats_not", "operations"):
+        patterns.check(parameter, getattr(request, parameter))
     for text in request.datasets:
         if text.partition("[")[0] not in CATALOGUE:
-            patterns.check("--datasets", [text])
+            patterns.check("datasets", [text])
 
 
 def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
     """Check that codecs are chosen only where codecs are compared, and tracks only elsewhere."""
     if (request.codecs or request.levels) and not any(CODECS in suite.tracks for suite in suites):
-        raise PlanError("--codecs and --levels go with the suite compression\n  run it: run compression --codecs all")
+        raise PlanError(
+            "`codecs` and `levels` apply to the suite compression only.",
+            "Choose that suite, or omit them.",
+            parameter="codecs" if request.codecs else "levels",
+            given=request.codecs or request.levels,
+        )
     if request.tracks and any(CODECS in suite.tracks for suite in suites):
-        raise PlanError("--track does not go with the suite compression\n  choose codecs by --codecs and --levels")
+        raise PlanError(
+            "`tracks` does not apply to the suite compression.",
+            "Choose codecs by `codecs` and `levels`.",
+            parameter="tracks",
+            given=request.tracks,
+        )
     for suite in suites:
         if suite.variants.spelled and set(request.tracks) - set(suite.tracks):
-            raise PlanError(f"--track does not go with the suite {suite.name}\n  choose variants by --formats")
+            raise PlanError(
+                f"`tracks` does not apply to the suite {suite.name}, whose variants are fixed.",
+                "Choose variants by `formats`.",
+                parameter="tracks",
+                given=request.tracks,
+            )
     possible = codecs.known(FORMATS) if request.codecs else ()
     for name in request.codecs:
         if name not in (codecs.ALL, *possible):
             near = difflib.get_close_matches(name, possible, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise PlanError(f"--codecs {name!r} is no codec{guess}\n  there are: all, {', '.join(possible)}")
+            raise PlanError(
+                f"`codecs`: there is no codec {name!r}{guess}.",
+                f"Choose among {codecs.ALL}, {', '.join(possible)}.",
+                parameter="codecs",
+                given=name,
+                allowed=(codecs.ALL, *possible),
+            )
 
 
 def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
@@ -80,15 +105,20 @@ def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
     others = [suite for suite in suites if not suite.kind.has_columns]
     if not others:
         return
-    for option, value, default in (
-        ("--target", request.target, None),
-        ("--strings", request.strings, "str"),
-        ("--track", request.tracks, ()),
-        ("--webface", request.webface, None),
-        ("--webface", request.generated_webface, False),
+    for parameter, value, default in (
+        ("target", request.target, None),
+        ("strings", request.strings, "str"),
+        ("tracks", request.tracks, ()),
+        ("webface", request.webface, None),
+        ("webface", request.generated_webface, False),
     ):
         if value != default:
-            raise PlanError(f"{option} is about tables, and the suite {others[0].name} has none\n  leave it out")
+            raise PlanError(
+                f"`{parameter}` applies to tables only, and the suite {others[0].name} measures {others[0].kind.name}.",
+                "Omit it.",
+                parameter=parameter,
+                given=value,
+            )
 
 
 def _check_formats(selection: Selection) -> None:
@@ -106,10 +136,9 @@ def _check_formats(selection: Selection) -> None:
         if not _finds(text, offered):
             _refuse_left_out(suites, text)
     names = list(dict.fromkeys(variant_of(variant).format_name for variant in offered if not is_raw_io(variant)))
-    more = f"there are: {', '.join(names)}; --list shows what a request would measure"
-    patterns.check_found("--formats", request.formats, offered, names, more)
+    patterns.check_found("formats", request.formats, offered, names)
     everything = [engine().variant for _, engine in all_engines()]
-    patterns.check_found("--formats-not", request.formats_not, [*offered, *everything], names, more)
+    patterns.check_found("formats_not", request.formats_not, [*offered, *everything], names)
 
 
 def _finds(text: str, variants: Iterable[str]) -> bool:
@@ -124,6 +153,8 @@ def _refuse_left_out(suites: Sequence[Suite], text: str) -> None:
         if reason is not None:
             spelled = REGISTRIES[suite.kind.name].engines(name)[0]().variant
             raise PlanError(
-                f"--formats {text!r}: the suite {suite.name} leaves it out: {reason}\n"
-                f"  spell it to have it all the same, e.g. --formats '{spelled}'"
+                f"`formats`: the suite {suite.name} leaves {text!r} out: {reason}.",
+                f"To include it anyway, spell it in full, e.g. `formats={spelled!r}`.",
+                parameter="formats",
+                given=text,
             )

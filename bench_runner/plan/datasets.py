@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,10 +52,13 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
         if not any(_matching(suite, pattern) for suite in suites):
             _refuse_another_kind(suites, pattern)
             names = ", ".join(suite.name for suite in suites)
-            offered = ", ".join(name for suite in suites for name in (*suite.datasets, *suite.on_request))
+            offered = [name for suite in suites for name in (*suite.datasets, *suite.on_request)]
             raise PlanError(
-                f"--datasets {pattern!r} matches no data set of the suite {names}\n"
-                f"  it has: {offered}; 'format-bench list datasets' says what each is"
+                f"`datasets`: {pattern!r} matches no data set of the suite {names}.",
+                f"It has {', '.join(offered)}. 'format-bench list datasets' explains them.",
+                parameter="datasets",
+                given=pattern,
+                allowed=offered,
             )
 
 
@@ -64,20 +66,26 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
     """Check that the user's data, and options about them, are used."""
     if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
-            f"--key {request.key} is the key of your own documents, and none are measured\n"
-            "  name them: run documents --data FILE.jsonl --key FIELD"
+            f"`key={request.key!r}` is the key of your own documents, and none are measured.",
+            "Name them, e.g. `data='FILE.jsonl'`, with the suite documents.",
+            parameter="key",
+            given=request.key,
         )
-    if (said := request.options.words()) and not any(
-        CATALOGUE[parse(name)[0]].takes_options for name in datasets
-    ):
+    if (given := request.options.given()) and not any(CATALOGUE[parse(name)[0]].takes_options for name in datasets):
         raise PlanError(
-            f"{shlex.join(said)}: says how to read your own table, and none is measured\n"
-            "  name it: run tabular --data FILE, or leave the option out"
+            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies to your own table, and none "
+            "is measured.",
+            "Name it, e.g. `data='FILE.csv'`, with the suite tabular, or omit the option.",
+            parameter=next(iter(given)),
+            given=next(iter(given.values())),
         )
     if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):
         raise PlanError(
-            f"--data {request.data} is read by none of the data sets that --datasets chooses\n"
-            "  leave out --datasets, or add --datasets table (for images: images; for documents: documents)"
+            f"No data set that `datasets` chooses reads `data={str(request.data)!r}`.",
+            "Omit `datasets`, or add 'table', 'images' or 'documents' to it.",
+            parameter="datasets",
+            given=request.datasets,
+            allowed=WITH_DATA,
         )
 
 
@@ -103,6 +111,8 @@ def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
     entry = CATALOGUE.get(pattern.partition("[")[0])
     if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(
-            f"--datasets {pattern}: holds {entry.kind}, and the suite {suites[0].name} stores {suites[0].kind.name}\n"
-            f"  measure it with: run {KINDS[entry.kind].suite} --datasets {pattern}"
+            f"`datasets`: {pattern} holds {entry.kind}, and the suite {suites[0].name} measures {suites[0].kind.name}.",
+            f"Choose the suite {KINDS[entry.kind].suite}.",
+            parameter="datasets",
+            given=pattern,
         )

@@ -43,8 +43,8 @@ def _separates(text: str, place: int) -> bool:
     return text[place] == "|" and text[place - 1 : place] != "\\"
 
 
-def check(option: str, texts: Iterable[str]) -> None:
-    """Raise PlanError for a text that is neither a spelling nor a regular expression."""
+def check(parameter: str, texts: Iterable[str]) -> None:
+    """Raises PlanError for a text that is neither a spelling nor a regular expression."""
     for text in alternatives(texts):
         if is_spelled(text):
             continue
@@ -52,7 +52,11 @@ def check(option: str, texts: Iterable[str]) -> None:
             re.compile(text)
         except re.error as error:
             raise PlanError(
-                f"{option} {text!r} is not a regular expression: {error}\n  a plain name such as 'parquet' is one"
+                f"`{parameter}`: {text!r} is not a regular expression ({error}).",
+                "A plain name such as 'parquet' is enough.",
+                parameter=parameter,
+                given=text,
+                allowed="names and regular expressions",
             ) from None
 
 
@@ -105,11 +109,17 @@ def _honoured(text: str) -> str:
         return text
 
 
-def check_found(option: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str], more: str) -> None:
-    """Raise PlanError for the first alternative that matches nothing of `offered`, with the nearest of the `names`.
-    `more` tells what else to do."""
+def check_found(parameter: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str]) -> None:
+    """Raises PlanError for the first alternative that means nothing of what is `offered`, with the nearest of the
+    `names`."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
             near = difflib.get_close_matches(variant_of(text.strip("^$")).format_name, names, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise PlanError(f"{option} {text!r} matches nothing{guess}\n  {more}")
+            raise PlanError(
+                f"`{parameter}`: {text!r} matches no variant{guess}.",
+                f"There are {', '.join(names)}.",
+                parameter=parameter,
+                given=text,
+                allowed=names,
+            )

@@ -46,8 +46,9 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
             known = datasets.setdefault(dataset.name, dataset)
             if known.rows != dataset.rows:
                 raise PlanError(
-                    f"{dataset.name}: the suites ask for {known.rows:,} and for {dataset.rows:,} rows of it\n"
-                    "  say --rows, or run them one after the other"
+                    f"The suites use {dataset.name} with {known.rows:,} and with {dataset.rows:,} rows.",
+                    "Set `rows`, or run the suites one after the other.",
+                    parameter="rows",
                 )
             planned += _chains(suite, dataset, operations[suite.name], selection)
     check_data_is_used(datasets, selection.request)

@@ -47,16 +47,22 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
             near = difflib.get_close_matches(text.strip("^$").partition("[")[0], OPERATIONS, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(
-                f"--operations {text!r} matches no operation of the suite {suite.name}{guess}\n"
-                f"  it has: {', '.join(offered)}"
+                f"`operations`: {text!r} matches no operation of the suite {suite.name}{guess}.",
+                f"It has {', '.join(offered)}.",
+                parameter="operations",
+                given=text,
+                allowed=offered,
             )
         chosen += found
     for spelled in chosen:
         if not _fits(suite, spelled):
             about = " and ".join(kind.name for kind in operation_of(spelled).kinds or ())
             raise PlanError(
-                f"--operations {spelled}: is about {about}, and the suite {suite.name} has {suite.kind.name}\n"
-                f"  it has: {', '.join(offered)}"
+                f"`operations`: {spelled} applies to {about}, and the suite {suite.name} measures {suite.kind.name}.",
+                f"It has {', '.join(offered)}.",
+                parameter="operations",
+                given=spelled,
+                allowed=offered,
             )
     in_order = [spelled for spelled in offered if spelled in chosen]
     return _traces_last(dict.fromkeys((SAVE, *in_order, *chosen)))

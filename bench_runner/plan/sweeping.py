@@ -31,7 +31,12 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
     if over is None:
         return request
     if len(suites) != 1 or not suites[0].kind.has_columns:
-        raise PlanError(f"--over {over.trait} goes with one suite of tables\n  run one after the other, e.g. run sweep")
+        raise PlanError(
+            "`over` needs exactly one suite, and one of tables.",
+            "Run suites one after the other. The suite sweep is made for it.",
+            parameter="over",
+            given=over.trait,
+        )
     (suite,) = suites
     trait = TRAITS.get(over.trait)
     if trait is not None and trait.operation:
@@ -43,7 +48,10 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
     """Turn the values into operations on each data set, which share its stored copies."""
     if request.operations:
         raise PlanError(
-            f"--over {over.trait} says what is timed: {trait.operation.format('...')}\n  leave out --operations"
+            f"`over={over.trait!r}` already chooses the operation: {trait.operation.format('...')}.",
+            "Omit `operations`.",
+            parameter="operations",
+            given=request.operations,
         )
     ours = not request.datasets and request.data is None and BASE in suite.datasets
     points = over.points or _possible(trait, _rows(request, trait) if ours else request.rows)
@@ -56,9 +64,16 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
 def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) -> Request:
     """Turn the values into data sets."""
     if request.data is not None:
-        raise PlanError(f"--over {over.trait} makes its own tables, and --data names one\n  leave out one of them")
+        raise PlanError(
+            f"`over={over.trait!r}` generates its own tables, so it cannot be combined with `data`.",
+            "Omit one of them.",
+            parameter="over",
+            given=over.trait,
+        )
     if over.trait == "rows" and request.rows is not None:
-        raise PlanError("--over rows says how many rows there are\n  leave out --rows")
+        raise PlanError(
+            "`over='rows'` already sets the number of rows.", "Omit `rows`.", parameter="rows", given=request.rows
+        )
     datasets = [name for each in request.datasets or (BASE,) for name in _points(each, request, over, trait)]
     _check_several(over, datasets)
     return changed(request, datasets=tuple(datasets), operations=request.operations or suite.operations_over_data)
@@ -69,13 +84,23 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
     try:
         name, given = parse(spelled)
     except SpellingError as error:
-        raise PlanError(f"--datasets {error}\n  --over takes data sets by their names, without patterns") from None
+        raise PlanError(
+            f"`datasets`: {error}",
+            "With `over`, name data sets in full, without patterns.",
+            parameter="datasets",
+            given=spelled,
+        ) from None
     parameters = {parameter.name: parameter for parameter in CATALOGUE[name].parameters} if name in CATALOGUE else {}
     if over.trait not in parameters:
-        raise PlanError(_unknown(over.trait, name, list(parameters)))
+        raise _unknown(over.trait, name, list(parameters))
     if name != BASE or trait is None:
         if not over.points:
-            raise PlanError(f"--over {over.trait}: has no usual values on {name}\n  name some: --over {over.trait}=...")
+            raise PlanError(
+                f"`over`: {over.trait} has no default values for the data set {name}.",
+                f"Name some, e.g. `over={{{over.trait!r}: (1, 2)}}`.",
+                parameter="over",
+                given=over.trait,
+            )
         base, points = given, over.points
     else:
         base, points = {**_base(request, trait), **given}, over.points or _possible(trait, _rows(request, trait))
@@ -90,12 +115,18 @@ def _canonical(parameter: Parameter, point: str) -> str:
         return point
 
 
-def _unknown(trait: str, name: str, parameters: Sequence[str]) -> str:
+def _unknown(trait: str, name: str, parameters: Sequence[str]) -> PlanError:
     near = difflib.get_close_matches(trait, [*TRAITS, *parameters], n=1)
     guess = f" (did you mean {near[0]!r}?)" if near else ""
-    if name != BASE:
-        return f"--over {trait}: {name} has no such parameter{guess}\n  it has: {', '.join(parameters) or 'none'}"
-    return f"--over {trait}: is no trait{guess}\n  there are: {', '.join(TRAITS)}"
+    about = f"of the data set {name}" if name != BASE else "that can be varied"
+    allowed = list(TRAITS) if name == BASE else parameters
+    return PlanError(
+        f"`over`: there is no trait {trait!r} {about}{guess}.",
+        f"There are {', '.join(allowed)}." if allowed else "",
+        parameter="over",
+        given=trait,
+        allowed=allowed,
+    )
 
 
 def _rows(request: Request, trait: Trait) -> int:
@@ -121,8 +152,10 @@ def _check_several(over: Over, found: Sequence[str]) -> None:
     number = len(set(found))
     if number < FEWEST_POINTS:
         usual = TRAITS[over.trait].points[:FEWEST_POINTS] if over.trait in TRAITS else ("1", "10")
-        given = ",".join(over.points) or "with so few rows"
+        given = f"the values {', '.join(over.points)} of" if over.points else "with this few rows,"
         raise PlanError(
-            f"--over {over.trait}: {given} gives {number} to measure, and {FEWEST_POINTS} or more are to be compared\n"
-            f"  name them: --over {over.trait}={','.join(usual)}"
+            f"`over`: {given} {over.trait} yields {number} to measure, and a comparison needs {FEWEST_POINTS} or more.",
+            f"Name them, e.g. `over={ {over.trait: usual}!r}`.",
+            parameter="over",
+            given=over.points,
         )

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace as changed
 
+from adapters.errors import UserError
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
 from bench_runner.results.figures import FIGURES, Direction, Figure
@@ -55,8 +56,8 @@ MOST_UNPACKED_BYTES = 2**30
 """Size limit of decompressed lines: a small file from elsewhere must not fill the memory of its reader."""
 
 
-class RecordError(Exception):
-    """A result folder that cannot be read. The text has the file, the line, the reason and what to do."""
+class RecordError(UserError):
+    """A result folder that cannot be read: which file, which line, why, and what to do."""
 
 
 def _schema() -> int:
@@ -247,15 +248,15 @@ def read_run(folder: Path) -> Run:
         shape = json.loads(info_path.read_text())
     except FileNotFoundError:
         raise RecordError(
-            f"{folder}: no run.json here; name a folder made by a run, e.g. results/<time>-<machine>"
+            f"{folder} holds no run.json.", "Name a result folder, e.g. results/<time>-<machine>."
         ) from None
     except (OSError, ValueError) as error:
-        raise RecordError(f"{info_path}: not readable as JSON ({error})") from None
+        raise RecordError(f"{info_path} is not readable as JSON ({error}).") from None
     try:
         _check_schema(shape)
         info = information(_renamed(shape) if shape["schema"] == 1 else shape)
     except ValueError as error:
-        raise RecordError(f"{info_path}: {error}; fix the field or measure again") from None
+        raise RecordError(f"{info_path}: {error}.", "Correct the field, or measure again.") from None
     samples = tuple(_records(_place_of(folder / "samples.jsonl"), Sample))
     fidelity = tuple(_records(_place_of(folder / "fidelity.jsonl"), Fidelity))
     return Run(folder, info, samples, fidelity)
@@ -270,7 +271,7 @@ def _place_of(path: Path) -> Path:
     """Return the path of these lines, plain or packed."""
     packed = path.with_name(path.name + PACKED)
     if path.exists() and packed.exists():
-        raise RecordError(f"{path.parent}: has both {path.name} and {packed.name}; remove one of the two")
+        raise RecordError(f"{path.parent} holds both {path.name} and {packed.name}.", "Remove one of them.")
     return packed if packed.exists() else path
 
 
@@ -301,10 +302,10 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
         try:
             built = _record(line, record)
         except ValueError as error:
-            raise RecordError(f"{path}, line {number}: {error}; remove the line to read the rest") from None
+            raise RecordError(f"{path}, line {number}: {error}.", "Remove the line to read the rest.") from None
         first = seen.setdefault(_identity(built), number)
         if first != number:
-            raise RecordError(f"{path}, line {number}: repeats line {first}; remove one of the two")
+            raise RecordError(f"{path}, line {number}: repeats line {first}.", "Remove one of the two.")
         yield built
 
 
@@ -319,10 +320,12 @@ def _lines(path: Path) -> Iterator[bytes]:
             while line := packed.readline(left):
                 left -= len(line)
                 if left <= 0:
-                    raise RecordError(f"{path}: unpacks to more than {MOST_UNPACKED_BYTES:,} bytes; unpack it by unxz")
+                    raise RecordError(
+                        f"{path} unpacks to more than {MOST_UNPACKED_BYTES:,} bytes.", "Unpack it by unxz."
+                    )
                 yield line
     except (lzma.LZMAError, EOFError) as error:
-        raise RecordError(f"{path}: cannot be unpacked ({error}); copy it again from its source") from None
+        raise RecordError(f"{path} cannot be unpacked ({error}).", "Copy it again from its source.") from None
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:

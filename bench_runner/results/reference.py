@@ -28,6 +28,6 @@ def reference_runs() -> list[Run]:
     """Return one run for each suite, in order. Raises RecordError if the package has none."""
     folders = sorted(path.parent for path in PLACE.glob("*/run.json"))
     if not folders:
-        raise RecordError(f"{PLACE.name}: this package has no reference run; measure a run instead")
+        raise RecordError("This package includes no reference run.", "Measure your own.")
     folders.sort(key=lambda folder: ORDER.index(folder.name) if folder.name in ORDER else len(ORDER))
     return [read_run(folder) for folder in folders]

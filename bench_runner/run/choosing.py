@@ -62,8 +62,9 @@ def kind_of(request: Request) -> DataKind:
 def limits_of(kind: DataKind) -> ChoiceLimits:
     """Return the limits of `recommend` for this kind of data. Raises PlanError if it does not support it."""
     if kind.choice is None:
-        measure = f"measure them with: run {kind.suite}"
-        raise PlanError(f"recommend does not choose for {kind.name}: {kind.not_recommended}\n  {measure}")
+        raise PlanError(
+            f"recommend does not support {kind.name}: {kind.not_recommended}.", f"Measure them by run {kind.suite}."
+        )
     return kind.choice
 
 
@@ -79,7 +80,11 @@ def choosing_plan(
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
         raise PlanError(
-            f"a recommendation is about one data set, not {', '.join(plan.datasets)}\n  name one by --datasets"
+            f"A recommendation is about one data set, and `datasets` chooses {', '.join(plan.datasets)}.",
+            "Name one of them.",
+            parameter="datasets",
+            given=request.datasets,
+            allowed=tuple(plan.datasets),
         )
     return plan
 
@@ -184,8 +189,10 @@ def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:
         operation = operation_of(name)
         if reason := operation.refusal(dataset.schema, dataset.rows):
             raise PlanError(
-                f"{dataset.name}: {operation.title} decides, and cannot be measured: {reason}\n"
-                "  give more data, or say by --prefer or --use what so few can show: --prefer read=1,size=2,save=1"
+                f"{operation.title} decides, and cannot be measured on {dataset.name}: {reason}.",
+                "Provide more data, or weigh something else, e.g. `weights={'read': 1, 'size': 2, 'save': 1}`.",
+                parameter="weights",
+                given=name,
             )
 
 

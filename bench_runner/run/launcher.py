@@ -197,7 +197,13 @@ class Launcher:
             self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
             self._preload = []
             if not self._started():
-                raise BenchError("the forkserver cannot start\n  try --isolate spawn")
+                raise BenchError(
+                    "The forkserver cannot start.",
+                    "Try `isolate='spawn'`.",
+                    parameter="isolate",
+                    given="forkserver",
+                    allowed=("spawn",),
+                )
         assert self._control is not None
         return self._control
 

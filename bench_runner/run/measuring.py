@@ -114,7 +114,12 @@ def _alone_in(folder: Path) -> Iterator[None]:
     """Raise RunError if another run writes to this folder."""
     with open_locked(folder) as alone:
         if not alone:
-            raise RunError(f"{folder}: another run is writing here\n  wait for it, or name another folder by --out")
+            raise RunError(
+                f"Another run is writing to {folder}.",
+                "Wait for it, or name another folder by `out`.",
+                parameter="out",
+                given=str(folder),
+            )
         yield
 
 
@@ -133,7 +138,7 @@ def new_folder(results: Path, machine: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise RunError(f"{results}: a hundred runs were started within one second; find out what starts them")
+    raise RunError(f"A hundred runs were started in {results} within one second.", "Find out what starts them.")
 
 
 def _begin(

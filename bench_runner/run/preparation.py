@@ -33,7 +33,10 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
         reason = folders.supports_cold(facts[label].get("filesystem"))
         if reason and any(chain.conditions.cache == "cold" for chain in session.plan.chains):
             raise RunError(
-                f"--cache cold is not possible in {path.parent}: {reason}\n  name another folder by --work-dir"
+                f"`cache='cold'` is not possible in {path.parent}: {reason}.",
+                "Name another folder by `work_dirs`.",
+                parameter="cache",
+                given="cold",
             )
         # In a resumed run the load of the last minute may be its own.
         for warning in doctor.quick_warnings(path, load=session.earlier.run is None):

@@ -67,6 +67,9 @@ def whole(execution: Sequence[Sample]) -> set[str]:
     return there
 
 
+_NEW_RUN = "Start a new run, without `resume` and with another `out`."
+
+
 def identity(sample: Sample) -> object:
     """Return what the samples of one chain have in common."""
     return sample.suite, sample.dataset, sample.variant, sample.conditions
@@ -82,8 +85,9 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     run = read_run(folder)
     if packed := packed_files(folder):
         raise RunError(
-            f"{folder}: cannot be resumed, because its samples are packed\n"
-            f"  unpack them first: unxz {' '.join(map(str, packed))}"
+            f"{folder} cannot be resumed because its samples are packed.",
+            f"Unpack them first: unxz {' '.join(map(str, packed))}",
+            parameter="resume",
         )
     before, now = run.info, info
     changes = [_change(name, getattr(before, name), getattr(now, name)) for name in _MUST_BE_EQUAL]
@@ -94,10 +98,7 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     changes += [_change(name, before.libraries.get(name), now.libraries.get(name)) for name in libraries]
     found = [change for change in changes if change]
     if found:
-        raise RunError(
-            f"{folder}: cannot be resumed, because {'; '.join(found[:4])}\n"
-            "  start a new run, without --resume and with another --out"
-        )
+        raise RunError(f"{folder} cannot be resumed because {'; '.join(found[:4])}.", _NEW_RUN, parameter="resume")
     executions: dict[tuple[object, int, int], list[Sample]] = {}
     for sample in run.samples:
         executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
@@ -117,7 +118,7 @@ def _change(name: str, before: object, now: object) -> str:
         return ""
     if name == "changes":
         return "the uncommitted changes differ"
-    return f"{name} was {'absent' if before is None else before}, now {'absent' if now is None else now}"
+    return f"{name} was {'absent' if before is None else before} and is {'absent' if now is None else now}"
 
 
 def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
@@ -125,6 +126,7 @@ def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
     for name, facts in (earlier.run.info.datasets if earlier.run else {}).items():
         if name in digests and digests[name] != facts.digest:
             raise RunError(
-                f"the run cannot be resumed, because the data set {name} has another digest now\n"
-                "  start a new run, without --resume and with another --out"
+                f"The run cannot be resumed because the digest of the data set {name} has changed.",
+                _NEW_RUN,
+                parameter="resume",
             )

@@ -52,21 +52,31 @@ class Environment:
 
 
 def check(environment: Environment) -> None:
-    """Raise RunError if the environment's interpreter cannot run Format Bench."""
-    where = f"--{environment.name} {environment.python}"
+    """Raises RunError when the environment's interpreter cannot run Format Bench."""
+    where = f"`{environment.name}={str(environment.python)!r}`"
     try:
         done = subprocess.run(**environment.started("import format_bench.cli"), capture_output=True, check=False)
     except OSError as error:
         raise RunError(
-            f"{where}: {error.strerror}\n  name the interpreter of an environment, e.g. old/.venv/bin/python"
+            f"{where} cannot be started ({error.strerror}).",
+            "Name the interpreter of an environment, e.g. old/.venv/bin/python.",
+            parameter=environment.name,
+            given=str(environment.python),
         ) from None
     if "unknown option -p" in done.stderr.lower():
-        raise RunError(f"{where}: is older than Python 3.11\n  make the environment with a newer one")
+        raise RunError(
+            f"{where} is older than Python 3.11.",
+            "Create the environment with a newer version.",
+            parameter=environment.name,
+            given=str(environment.python),
+        )
     if done.returncode != 0:
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise RunError(
-            f"{where}: Format Bench does not start there: {said}\n"
-            f"  install it in that environment, from the checkout: {environment.python} -m pip install -e ."
+            f"{where} cannot start Format Bench: {said}",
+            f"Install it there, from the checkout: {environment.python} -m pip install -e .",
+            parameter=environment.name,
+            given=str(environment.python),
         )
 
 
@@ -167,7 +177,7 @@ def _last_words(said: str, code: int) -> str:
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):
             return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
-    # Lines about its progress may come first.
-    if any(line.startswith("stopped") for line in lines):
+    # Lines on how far it was may stand before.
+    if any(line.lower().startswith("stopped") for line in lines):
         return "its run was stopped"
     return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

@@ -1,1 +1,1 @@
-"""Data sets that are made here from a seed: synthetic and realistic tables, TPC-H, photographs."""
+"""Data sets generated from a seed: synthetic and realistic tables, TPC-H, documents and photographs."""

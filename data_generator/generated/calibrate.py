@@ -1,13 +1,14 @@
-"""Finds the recipes of the realistic tables: `python -m data_generator.generated.calibrate >
-data_generator/generated/recipes.py`.
+"""Find the recipes of the realistic tables.
 
-The columns of a type take percentiles that are spread evenly from the 20th to the 80th, the middle ones the 50th.
-More distinct values go with a smaller share of the commonest, shorter runs and less order; widths and missing values
-have orders of their own; exponents go to the columns whose other statistics ask for them. Then each column is made
-and measured, and its recipe corrected, until it is close.
+    python -m data_generator.generated.calibrate > data_generator/generated/recipes.py
 
-Not part of a run: what it finds is kept, so that every machine uses the same recipes. It needs about ten minutes;
-most recipes that are kept come from earlier states of it, so that running it again gives other ones, equally close.
+The columns of a type take percentiles spread evenly from the 20th to the 80th; the middle ones take the 50th. More
+distinct values come with a smaller share of the most frequent value, shorter runs and less order. Widths and missing
+values have separate orders; exponents go to the columns whose other statistics need them. Each column is then made and
+measured, and its recipe corrected until it is close.
+
+This is not part of a run: its result is stored so that every machine uses the same recipes. It needs about ten minutes.
+Most stored recipes come from earlier versions of this module, so running it again yields different, equally close ones.
 New recipes need a new `realistic.VERSION`.
 """
 
@@ -31,12 +32,12 @@ _ATTEMPTS = 16
 _CLOSE = 0.2
 _LARGEST_SKEWED_RATIO = 0.42
 _STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
-"""Slots for each value, and what the run length is multiplied by (half of its tolerance at most)."""
+"""Slots per value, and factor of the run length (at most half of its tolerance)."""
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What one column is to measure at ROWS rows."""
+    """Target statistics of one column at ROWS rows."""
 
     distinct_ratio: float
     distinct_least: int
@@ -54,14 +55,14 @@ class Targets:
 
 
 def quantile(percentiles: Percentiles, percent: float) -> float:
-    """The value at a percentile, on a logarithmic scale where all are positive."""
+    """Return the value at a percentile, on a logarithmic scale if all are positive."""
     if min(percentiles) > 0:
         return float(np.exp(np.interp(percent, PERCENTS, np.log(percentiles))))
     return float(np.interp(percent, PERCENTS, percentiles))
 
 
 def spread(columns: int) -> list[float]:
-    """A percentile for each column, ascending."""
+    """Return a percentile for each column, in ascending order."""
     if columns == 1:
         return [50.0]
     middle = (columns - 1) / 2
@@ -69,7 +70,7 @@ def spread(columns: int) -> list[float]:
 
 
 def targets(profile: TypeProfile) -> list[Targets]:
-    """The targets of all columns of a type."""
+    """Return the targets of all columns of a type."""
     percents = spread(profile.columns)
     made = []
     for index, percent in enumerate(percents):
@@ -105,21 +106,21 @@ def targets(profile: TypeProfile) -> list[Targets]:
 
 
 def _least_exponent(distinct: int, top_share: float) -> float:
-    """The exponent that is measured when the other values share the rest evenly."""
+    """Return the exponent measured if the other values share the rest evenly."""
     counts = np.full(distinct, (1 - top_share) / (distinct - 1))
     counts[0] = top_share
     return zipf_exponent(counts)
 
 
 def _steepest_exponent(distinct: int, top_share: float) -> float:
-    """The largest exponent that can be measured when no value is commoner than the first; less a margin
-    for chance, which makes one value commoner than its weight says."""
+    """Return the largest measurable exponent if no value is more frequent than the first, less a margin for chance,
+    which makes one value more frequent than its weight."""
     laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
     return 0.55 * max(zipf_exponent(law) for law in laws)
 
 
 def _natural_exponent(target: Targets) -> float:
-    """The exponent of a power law that gives the commonest value its share."""
+    """Return the exponent of the power law that gives the most frequent value its share."""
     if target.distinct < 3:
         return 0.0
     log_ranks = np.log(np.arange(1, target.distinct + 1))
@@ -134,11 +135,11 @@ def _natural_exponent(target: Targets) -> float:
 
 
 Found = tuple[float, Recipe, ColumnStatistics]
-"""The largest relative miss, the recipe, and what its column measures."""
+"""The largest relative error, the recipe, and the measured statistics of its column."""
 
 
 def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
-    """The best recipe found: within the profile first, then with the least miss."""
+    """Return the best recipe found: within the profile first, then with the smallest error."""
 
     def badness(found: Found) -> tuple[int, float]:
         return _outside(found[2], profile), found[0]
@@ -155,13 +156,13 @@ def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path
 
 
 def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
-    """How many statistics lie outside the 10th to 90th percentile."""
+    """Return how many statistics are outside the 10th to 90th percentile."""
     names = ("sortedness", "zipf_exponent", "top_value_share", "mean_run_length")
     return sum(not getattr(profile, name)[0] <= getattr(got, name) <= getattr(profile, name)[4] for name in names)
 
 
 def _approached(name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float) -> Found:
-    """Start from windows that give so many slots to each value, and correct step by step."""
+    """Start from windows with `slots_per_value` slots per value, and correct step by step."""
     rest_run_length = target.mean_run_length
     while True:
         constant = (target.mean_run_length - rest_run_length) / (WINDOW_ROWS - rest_run_length + 1e-9)
@@ -203,7 +204,7 @@ def _miss(got: ColumnStatistics, target: Targets) -> float:
 
 
 def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe:
-    """A step towards the target, each parameter moved by the statistic that it moves most."""
+    """Return the recipe one step closer to the target: the statistic that a parameter affects most moves it."""
     constant, boundary = recipe.constant_share, recipe.boundary
     factor = (got.mean_run_length - WINDOW_ROWS * constant) / max(
         target.mean_run_length - WINDOW_ROWS * constant, 0.02 * target.mean_run_length
@@ -216,7 +217,7 @@ def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe
     if got.width_bytes:
         width = max(width + 0.8 * (target.width_bytes - got.width_bytes), 0.0)
     constant = min(max(constant, 0.0), 1.0)
-    # The lower the head is cut, the less a change of the exponent does.
+    # The lower the head of the law is cut, the smaller the effect of the exponent.
     gain = 1.2 * min(max(1.0, recipe.exponent / max(got.zipf_exponent, 0.05)), 6.0)
     return replace(
         recipe,
@@ -230,7 +231,7 @@ def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe
 
 
 def _rounded(recipe: Recipe) -> Recipe:
-    """Numbers as they will be written down: five significant digits."""
+    """Round numbers as they will be written: to five significant digits."""
     rounded: dict[str, Any] = {
         name: float(f"{value:.5g}") for name, value in vars(recipe).items() if isinstance(value, float)
     }

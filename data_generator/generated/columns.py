@@ -1,4 +1,4 @@
-"""Arrow arrays straight from numpy memory and bytes: no Python object for a value, no copy of a buffer."""
+"""Arrow arrays from numpy memory and bytes, without a Python object per value and without copying buffers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Valid = NDArray[np.bool_]
 
 
 def numbers(values: NDArray[np.int64] | NDArray[np.float64], valid: Valid | None = None) -> pa.Array:
-    """An int64 or float64 array; where `valid` is False the value is missing, and the byte below it zero."""
+    """Return an int64 or float64 array. Where `valid` is False, the value is missing and its bytes must be zero."""
     if valid is not None:
         values = np.where(valid, values, values.dtype.type(0))
     buffers = [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))]
@@ -18,7 +18,7 @@ def numbers(values: NDArray[np.int64] | NDArray[np.float64], valid: Valid | None
 
 
 def booleans(bits: NDArray[np.uint8], rows: int, valid: Valid | None = None) -> pa.Array:
-    """A boolean array of `rows` rows from packed bits, the lowest first."""
+    """Return a boolean array of `rows` rows from packed bits, lowest first."""
     packed = bits[: (rows + 7) // 8].copy()
     if rows % 8:
         packed[-1] &= (1 << rows % 8) - 1
@@ -29,7 +29,7 @@ def booleans(bits: NDArray[np.uint8], rows: int, valid: Valid | None = None) -> 
 
 
 def strings(text: bytes | memoryview, lengths_bytes: NDArray[np.int64], valid: Valid | None = None) -> pa.Array:
-    """A string array: `text` cut into pieces of these lengths. Missing values must have length 0."""
+    """Return a string array: `text` cut into pieces of these lengths. Missing values must have length 0."""
     offsets = np.zeros(len(lengths_bytes) + 1, dtype=np.int32)
     np.cumsum(lengths_bytes, out=offsets[1:])
     return pa.Array.from_buffers(

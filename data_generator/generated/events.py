@@ -1,6 +1,6 @@
-"""The realistic table `core` with what tables of events have besides: a time that ascends, and a key that is unique.
+"""The realistic table `core` plus an ascending time and a unique key, as event tables have.
 
-Filters ask for a day of it, or for one key; neither is among the columns of `core`, whose order is that of real tables.
+Filters select a day or a key. `core` has no such column, because its order follows real tables.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ VERSION = 1
 BEGIN_US = 1_735_689_600_000_000
 """2025-01-01 00:00 UTC."""
 YEAR_US = 365 * 24 * 3600 * 10**6
-"""What all events together take, whatever their number."""
+"""Time span of all events, independent of their number."""
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` events, evenly over a year but for where within its share each lies: timestamps in us without a zone."""
+    """Return `rows` events, one at a random time within each equal share of a year: timestamps in us without a zone."""
     core = realistic.build("core", rows, parameters)
     schema = pa.schema([("when", pa.timestamp("us")), ("key", pa.int64()), *core.schema])
 

@@ -1,7 +1,7 @@
-"""`kinds`: one small table for each kind of column that a user meets, once without and once with nulls.
+"""`kinds`: one small table for each kind of column that users have, without and with nulls.
 
-They are not timed: what a format does to each kind of column is found on them. A kind holds one difficulty, so that a
-loss has a name. A column may also hold no value at all: such a kind has one table, with nulls.
+They are not timed: they show what a format does to each kind of column. A kind holds one difficulty, so that each loss
+has a name. A kind whose column has no value at all has one table, with nulls.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ROWS = 20
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """One kind of column: its Arrow type and a few values that are repeated over the rows of its table.
+    """A kind of column: its Arrow type and a few values, which are repeated over the rows of its table.
 
-    Categories of a dictionary stand in the order of `categories`; without it, in the order of their first rows.
+    Categories of a dictionary are in the order of `categories`, or else in the order of their first rows.
     """
 
     name: str
@@ -33,13 +33,13 @@ class ColumnKind:
 
     @property
     def nulls(self) -> tuple[bool, ...]:
-        """Whether its tables hold nulls: first without them, then with them; with them alone, where no value is."""
+        """Return whether its tables hold nulls: without, then with; only with nulls for a kind without values."""
         return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:
-        """`key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value is null, from the second on.
+        """Return `key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value from the second on is null.
 
-        Every value of the kind also stands in a row that is not null.
+        Every value of the kind also occurs in a row that is not null.
         """
         values = list(itertools.islice(itertools.cycle(self.values), ROWS))
         if nulls:
@@ -73,7 +73,7 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _timestamps(unit: str, zone: str | None) -> ColumnKind:
-    """The moments, in UTC, each with a fraction that uses the last place of its unit."""
+    """Return the moments, in UTC, each with a fraction that uses the last digit of its unit."""
     since_epoch = [int((moment - dt.datetime(1970, 1, 1)).total_seconds()) for moment in _MOMENTS]
     fraction = 123_456_789 * _UNITS[unit] // 10**9
     name = f"timestamp-{unit}" + ("-zone" if zone else "")
@@ -155,7 +155,7 @@ _ALL = [
     ),
     ColumnKind(
         "categorical-ordered",
-        "text in a dictionary with an order of its own, one of it in no row",
+        "text in a dictionary with a given order, one entry in no row",
         pa.dictionary(pa.int32(), pa.string(), ordered=True),
         ["mid", "low", "mid", "high"],
         categories=["off", "low", "mid", "high"],
@@ -176,8 +176,8 @@ _ALL = [
     ColumnKind(
         "map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]
     ),
-    # One for each manner in which pandas, or a reader that guesses, holds what has no value: as text, masked, as
-    # floats, as points in time, as objects (dates stand for all of them), as codes.
+    # One for each way in which pandas, or a reader that infers types, represents an all-null column: as text, masked,
+    # as floats, as points in time, as objects (dates stand for all of them), as codes.
     _without_values("string", pa.string()),
     _without_values("int64", pa.int64()),
     _without_values("bool", pa.bool_()),

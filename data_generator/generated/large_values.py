@@ -1,7 +1,7 @@
-"""Tables of which one column holds large values: vectors, long texts, and bytes that nothing makes smaller.
+"""Tables with one column of large values: vectors, long texts, and incompressible bytes.
 
-Beside it lie a number of the row, which ascends, and a label, which does not; but not where values of one size are the
-question. What is read of such a table by rows or conditions is what a training loop, a search or a gallery reads.
+They also have an ascending row number and an unordered label, except where the size of a value is the question. Reading
+them by rows or conditions is what a training loop, a search or a gallery does.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from data_generator.generated.words import WORDS
 
 VERSION = 1
 BATCH_ROWS = 16_384
-"""Rows of one batch, so that 16 KB values of each stay well under the 2 GiB that Arrow's offsets reach."""
+"""Rows of a batch, so that values of 16 KB stay well below the 2 GiB that Arrow's offsets reach."""
 VALUES_BYTES = 256_000_000
-"""A table of values of one size has as many rows as make about so many bytes, and at most a million."""
+"""Approximate size of a table of values of one size, which has at most a million rows."""
 LABELS = 1_000
 PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
-"""Texts are made of so many paragraphs of so many words, some 500 bytes each: prose repeats itself within a text less
-than that, and across texts no codec looks so far back."""
+"""Texts consist of this many different paragraphs with this many words (about 500 bytes) each. Repetitions within real
+prose are shorter than that, and across texts they are further away than any codec looks back."""
 
 _Make = Callable[[int, int, tuple[object, ...]], pa.Array]
 
 
 def build_vectors(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Rows with a vector of `dimensions` float32, uniform in -1 to 1: as embeddings are, of no use to a codec."""
+    """Return rows with a vector of `dimensions` float32, uniform in -1 to 1: like embeddings, incompressible."""
     dimensions = int(parameters["dimensions"])
     return _build(name, rows, ("vector", pa.list_(pa.float32(), dimensions)), _vectors, dimensions)
 
 
 def build_texts(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Rows with a text of about `bytes`, half to one and a half times as many."""
+    """Return rows with a text of about `bytes` (0.5 to 1.5 times as many)."""
     return _build(name, rows, ("text", pa.string()), _texts, int(parameters["bytes"]))
 
 
 def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Rows with about `bytes` random bytes, half to one and a half times as many: as encoded images are."""
+    """Return rows with about `bytes` random bytes (0.5 to 1.5 times as many), like encoded images."""
     return _build(name, rows, ("blob", pa.binary()), _blobs, int(parameters["bytes"]))
 
 
 def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """One column of values of `bytes` each, and nothing beside them: what reading one of them costs is the cost of its
-    size. Random, so that encodings differ by where they put a value and not by how small they make it.
+    """Return one column of values of `bytes` each, to measure the cost of reading a value by its size.
 
-    kind=variable: binary, half to one and a half times as many bytes. kind=fixed: so many bytes of float32, in a vector
-    where they are more than one. Raises DataError where they are no whole number of those.
+    The values are random, so encodings differ in where they put a value and not in how far they compress it.
+    kind=variable: binary, 0.5 to 1.5 times as many bytes. kind=fixed: float32, in a vector if there are several. Raises
+    DataError if `bytes` is not a multiple of 4 for kind=fixed.
     """
     size_bytes = int(parameters["bytes"])
     kind: pa.DataType
@@ -59,7 +59,9 @@ def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> 
     if parameters["kind"] == "variable":
         kind, make = pa.binary(), _blobs
     elif size_bytes % 4:
-        raise DataError(f"{name}: bytes={size_bytes} is no whole number of float32; kind=fixed takes multiples of 4")
+        raise DataError(
+            f"{name}: bytes must be a multiple of 4 for kind=fixed, which stores float32 (got {size_bytes})."
+        )
     else:
         kind, make = (pa.float32(), _floats) if size_bytes == 4 else (pa.list_(pa.float32(), size_bytes // 4), _vectors)
     size = size_bytes if make is _blobs else size_bytes // 4
@@ -91,10 +93,10 @@ def _build(name: str, rows: int, value: tuple[str, pa.DataType], make: _Make, si
 
 
 def _vectors(rows: int, dimensions: int, path: tuple[object, ...]) -> pa.Array:
-    # Two floats of each word: its halves as signed integers, over their largest.
+    # Two floats per word: its halves as signed integers, divided by their maximum.
     words = streams.raw_words(-(-rows * dimensions // 2), *path, "vector")
     halves = words.astype("<u8", copy=False).view("<i4")[: rows * dimensions]
-    # By float64, so that every machine rounds alike.
+    # Through float64, so that every machine rounds alike.
     values = (halves.astype(np.float64) / 2.0**31).astype(np.float32)
     return pa.FixedSizeListArray.from_arrays(pa.array(values), dimensions)
 
@@ -137,6 +139,6 @@ def _blobs(rows: int, size_bytes: int, path: tuple[object, ...]) -> pa.Array:
 
 
 def _sizes(rows: int, middle: int, path: tuple[object, ...]) -> np.ndarray:
-    """From half of it to one and a half times."""
+    """Return sizes from 0.5 to 1.5 times `middle`."""
     words = streams.raw_words(rows, *path, "size")
     return streams.integers(words, max(middle // 2, 1), max(middle + middle // 2, 1))

@@ -1,11 +1,11 @@
-"""Stand-ins for CIFAR-10 and ImageNet-100: generated images that compress as photographs do.
+"""Stand-ins for CIFAR-10 and ImageNet-100: generated images that compress like photographs.
 
-Light and colour change smoothly, coarsely and finely at once, and grain of a few bits lies over them, more of it in one
-image than in the next. So PNG makes 0.6 to 0.8 of the pixels, as it made 113 of 154 MB of CIFAR-10 (thesis, table
-6.10), and JPEG of quality 90 changes little. Labels say nothing of what is seen: no model could learn from these.
+Light and colour change smoothly at coarse and fine scales. Grain of a few bits is added, with a strength that differs
+by image. PNG reduces the pixels to 0.6 to 0.8, as it reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10), and JPEG
+of quality 90 changes little. Labels are unrelated to the content: no model could learn from these.
 
-Only sums, products and shifts of integers are used, so every machine makes the same bytes. The first images of a long
-data set are those of a short one; of `imagenet-like` that holds but for the labels, which are sorted.
+Only integer sums, products and shifts are used, so every machine makes the same bytes. The first images of a long data
+set equal those of a short one; for `imagenet-like` except for the labels, which are sorted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bytes = NDArray[np.uint8]
 Grid = NDArray[np.int16]
 
 _SETTING_BYTES = 8
-"""Of each image: three for its tint, one for the strength of its grain; the rest rounds up."""
+"""Bytes per image: three for its tint, one for the strength of its grain; the rest is padding."""
 
 
 # --- one picture, or many of one shape -----------------------------------------------------------------------------
@@ -36,8 +36,8 @@ _SETTING_BYTES = 8
 
 @dataclass(frozen=True)
 class _Canvas:
-    """A grid of square cells over an image, whose cells are halved again and again; `cell` is the side of the finest
-    ones in pixels, a power of two of at most 8, or 16-bit integers would not hold the sums."""
+    """A grid of square cells over an image, whose cells are halved repeatedly. `cell` is the side of the finest ones in
+    pixels: a power of two of at most 8, because the sums must fit 16-bit integers."""
 
     rows: int
     columns: int
@@ -46,37 +46,37 @@ class _Canvas:
 
     @cached_property
     def points(self) -> list[tuple[int, int]]:
-        """Rows and columns of grid points, from the coarsest grid to the finest."""
+        """Return rows and columns of grid points, from the coarsest grid to the finest."""
         return [((self.rows << level) + 1, (self.columns << level) + 1) for level in range(self.halvings + 1)]
 
     def drawn_bytes(self, height: int, width: int) -> int:
-        """Random bytes that an image takes, a multiple of 8."""
+        """Return the random bytes that an image needs, a multiple of 8."""
         light = sum(rows * columns for rows, columns in self.points)
         colour = 3 * self.points[0][0] * self.points[0][1]
         return -(-(_SETTING_BYTES + colour + light + 2 * height * width) // 8) * 8
 
 
 class _Drawn:
-    """Random bytes of some images, a row each, handed out from the left."""
+    """Random bytes of several images, one row each, taken from the left."""
 
     def __init__(self, words: streams.Words, count: int) -> None:
         self._bytes = words.astype("<u8", copy=False).view(np.uint8).reshape(count, -1)
         self._start = 0
 
     def take(self, *shape: int) -> Bytes:
-        """The next bytes of each image, as (images, *shape)."""
+        """Return the next bytes of each image, with shape (images, *shape)."""
         stop = self._start + int(np.prod(shape))
         part = self._bytes[:, self._start : stop]
         self._start = stop
         return part.reshape(len(part), *shape)
 
     def take_signed(self, *shape: int) -> Grid:
-        """The same as int16, -128 to 127."""
+        """Return the same as int16, -128 to 127."""
         return self.take(*shape).astype(np.int16) - 128
 
 
 def _pictures(drawn: _Drawn, canvas: _Canvas, height: int, width: int, *, grey: bool = False) -> Bytes:
-    """Images of one shape, (images, height, width, 3), or (images, height, width) where they are grey."""
+    """Return images of one shape: (images, height, width, 3), or (images, height, width) if grey."""
     settings = drawn.take(_SETTING_BYTES)
     colour = drawn.take_signed(3, *canvas.points[0]) >> 2
     tint = (settings[:, :3, None, None].astype(np.int16) - 128) >> 3
@@ -89,7 +89,7 @@ def _pictures(drawn: _Drawn, canvas: _Canvas, height: int, width: int, *, grey: 
 
 
 def _halved(grid: Grid) -> Grid:
-    """The grid with a point between each two neighbours, their mean: (.., r, c) becomes (.., 2r - 1, 2c - 1)."""
+    """Return the grid with the mean between each two neighbours inserted: (.., r, c) becomes (.., 2r - 1, 2c - 1)."""
     rows, columns = grid.shape[-2:]
     finer = np.empty((*grid.shape[:-2], 2 * rows - 1, 2 * columns - 1), dtype=np.int16)
     finer[..., ::2, ::2] = grid
@@ -99,7 +99,7 @@ def _halved(grid: Grid) -> Grid:
 
 
 def _stretched(grid: Grid, cell: int) -> Grid:
-    """A value for each pixel, bilinear between the grid's points, which are `cell` pixels apart."""
+    """Return a value per pixel, bilinear between grid points that are `cell` pixels apart."""
     after = np.arange(cell, dtype=np.int16)
     before = cell - after
     wide = grid[..., :-1, None] * before + grid[..., 1:, None] * after
@@ -111,10 +111,10 @@ def _stretched(grid: Grid, cell: int) -> Grid:
 
 
 def _grained(shades: Grid, drawn: Bytes, strength: Bytes) -> Bytes:
-    """The planes (images, planes, height, width) with grain, as pixels.
+    """Return the planes (images, planes, height, width) with grain, as pixels.
 
-    One byte of each pixel is grain in all colours alike, a triangle of -15 to 15 times 6 to 13 eighths; two bits of the
-    other are of each colour by itself.
+    One byte per pixel is grain in all colours alike: a triangle distribution of -15 to 15, times 6 to 13 eighths. Two
+    bits of the other byte go to each colour separately.
     """
     shared = ((drawn[:, 0] & 15) + (drawn[:, 0] >> 4)).astype(np.int16) - 15
     shared *= (strength[:, None, None] & 7).astype(np.int16) + 6
@@ -136,12 +136,12 @@ _CIFAR = _Canvas(rows=2, columns=2, halvings=2, cell=4)
 _CIFAR_SIDE = 32
 _CIFAR_CLASSES = 10
 _CIFAR_BLOCK = 256
-"""Images that are made at once: their numbers fit into the processor's cache."""
+"""Images made at once; their numbers fit into the processor's cache."""
 _CIFAR_BATCH = images.BATCH_BYTES // (3 * _CIFAR_SIDE**2) // _CIFAR_BLOCK * _CIFAR_BLOCK
 
 
 def build_cifar_like(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` images of 32 x 32 x 3 in 10 classes, which follow each other at random, as in CIFAR-10."""
+    """Return `rows` images of 32 x 32 x 3 in 10 classes in random order, as in CIFAR-10."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         start = 0
@@ -173,12 +173,12 @@ _IMAGENET = _Canvas(rows=5, columns=3, halvings=3, cell=8)
 _SHORTER = 160
 _IMAGENET_CLASSES = 100
 _GREY_OF_65536 = 1311
-"""2 %: ImageNet has grey photographs here and there."""
+"""2 %: ImageNet has occasional grey photographs."""
 
 
 @dataclass(frozen=True)
 class _Shapes:
-    """Of each image its height, width and channels (int32), as images.SCHEMA has them."""
+    """Height, width and channels (int32) of each image, as in images.SCHEMA."""
 
     height: NDArray[np.int32]
     width: NDArray[np.int32]
@@ -190,11 +190,11 @@ class _Shapes:
 
 
 def build_imagenet_like(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` images whose shorter side is 160, sorted by their 100 classes, as the thesis took ImageNet-100."""
+    """Return `rows` images with a shorter side of 160, sorted by their 100 classes, as the thesis used ImageNet-100."""
     shapes = _imagenet_shapes(name, rows)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        # The images whose last byte falls into the same 64 MB are a batch.
+        # Images whose last byte falls into the same 64 MB form a batch.
         block = (np.cumsum(shapes.size_bytes) - 1) // images.BATCH_BYTES
         for members in np.split(np.arange(rows), np.flatnonzero(np.diff(block)) + 1):
             yield _imagenet_batch(name, rows, shapes, members)
@@ -204,8 +204,8 @@ def build_imagenet_like(name: str, rows: int, parameters: Mapping[str, str]) -> 
 
 
 def _imagenet_shapes(name: str, rows: int) -> _Shapes:
-    """Half of the images are 4:3, an eighth 3:2, the others anything up to 2:1, most of them near a square; a quarter
-    stands upright. Their mean is that of the thesis's ImageNet-100: 99 kB."""
+    """Return shapes: half of the images are 4:3, an eighth 3:2, the others anything up to 2:1, mostly near a square; a
+    quarter is upright. Their mean size is that of the thesis's ImageNet-100: 99 kB."""
     drawn = streams.raw_words(rows, name, VERSION, "shapes").astype("<u8", copy=False).view(np.uint8)
     drawn32 = drawn.reshape(rows, 8).astype(np.int32)
     varied = _SHORTER + (drawn32[:, 1] * drawn32[:, 2] * (_SHORTER + 1) >> 16)
@@ -236,7 +236,7 @@ def _imagenet_batch(name: str, rows: int, shapes: _Shapes, members: NDArray[np.i
 
 
 def _imagenet_picture(name: str, index: int, height: int, width: int, shapes: _Shapes) -> Bytes:
-    """Drawn upright, as the canvas stands, and turned where the image is wide."""
+    """Return an image, drawn upright like the canvas and turned if it is wide."""
     longer, shorter = max(height, width), min(height, width)
     words = streams.raw_words(_IMAGENET.drawn_bytes(longer, shorter) // 8, name, VERSION, "image", index)
     (made,) = _pictures(_Drawn(words, 1), _IMAGENET, longer, shorter, grey=not shapes.channels[index])

@@ -1,6 +1,6 @@
-"""The statistics of a column, as the profiles of real columns (profiles.py) have them, measured on any table.
+"""Statistics of a column as in the profiles of real columns (profiles.py), measured on any table.
 
-All are taken over the values that are not missing, except the share of those that are.
+All are taken over the values that are not missing, except the null ratio.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ WINDOW_ROWS = 512
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """What was measured on one column.
+    """Measured statistics of a column.
 
     distinct_values: number of distinct values; distinct_ratio: that number / rows.
     null_ratio: missing values / rows.
-    top_value_share: count of the commonest value / values.
-    zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values,
-    the commonest having rank 1; 0 for fewer than three distinct values, which make no line.
+    top_value_share: count of the most frequent value / values.
+    zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values; the
+        most frequent value has rank 1. 0 for fewer than three distinct values, which do not define a line.
     mean_run_length: mean over windows of 512 rows of (values / runs), a run being equal neighbours. 1 to 512.
-    sortedness: mean over the same windows of |rises - falls| / (rises + falls) between neighbours, equal ones left
-    out; 1 for a window of one value. 0 to 1; random order gives about 0.02 without runs, because a window is short.
+    sortedness: mean over the same windows of |rises - falls| / (rises + falls) between neighbours, without equal ones;
+        1 for a window of one value. 0 to 1; random order gives about 0.02 without runs, because a window is short.
     width_bytes: mean UTF-8 bytes of a value; None for numbers.
     """
 
@@ -41,7 +41,7 @@ class ColumnStatistics:
 
 
 def column_statistics(column: pa.ChunkedArray) -> ColumnStatistics:
-    """Measure one column of numbers, booleans or strings. Raises ValueError when it has no value."""
+    """Measure a column of numbers, booleans or strings. Raises ValueError if it has no value."""
     rows = len(column)
     values = column.drop_null()
     if not len(values):
@@ -72,7 +72,7 @@ def _order_preserving_codes(values: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
-    """Minus the slope of log count over log rank; `counts` descending. 0 for fewer than three."""
+    """Return minus the slope of log count over log rank; `counts` is descending. 0 for fewer than three."""
     if len(counts) < 3:
         return 0.0
     log_rank = np.log(np.arange(1, len(counts) + 1))
@@ -82,7 +82,7 @@ def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
 
 
 def _window_statistics(codes: NDArray[np.int64], window: NDArray[np.int64]) -> tuple[float, float]:
-    """Mean run length and sortedness; `window` numbers the window of each value, ascending."""
+    """Return mean run length and sortedness; `window` is the ascending number of the window of each value."""
     windows = int(window[-1]) + 1
     step = np.diff(codes)
     within = np.diff(window) == 0

@@ -1,8 +1,8 @@
-"""What columns of real tables are like: percentiles of eight statistics over 2,845 real columns.
+"""Percentiles of eight statistics over 2,845 columns of real tables.
 
-Source: the statistics that Zeng et al., An Empirical Evaluation of Columnar Storage Formats, VLDB 2023, publish
-for six workloads. Each tuple holds the 10th, 25th, 50th, 75th and 90th percentile over the columns of one workload
-and type. How we measure the statistics on a table is defined in profile.py. This module is data alone.
+Source: the statistics that Zeng et al., An Empirical Evaluation of Columnar Storage Formats, VLDB 2023, publish for six
+workloads. Each tuple has the 10th, 25th, 50th, 75th and 90th percentile over the columns of one workload and type.
+profile.py defines how the statistics are measured. This module contains only data.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ PERCENTS = (10, 25, 50, 75, 90)
 
 @dataclass(frozen=True)
 class TypeProfile:
-    """The columns of one type in one workload; `columns` is how many of a table's 20 they are."""
+    """The columns of one type in one workload; `columns` is their number among a table's 20."""
 
     columns: int
     distinct_values: Percentiles

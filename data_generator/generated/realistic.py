@@ -1,13 +1,13 @@
-"""The tables core, bi, classic, geo, log and ml: 20 columns each that are like the columns of real tables.
+"""The tables core, bi, classic, geo, log and ml, with 20 columns each that are like those of real tables.
 
-Uniform random data flatters some formats and hurts others. Here the number of distinct values, their skew, runs,
-order, missing values and widths follow what was measured on real columns (profiles.py); a test holds every table to
-that. How each column is to be made stands in recipes.py, found by calibrate.py.
+Uniform random data favours some formats and handicaps others. Here the number of distinct values, their skew, runs,
+order, missing values and widths follow measurements of real columns (profiles.py); a test checks every table.
+recipes.py, found by calibrate.py, has the parameters of each column.
 
-A column is made batch by batch. A batch is cut into windows of 512 rows; a share of the windows holds one value
-only, the others are cut into slots at random rows, and in a share of those the slots are put in order. The slots
-take the values' ranks, each as often as its weight says and at least once, in random order. Only integers and
-correctly rounded operations (+ * / sqrt) are used: powers and logarithms differ by machine.
+A column is made batch by batch. A batch is cut into windows of 512 rows. A share of the windows has a single value; the
+others are cut into slots at random rows, and in a share of those the slots are sorted. The slots take the ranks of
+values, each as often as its weight and at least once, in random order. Only integers and correctly rounded operations
+(+ * / sqrt) are used, because powers and logarithms differ by machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from data_generator.generated.recipe import Recipe
 VERSION = 1
 WINDOW_ROWS = 512
 SMALL_SET = 100
-"""Sets of values up to this size are the same in tables of any length; above, they grow with the rows."""
+"""Sets of values up to this size are the same in tables of any length; larger ones grow with the rows."""
 
 _WEIGHT = 1 << 28
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
@@ -33,8 +33,8 @@ Integers = NDArray[np.int64]
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """The table `name` with `rows` rows."""
-    # Here alone, because calibrate.py needs this module while it writes those recipes anew.
+    """Return the table `name` with `rows` rows."""
+    # Imported here because calibrate.py needs this module while it rewrites the recipes.
     from data_generator.generated.recipes import RECIPES
 
     recipes = RECIPES[name]
@@ -49,7 +49,7 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> pa.Array:
-    """The rows of one batch of a column; `path` names its random streams."""
+    """Return the rows of one batch of a column; `path` names its random streams."""
     here = (*path, batch)
     lengths, constant, ordered = _slots(recipe, rows, here)
     slots = len(lengths)
@@ -71,10 +71,10 @@ def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> p
 
 
 def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
-    """The weight of each rank, the commonest first: k ** -exponent, with the first at `top_share` of the sum.
+    """Return the weight of each rank, most frequent first: k ** -exponent, with the first at `top_share` of the sum.
 
-    Where the power law alone would give the first less, it is raised; where it would give more, the head of the
-    law is cut at the height that gives it as much.
+    If the power law alone gives the first less, it is raised; if more, the head of the law is cut at the height that
+    yields this share.
     """
     law = np.maximum((_WEIGHT / _power(np.arange(1, distinct + 1), exponent)).astype(np.int64), 1)
     share = int(top_share * _WEIGHT)
@@ -96,7 +96,7 @@ def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
 
 
 def _power(base: Integers, exponent: float) -> NDArray[np.float64]:
-    """base ** exponent by square roots and products alone, the exponent to 12 binary places."""
+    """Return base ** exponent using only square roots and products, with the exponent to 12 binary places."""
     whole, places = divmod(round(exponent * 4096), 4096)
     root = base.astype(np.float64)
     result = np.ones(len(base))
@@ -112,7 +112,7 @@ def _power(base: Integers, exponent: float) -> NDArray[np.float64]:
 def _slots(
     recipe: Recipe, rows: int, path: tuple[object, ...]
 ) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
-    """The length of each slot, whether it fills a constant window, and whether its window is in order."""
+    """Return the length of each slot, whether it fills a constant window, and whether its window is sorted."""
     windows = -(-rows // WINDOW_ROWS)
     order = streams.permutation(windows, *path, "windows")
     constants = round(recipe.constant_share * windows)
@@ -131,7 +131,7 @@ def _slots(
 
 
 def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, ...]) -> Integers:
-    """A rank for each slot: among the constant ones, and among the others, each as often as its weight says."""
+    """Return a rank for each slot, as often as its weight, separately among constant and other slots."""
     ranks = np.empty(len(constant), dtype=np.int64)
     for name, where, least in (("constant", constant, 0), ("others", ~constant, 1)):
         slots = int(where.sum())
@@ -142,7 +142,7 @@ def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, .
 
 
 def _counts(weights: Integers, slots: int, least: int) -> Integers:
-    """How often each rank is to occur so that the sum is `slots`: by weight, but `least` times where that fits."""
+    """Return the count of each rank, with sum `slots`: by weight, but at least `least` where that fits."""
     if slots < least * len(weights) or not least:
         ends = np.floor(np.cumsum(weights) / float(weights.sum()) * slots + 0.5).astype(np.int64)
         return ends - np.append(0, ends[:-1])
@@ -160,7 +160,7 @@ def _counts(weights: Integers, slots: int, least: int) -> Integers:
 
 
 def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Valid | None:
-    """Which rows have a value; as many have none as the ratio says, to the nearest row."""
+    """Return which rows have a value; the share of missing ones is `null_ratio`, to the nearest row."""
     missing = round(null_ratio * rows)
     if not missing:
         return None
@@ -170,7 +170,7 @@ def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Va
 
 
 def _spread(values: pa.Array, places: Integers, valid: columns.Valid | None) -> pa.Array:
-    """The value at each place; missing where not valid."""
+    """Return the value at each place; missing where not valid."""
     if pa.types.is_string(values.type):
         mask = None if valid is None else ~valid
         return values.take(pa.array(places, mask=mask))

@@ -1,9 +1,8 @@
 """The thesis's synthetic tables: uniform integers and floats in 0 to 100, booleans, strings of letters.
 
-They are the plainest thing that can be stored, and flatter or hurt a format in ways that real data does
-not: `core` and its siblings stand beside them for that reason. Each column has a stream of its own, so no
-two are equal, and each batch of a column too, so the first rows of a long table are the rows of a short
-one.
+They are the simplest data to store, and favour or handicap formats in ways that real data do not; `core` and similar
+tables complement them. Each column has a separate stream, so no two are equal. Each batch of a column has one too, so
+the first rows of a long table equal those of a short one.
 """
 
 from __future__ import annotations
@@ -27,21 +26,18 @@ _TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": p
 
 @dataclass(frozen=True)
 class Text:
-    """What the string columns hold: `kind` is fixed, varying or words; `length` the (mean) number of
-    letters.
-    """
+    """Content of string columns: `kind` is fixed, varying or words; `length` the (mean) number of letters."""
 
     kind: str = "fixed"
     length: int = 10
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """The table that the parameters of `synthetic` (all of them, as text) describe, its columns in an order
-    that its name decides. Raises DataError when they ask for no column.
-    """
+    """Return the table for the parameters of `synthetic`, given as text; its name decides the order of its columns.
+    Raises DataError if they request no column."""
     counts = {kind: int(parameters[kind]) for kind in _TYPES}
     if not any(counts.values()):
-        raise DataError(f"{name}: has no column; ask for some, e.g. synthetic[int=2,str=1]")
+        raise DataError(f"{name} has no column.", "Request some, e.g. synthetic[int=2,str=1].")
     text = Text(parameters["strings"], int(parameters["length"]))
     nulls_ratio = float(parameters["nulls"])
     labels = _shuffled([f"{kind}_{number + 1}" for kind in _TYPES for number in range(counts[kind])], name)
@@ -95,7 +91,7 @@ def _letters(
 
 
 def _words(rows: int, length: int, valid: columns.Valid | None, path: tuple[object, ...]) -> pa.Array:
-    """Two words of the list, the first of them skewed: some 200,000 distinct values in a million rows."""
+    """Return two words of the list, the first one skewed: about 200,000 distinct values in a million rows."""
     vocabulary = pa.array(WORDS, pa.string())
     drawn = streams.unit_floats(streams.raw_words(2 * rows, *path)).reshape(2, rows)
     drawn[0] **= 2

@@ -1,6 +1,6 @@
-"""The table `lineitem` of TPC-H, made by the tpchgen-cli package: decimals and dates as everyone knows them.
+"""The table `lineitem` of TPC-H, made by the tpchgen-cli package: decimals, dates and short texts.
 
-Its CSV is read from a pipe, so that nothing lies on the disk and the first rows come at once.
+Its CSV is read from a pipe, so nothing is written to disk and the first rows arrive immediately.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ SCHEMA = pa.schema(
         ("l_comment", pa.string()),
     ]
 )
-"""As the specification has it; every column nullable, as in the other data sets, though none has nulls."""
+"""As in the specification; every column is nullable, as in the other data sets, although none has nulls."""
 
 _TYPES = csv.ConvertOptions(column_types=SCHEMA)
 _BLOCKS = csv.ReadOptions(block_size=1 << 24)
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """The first `rows` rows (all by default) of lineitem at the scale factor that `scale` names.
+    """Return the first `rows` rows (default: all) of lineitem at the scale factor `scale`.
 
-    Raises DataError when tpchgen-cli is not installed.
+    Raises DataError if tpchgen-cli is not installed.
     """
     scale = parameters["scale"]
     count = ROWS[scale] if rows is None else min(rows, ROWS[scale])
@@ -65,7 +65,7 @@ def _program(name: str) -> str:
     beside_python = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
     program = str(beside_python) if beside_python.exists() else shutil.which("tpchgen-cli")
     if program is None:
-        raise DataError(f"{name}: needs tpchgen-cli, not installed here; pip install -e '.[tpch]'")
+        raise DataError(f"{name} needs tpchgen-cli, which is not installed.", "Run: pip install -e '.[tpch]'")
     return program
 
 
@@ -87,14 +87,14 @@ def _batches(program: str, name: str, scale: str, rows: int) -> Iterator[pa.Reco
         except pa.ArrowInvalid as error:
             errors.seek(0)
             said = errors.read()[-300:].decode(errors="replace").strip()
-            raise DataError(f"{name}: {shown}\n  failed after {made:,} rows: {said or error}") from error
+            raise DataError(f"{name}: {shown} failed after {made:,} rows: {said or error}") from error
         finally:
             maker.kill()
-    raise DataError(f"{name}: {shown}\n  ended after {made:,} rows of {rows:,}")
+    raise DataError(f"{name}: {shown} ended after {made:,} of {rows:,} rows.")
 
 
 def _evened(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of BATCH_ROWS, the last one shorter, whatever the size of the blocks."""
+    """Yield the same rows in batches of BATCH_ROWS, the last one shorter, independent of the size of the blocks."""
     waiting = SCHEMA.empty_table()
     for block in blocks:
         waiting = pa.concat_tables([waiting, pa.Table.from_batches([block])])

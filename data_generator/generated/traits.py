@@ -1,7 +1,7 @@
-"""A table of which each trait is what its name says: distinct values, length of runs, missing values, width, size.
+"""A table with chosen traits: distinct values, length of runs, missing values, width, size.
 
-One trait is varied and all others stay, so that what changes in a figure has one cause. Numbers and texts alternate;
-each column has a stream of its own, so no two are equal.
+Varying one trait keeps all others, so a change of a figure has one cause. Numbers and texts alternate. Each column has
+a separate stream, so no two are equal.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from data_generator.generated import columns, streams
 
 VERSION = 1
 DEFAULT_ROWS = 1_000_000
-"""The catalogue's number of rows, in place of which --rows may say another."""
+"""The catalogue's number of rows, which --rows may replace."""
 SURE_RUNS = 0.9
-"""Runs vary in length: a table surely holds this share of the runs that it has on average."""
+"""Runs vary in length: a table certainly has this share of its average number of runs."""
 BATCH_BYTES = 1 << 30
-"""Most bytes of a batch's texts, well under the 2 GiB that Arrow's offsets reach."""
+"""Most bytes of a batch's texts, well below the 2 GiB that Arrow's offsets reach."""
 _LETTERS = 26
 _NUMBER_BITS, _NUMBER_FACTOR = 40, 0x9E3779B97F4A7C15
-"""Numbers lie anywhere below 2**40: a codec for small ranges is of no use to them, one for repeated values is."""
+"""Numbers are anywhere below 2**40: codecs for small ranges do not help, codecs for repeated values do."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the table is like. `nulls` is a share, `width_bytes` that of each text."""
+    """Traits of the table. `nulls` is a share, `width_bytes` the size of each text."""
 
     distinct: int
     run_length: int
@@ -41,11 +41,16 @@ class Traits:
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """The table that the parameters of `traits` (all of them, as text) describe; `rows`, where it is given, stands for
-    the parameter. Raises DataError where the traits cannot be had together."""
+    """Return the table for the parameters of `traits`, given as text; `rows`, if given, replaces the parameter. Raises
+    DataError for traits that exclude each other."""
     spelled_rows = int(parameters["rows"])
     if rows is not None and spelled_rows not in (rows, DEFAULT_ROWS):
-        raise DataError(f"{name}: is to have {rows:,} rows besides; say --rows or rows=, and not both")
+        raise DataError(
+            f"{name} already sets its number of rows (got {rows:,} in addition).",
+            "Use either `rows` or rows= in the name.",
+            parameter="rows",
+            given=rows,
+        )
     count = rows or spelled_rows
     traits = Traits(
         distinct=int(parameters["distinct"]),
@@ -56,7 +61,7 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset
     )
     text_bytes = max((traits.columns // 2) * traits.width_bytes, 1)
     most_rows = min(max(BATCH_BYTES // text_bytes, 1), BATCH_ROWS)
-    # What is so of the first batch is so of the table: the values of a column are the same in each of them.
+    # What holds for the first batch holds for the table: each batch has the same values in a column.
     _check(name, min(count, most_rows), traits)
     labels = [f"{('number', 'text')[place % 2]}_{place // 2 + 1}" for place in range(traits.columns)]
     kinds = {"number": pa.int64(), "text": pa.string()}
@@ -64,7 +69,7 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, size in enumerate(batch_sizes(count, most_rows)):
-            # The table's own name is no part of the path: but for the trait that is varied, tables are the same.
+            # The path leaves out the table's name, so tables differ only in the varied trait.
             arrays = [_column(label, size, traits, ("traits", VERSION, label, number)) for label in labels]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -75,14 +80,15 @@ def _check(name: str, rows: int, traits: Traits) -> None:
     runs = rows if traits.run_length == 1 else int(SURE_RUNS * rows / traits.run_length)
     if traits.distinct > max(runs, 1):
         raise DataError(
-            f"{name}: {rows:,} rows in runs of {traits.run_length:,} hold at most {max(runs, 1):,} distinct values, "
-            f"not {traits.distinct:,}\n  ask for fewer (distinct=), for shorter runs (run_length=), or for more rows"
+            f"{name}: {rows:,} rows in runs of {traits.run_length:,} have at most {max(runs, 1):,} distinct values "
+            f"(got distinct={traits.distinct:,}).",
+            "Request fewer (distinct=), shorter runs (run_length=), or more rows.",
         )
     needed = _letters_for(traits.distinct)
     if traits.width_bytes < needed and traits.columns > 1:
         raise DataError(
-            f"{name}: texts of {traits.width_bytes} bytes cannot be {traits.distinct:,} different ones\n"
-            f"  ask for width={needed} or more"
+            f"{name}: {traits.distinct:,} different texts do not fit into {traits.width_bytes} bytes each.",
+            f"Use width={needed} or more.",
         )
 
 
@@ -104,28 +110,27 @@ def _column(label: str, rows: int, traits: Traits, path: tuple[object, ...]) -> 
 
 
 def _places(rows: int, traits: Traits, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """Which of the distinct values stands in each row: all of them equally often, and never one beside itself but in
-    its run."""
+    """Return the index of the distinct value of each row: all equally often, and equal neighbours only within a run."""
     if traits.run_length == 1:
         return _different(rows, traits.distinct, path)
     lengths = streams.integers(
         streams.raw_words(2 * rows // traits.run_length + 2, *path, "runs"), 1, 2 * traits.run_length - 1
     )
     ends = np.cumsum(lengths)
-    # Twice as many runs as there are on average: that they do not suffice will not happen.
+    # Twice the average number of runs, which is certainly enough.
     runs = int(np.searchsorted(ends, rows)) + 1
     return np.repeat(_different(runs, traits.distinct, path), lengths[:runs])[:rows]
 
 
 def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """Numbers below `distinct` (int64), each in every `distinct` of them, in another random order each time, and no two
-    equal ones beside each other where there are two."""
+    """Return numbers below `distinct` (int64): each once per `distinct` numbers, in a new random order each time, and
+    no two equal neighbours if distinct is at least 2."""
     if distinct == 2:
         return np.arange(count, dtype=np.int64) % distinct
     cycles = -(-count // distinct)
     bits = np.uint64((distinct - 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
-    # As streams.permutation, of many at once: the place in the lowest bits makes all keys different.
+    # As in streams.permutation, for many at once: the place in the lowest bits makes all keys different.
     keys = streams.raw_words(cycles * distinct, *path, "order").reshape(cycles, distinct)
     keys = (keys & ~low) | np.arange(distinct, dtype=np.uint64)
     keys.sort(axis=1)
@@ -136,7 +141,7 @@ def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[n
 
 
 def _numbers(distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """So many different numbers: an odd factor reaches each number below a power of two once."""
+    """Return `distinct` different numbers: an odd factor reaches each number below a power of two once."""
     (start,) = streams.raw_words(1, *path, "numbers")
     below = np.uint64((1 << _NUMBER_BITS) - 1)
     scattered = (np.arange(distinct, dtype=np.uint64) * np.uint64(_NUMBER_FACTOR) + start) & below
@@ -146,11 +151,11 @@ def _numbers(distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
 def _texts(
     places: NDArray[np.int64], traits: Traits, valid: columns.Valid | None, path: tuple[object, ...]
 ) -> pa.Array:
-    """Texts of small letters: those in front tell the values apart, and all others are random."""
+    """Return lower-case texts: the first letters distinguish the values, all others are random."""
     width, distinct = traits.width_bytes, traits.distinct
     drawn = np.frombuffer(streams.letters(distinct * width, *path, "letters"), np.uint8).reshape(distinct, width)
     values = drawn.copy()
-    # In a random order, so that near values are no neighbours.
+    # In random order, so that similar values are not neighbours.
     left = np.argsort(_numbers(distinct, path), kind="stable")
     for letter in range(_letters_for(distinct)):
         values[:, letter] = ord("a") + left % _LETTERS

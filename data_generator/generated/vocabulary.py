@@ -1,6 +1,6 @@
-"""Sets of distinct values that look like those of real columns: codes, amounts, measures, names.
+"""Sets of distinct values like those of real columns: codes, amounts, measures, names.
 
-A set is in ascending order, so that a place in it can stand for its value when values are put in order.
+A set is ascending, so the index of a value can replace it when values are sorted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PROSE = (" " + " ".join(WORDS)).encode()
 
 
 def values(kind: str, own: Own, width_bytes: float, path: tuple[object, ...], batch: int) -> pa.Array:
-    """Distinct values of a kind (float64, int64, string), ascending, as many as `own` is long.
+    """Return distinct values of a kind (float64, int64, string), ascending, as many as `own` is long.
 
-    Where `own` is False the value is the same in every batch of the table; elsewhere it is this batch's own, so that
-    the set grows with the table.
+    Where `own` is False, the value is the same in every batch of the table; elsewhere it belongs to this batch alone,
+    so the set grows with the table.
     """
     numbers = _numbers(own, path, batch)
     if kind == "string":
@@ -36,9 +36,9 @@ def values(kind: str, own: Own, width_bytes: float, path: tuple[object, ...], ba
 
 
 def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64]:
-    """Distinct integers, ascending: 0, 1, 2, ... where no value is the batch's own, else with gaps between them.
+    """Return distinct ascending integers: 0, 1, 2, ... if no value belongs to this batch alone, else with gaps.
 
-    The remainder of a division by 16 tells the batches' own values apart, up to 15 batches.
+    The remainder of a division by 16 distinguishes values of up to 15 batches.
     """
     if not own.any():
         return np.arange(len(own))
@@ -47,9 +47,9 @@ def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64
 
 
 def _texts(numbers: NDArray[np.int64], width_bytes: float, path: tuple[object, ...]) -> pa.Array:
-    """Strings of `width_bytes` in the mean: a code that keeps the order of the numbers, and words to fill.
+    """Return strings of `width_bytes` on average: a code that keeps the order of the numbers, and filling words.
 
-    Lengths lie within half the width of the filling around the mean.
+    Lengths vary by up to half the width of the filling around the mean.
     """
     count = len(numbers)
     digits = 1

@@ -1,13 +1,12 @@
-"""A table in the manner of WebFace10M: what a face analyser says of ten million images, 33 columns.
+"""A table like WebFace10M: the results of a face analyser for ten million images, 33 columns.
 
-The original is not public; the thesis (section 5.1, WebFace10M) gives its schema and, in table 6.5, what it
-takes as a file. This one has that schema, and its bytes per row come within 20 % of those: CSV 900, JSON
-Lines 1,270, Parquet without codec 460, Feather without codec 690. Rows of one subject stand together;
-scores are quantised or single precision, as such programs give them; identifiers and the long `ipt_str`
-follow patterns. Therefore zstd makes a fifth to a quarter of it, as it did of the original (0.21, table
-6.8).
+The original is not public. The thesis (section 5.1, WebFace10M) gives its schema and, in table 6.5, its size as a file.
+This table has that schema, and its bytes per row are within 20 % of the original's: CSV 900, JSON Lines 1,270, Parquet
+without codec 460, Feather without codec 690. Rows of one subject are adjacent; scores are quantised or single
+precision, as such programs return them; identifiers and the long `ipt_str` follow patterns. Therefore zstd reduces it
+to a fifth to a quarter, as it did the original (0.21, table 6.8).
 
-Only additions, multiplications and divisions of IEEE numbers are used: library functions differ by machine.
+Only additions, multiplications and divisions of IEEE numbers are used, because library functions differ by machine.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from data_generator.imported.tables.webface_file import open_file
 
 VERSION = 1
 _BATCH_ROWS = 262_144
-"""A quarter of the usual: a row takes 700 bytes."""
+"""A quarter of the usual number, because a row takes 700 bytes."""
 
 _QUANTISED = {
     "background_uniformity_iface": (0.0, 1.0),
@@ -38,7 +37,7 @@ _QUANTISED = {
     "heavy_frame_iface": (-1.0, 1.0),
     "mouth_status_iface": (0.0, 1.0),
 }
-"""Scores of 8-bit classifiers: 256 levels from low to high, which print with 17 digits nevertheless."""
+"""Scores of 8-bit classifiers: 256 levels from low to high, which print with 17 digits."""
 
 _MEASURED = {
     "age_iface": (14.0, 71.0),
@@ -59,7 +58,7 @@ _MEASURED = {
 """Measures in single precision, bell-shaped between low and high."""
 
 _SUBJECT_PAIR_ROWS = 84
-"""Two subjects share 84 rows: 42 images each in the mean, as in the public WebFace."""
+"""Two subjects share 84 rows: 42 images each on average, as in the public WebFace."""
 _CONTAINER_ROWS = 8_192
 _CONTAINER = "/mnt/storage/biometrics/webface/webface10m/aligned_112x112/part_%02d/container_%05d.rec"
 
@@ -99,7 +98,7 @@ SCHEMA = pa.schema(
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str], *, source: Path | None = None) -> Dataset:
-    """The user's file when there is one, `rows` of it at most; else the generated table."""
+    """Return at most `rows` rows of the user's file, or else the generated table."""
     if source is not None:
         return open_file(source, rows)
     count = 10_000_000 if rows is None else rows
@@ -129,7 +128,7 @@ class _Faces:
         return streams.raw_words(len(self.row), self.name, *purpose, VERSION, self.number)
 
     def _bell(self, purpose: str) -> NDArray[np.float64]:
-        """Bell-shaped in [0, 1): the mean of four 16-bit numbers."""
+        """Return bell-shaped values in [0, 1): the mean of four 16-bit numbers."""
         quarters = self._words(purpose).astype("<u8", copy=False).view(np.uint16).reshape(-1, 4)
         return quarters.sum(axis=1, dtype=np.int64) / (4 * 65_536.0)
 
@@ -145,7 +144,7 @@ class _Faces:
 
     def _subject(self) -> NDArray[np.int64]:
         pair, place = np.divmod(self.row, _SUBJECT_PAIR_ROWS)
-        # Spread the cuts over 10 to 74 by a multiplication: a pair is cut alike in whatever batch it is.
+        # The multiplication spreads the cuts over 10 to 74: a pair is cut alike in any batch.
         cut = 10 + (pair * 2_654_435_761 % 4_294_967_296) * 65 // 4_294_967_296
         return 2 * pair + (place >= cut)
 
@@ -182,7 +181,7 @@ class _Faces:
 
 
 def _filled(template: bytes, numbers: list[NDArray[np.int64]]) -> pa.Array:
-    """One string for each row: the template, whose fields of '#' hold the numbers with leading zeros.
+    """Return one string per row: the template with its '#' fields replaced by numbers with leading zeros.
 
     A '.' inside a field divides its digits, as in '###.#'.
     """
@@ -199,6 +198,6 @@ def _filled(template: bytes, numbers: list[NDArray[np.int64]]) -> pa.Array:
 
 
 def _fields(template: bytes) -> Iterator[tuple[int, int]]:
-    """First and last place of each field of '#' and '.'."""
+    """Yield first and last place of each field of '#' and '.'."""
     for match in re.finditer(rb"#[#.]*", template):
         yield match.start(), match.end() - 1

@@ -1,7 +1,7 @@
-"""Tables of many columns of float64, of which a reader wants a few: features of which a training run needs some.
+"""Tables of many float64 columns, of which a reader needs a few, such as features for training.
 
-F3's authors ask what a file's metadata cost such a reader (Zeng et al., SIGMOD 2025, section 7.2). What lies in a
-column is of no matter there, so all are drawn alike, and no codec makes them smaller.
+F3's authors ask what a file's metadata cost such a reader (Zeng et al., SIGMOD 2025, section 7.2). The content of a
+column does not matter for that, so all are drawn alike, and no codec makes them smaller.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from data_generator.generated import columns, streams
 
 VERSION = 1
 BATCH_BYTES = 1 << 29
-"""One batch has at most about so many bytes: a million values in each of 64 columns, or 65,536 in each of 1,000."""
+"""Approximate upper limit of a batch's bytes: a million values in each of 64 columns, or 65,536 in each of 1,000."""
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """`columns` columns f0, f1, ... of float64, uniform in [0, 1), each of a stream of its own; `rows` rows, or as many
-    as the parameter of that name says where they are fewer."""
+    """Return `columns` float64 columns f0, f1, ..., uniform in [0, 1), each from a separate stream. The number of rows
+    is `rows` or the parameter of that name, whichever is smaller."""
     count, width = int(parameters["rows"]), int(parameters["columns"])
     count = count if rows is None else min(rows, count)
     schema = pa.schema([(f"f{number}", pa.float64()) for number in range(width)])

@@ -1,1 +1,1 @@
-"""Data sets that are read from files of the user's, in a child process that can touch nothing else."""
+"""Data sets read from the user's files, in a confined child process."""

@@ -1,6 +1,6 @@
-"""The bytes of a user's text file as UTF-8: unpacked where it is compressed, transcoded where its encoding is another.
+"""The bytes of a user's text file as UTF-8, unpacked and transcoded as needed.
 
-Nothing is written to disk and no more than one block is held.
+Nothing is written to disk, and at most one block is in memory.
 """
 
 from __future__ import annotations
@@ -20,59 +20,61 @@ import pyarrow as pa
 from data_generator.imported.refusal import Refused
 
 PACKED = {".gz": "gunzip -k", ".bz2": "bunzip2 -k", ".xz": "xz -dk", ".zst": "zstd -d", ".zip": "unzip"}
-"""Endings of the names of compressed files -> the command that unpacks one, and leaves it there."""
+"""Suffix of a compressed file -> the command that unpacks it and keeps the original."""
 
 _MAGIC = ((b"\x1f\x8b", ".gz"), (b"\xfd7zXZ\0", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"), (b"PK\x03\x04", ".zip"))
 _BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _OF_MACOS = "__MACOSX/"
-"""Where archives of macOS have what its file system notes of each file."""
+"""Folder in macOS archives with metadata of each file."""
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
-"""A compressed file that becomes more than both, this many times its size and this many bytes, is refused as a bomb: a
-table becomes 3 to 50 times its size."""
+"""A compressed file that unpacks to more than this many bytes, and to more than this many times its size, is refused as
+a decompression bomb. Tables unpack to 3 to 50 times their size."""
 
 _BEGINNING_BYTES = 1 << 20
 _TEXT_BLOCK_BYTES = 1 << 20
 BLOCK_BYTES = 8 << 20
-"""Bytes of a file of lines that are read at a time; a line cannot be longer."""
+"""Bytes of a line-based file read at a time; also the longest line."""
 
 
 class Line(NamedTuple):
-    """One line without its end, and its number in the file, counted from 1."""
+    """A line without its end, and its number in the file, counted from 1."""
 
     number: int
     content: bytes
 
 
 def packing_of(name: str) -> str:
-    """The ending of a compressed file's name, such as '.gz'; empty for one that is not compressed."""
+    """Return the suffix of a compressed file, such as '.gz'; empty for an uncompressed one."""
     lowered = name.lower()
     return next((ending for ending in PACKED if lowered.endswith(ending)), "")
 
 
 def check_packing(name: str, beginning: bytes) -> None:
-    """Raise Refused for a text file that begins as a compressed one does, and whose name does not say so."""
+    """Raise Refused for a compressed text file whose name does not show it."""
     found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
     found = found or (".bz2" if _BZIP2.match(beginning) else "")
     if found and not packing_of(name):
         what = "a zip archive, or an Excel workbook," if found == ".zip" else f"compressed ({found.removeprefix('.')})"
-        raise Refused(f"is {what} and its name does not say so", f"give it a name that ends with {found}, or unpack it")
+        raise Refused(
+            f"is {what} and its name does not say so", f"Give it a name that ends with {found}, or unpack it."
+        )
 
 
 class ByteStream:
-    """The content of a file as UTF-8 without a byte order mark, with its newlines counted as it is read.
+    """The content of a file as UTF-8 without a byte order mark; counts newlines as it is read.
 
-    pyarrow reads it as it reads a file. Errors of unpacking and decoding are raised as Refused.
+    pyarrow reads it like a file. Errors of unpacking and decoding are raised as Refused.
     """
 
     closed = False
 
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
-        """`path` is the name that messages use and whose ending says how the file is compressed.
+        """`path` is the name for messages; its suffix determines the compression.
 
-        The file is opened once more than `descriptor` is: pyarrow reads ahead, also for a reader that is no longer
-        used, and would move the position.
+        The file is opened separately from `descriptor`, because pyarrow reads ahead, even for a reader that is no
+        longer used, and would move the position.
         """
         self._path, self._packing = path, packing_of(path)
         self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * size_bytes) if self._packing else None
@@ -80,7 +82,7 @@ class ByteStream:
         self._raw_bytes = 0
         self._rest = self._raw_read(4)
         self.encoding = encoding or _encoding_of_mark(self._rest)
-        """The file's own, as Python names it: 'utf-8-sig' for UTF-8 with a byte order mark."""
+        """The file's encoding as Python names it: 'utf-8-sig' for UTF-8 with a byte order mark."""
         is_utf8 = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
         if is_utf8:
             self._rest = self._rest.removeprefix(codecs.BOM_UTF8)
@@ -89,7 +91,7 @@ class ByteStream:
         self._rest_of_text = b""
         self._skipped = b""
         self.watch: Callable[[bytes], None] | None = None
-        """Called with what is read."""
+        """Called with each piece of content that is read."""
         self.newlines = 0
         self.last = b""
 
@@ -114,19 +116,20 @@ class ByteStream:
         if len(members) != 1:
             names = ", ".join(member.filename for member in members[:4])
             raise Refused(
-                f"is a zip archive of {len(members):,} files, and one is read" + (f" ({names}, ..)" if names else ""),
-                "unpack it, and name one of the files",
+                f"is a zip archive of {len(members):,} files, and only one can be read"
+                + (f" ({names}, ..)" if names else ""),
+                "Unpack it, and name one of the files.",
                 self._path,
             )
         if members[0].flag_bits & 1:
-            raise Refused("is an encrypted zip archive", "unpack it, and name the file", self._path)
+            raise Refused("is an encrypted zip archive", "Unpack it, and name the file.", self._path)
         return archive.open(members[0])
 
     def _refuse_packing(self, error: Exception) -> NoReturn:
         said = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise Refused(
             f"cannot be unpacked as {self._packing.removeprefix('.')}: {said}",
-            "pack it again, or unpack it",
+            "Compress it again, or unpack it.",
             self._path,
         ) from None
 
@@ -136,21 +139,21 @@ class ByteStream:
         except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
             self._refuse_packing(error)
         except Exception as error:
-            # zlib.error has no other base class.
+            # zlib.error has no more specific base class.
             if type(error).__module__ != "zlib":
                 raise
             self._refuse_packing(error)
         self._raw_bytes += len(content)
         if self._most_bytes is not None and self._raw_bytes > self._most_bytes:
             raise Refused(
-                f"becomes more than {_MOST_TIMES} times its size when it is unpacked",
-                "the file may be hostile; unpack it by hand, and name the result",
+                f"unpacks to more than {_MOST_TIMES} times its size",
+                "The file may be hostile; unpack it by hand, and name the result.",
                 self._path,
             )
         return content
 
     def skip_lines(self, lines: int) -> None:
-        """Go on behind the next lines. Raises Refused."""
+        """Skip lines. Raises Refused."""
         while lines > 0 and (content := self.read(_TEXT_BLOCK_BYTES)):
             for _ in range(min(lines, content.count(b"\n"))):
                 content = content[content.index(b"\n") + 1 :]
@@ -160,7 +163,7 @@ class ByteStream:
                 self.newlines -= content.count(b"\n")
 
     def read(self, size_bytes: int = -1) -> bytes:
-        """The next bytes, as UTF-8, at most `size_bytes`. Raises Refused."""
+        """Return the next bytes as UTF-8, at most `size_bytes`. Raises Refused."""
         content, self._skipped = self._skipped, b""
         if content and 0 <= size_bytes < len(content):
             content, self._skipped = content[:size_bytes], content[size_bytes:]
@@ -191,7 +194,7 @@ class ByteStream:
                 raise Refused(
                     f"byte 0x{error.object[error.start]:02x} in line {self.newlines + 1:,} or later is not "
                     f"{self.encoding}",
-                    "name another encoding by --encoding",
+                    "Name another `encoding`.",
                     self._path,
                 ) from None
             if self._is_first_text and text:
@@ -208,12 +211,12 @@ class ByteStream:
         return rest
 
     def text_lines(self, longest_bytes: int, errors: str = "replace") -> Iterator[str]:
-        """The content as lines of text; a longer line comes in parts."""
+        """Yield the content as lines of text; longer lines are split."""
         text = io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8", errors, newline="")
         return iter(lambda: text.readline(longest_bytes), "")
 
     def lines(self) -> Iterator[list[Line]]:
-        """The lines that are not blank, those of a block together. Raises Refused for one of more than a block."""
+        """Yield the lines that are not blank, block by block. Raises Refused for a line longer than a block."""
         rest, number = b"", 1
         while part := self.read(BLOCK_BYTES):
             lines = (rest + part).split(b"\n")
@@ -222,14 +225,14 @@ class ByteStream:
             number += len(lines)
             if len(rest) > BLOCK_BYTES:
                 where = f"{self._path}, line {number:,}"
-                raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", "leave it out, or divide it", where)
+                raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", "Remove or divide the line.", where)
         yield _filled([rest], number)
 
     def close(self) -> None:
-        """Leave the file open: it is the caller's."""
+        """Keep the file open: it belongs to the caller."""
 
     def readable(self) -> bool:
-        """As of a file."""
+        """Return True, as a file does."""
         return True
 
 
@@ -238,7 +241,7 @@ def _filled(lines: list[bytes], first: int) -> list[Line]:
 
 
 class _Raw(io.RawIOBase):
-    """A ByteStream as Python's own text reader takes it."""
+    """A ByteStream for Python's text reader."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
@@ -253,7 +256,7 @@ class _Raw(io.RawIOBase):
 
 
 def _encoding_of_mark(beginning: bytes) -> str:
-    """The encoding that a byte order mark names; UTF-8 without one."""
+    """Return the encoding named by a byte order mark; UTF-8 without one."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF32_LE, "utf-32"),
@@ -267,5 +270,5 @@ def _encoding_of_mark(beginning: bytes) -> str:
 
 
 def first_bytes(stream: ByteStream) -> bytes:
-    """The beginning of the content, at most 1 MiB."""
+    """Return the beginning of the content, at most 1 MiB."""
     return stream.read(_BEGINNING_BYTES)

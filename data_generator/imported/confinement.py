@@ -1,4 +1,4 @@
-"""What keeps a process that opens strangers' files from harming the machine, or from outliving who started it."""
+"""Limits for a process that opens untrusted files: it cannot harm the machine or outlive its parent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _LARGEST_FILE_BYTES = 1 << 20
-"""Room for what libraries complain of on stderr; results leave through a pipe."""
+"""Room for messages of libraries on stderr; results go through a pipe."""
 
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-"""landlock(7), ABI 1: write to files; remove and make files and folders of every sort."""
+"""landlock(7), ABI 1: write to files; remove and create files and folders of any type."""
 
 
 def confine(parent: int, memory_bytes: int) -> None:
-    """Limit this process for good: private memory, files that it writes, no core dump; first to go when memory runs
-    out; killed when `parent` ends. Raises OSError when the kernel will not."""
+    """Limit this process permanently: private memory, size of files that it writes, no core dump; the first to be
+    killed when memory runs out, and killed when `parent` ends. Raises OSError if the kernel refuses."""
     Path("/proc/self/oom_score_adj").write_text("1000")
     for what, limit in (
         (resource.RLIMIT_DATA, memory_bytes),
@@ -32,21 +32,21 @@ def confine(parent: int, memory_bytes: int) -> None:
         resource.setrlimit(what, (lowered, lowered))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    # A parent that ended before the call would never be noticed.
+    # The end of a parent before the call above would go unnoticed.
     if os.getppid() != parent:
         os._exit(1)
 
 
 def forbid_writing() -> bool:
-    """Let this process, for good, open no file to write to, and make and remove none (Landlock, Linux 5.13). False
-    where the kernel has no Landlock: then nothing is forbidden."""
+    """Forbid this process permanently to open files for writing and to create or remove any (Landlock, Linux 5.13).
+    Returns False if the kernel has no Landlock; then nothing is forbidden."""
     libc = ctypes.CDLL(None, use_errno=True)
     handled = ctypes.c_uint64(_WRITING)
     ruleset = libc.syscall(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), 0)
     if ruleset < 0:
         return False
     try:
-        # No rule is added, so that nothing of what is handled is allowed.
+        # Without rules, none of the handled actions is allowed.
         return libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0) == 0
     finally:
         os.close(ruleset)

@@ -1,14 +1,14 @@
-"""What the processes that open the user's files have in common: how they are asked, how they answer, where they are.
+"""Protocol of the processes that open the user's files: tasks, answers, and progress.
 
-Such a process reads a task (JSON) from stdin and answers on stdout with frames: a letter, the length in 8 bytes,
-little-endian, and so many bytes. Two letters are the same for all:
+Such a process reads a task (JSON) from stdin and answers on stdout with frames: a letter, the length in 8 bytes
+(little-endian), and that many bytes. All use these two letters:
 
-    e  the end; all is said
-    r  instead of the rest: why the input is not taken, as JSON with 'where', 'reason' and 'step'
+e  the end of the answer
+r  a refusal instead of the rest, as JSON with 'where', 'reason' and 'step'
 
-It is started with three numbers: its parent, its limit of memory in bytes, and a descriptor of one shared page, in
-which stands where it is: if it dies of that, data_generator.imported.import_worker, which started it, can tell. Nothing
-here knows what the files hold.
+It is started with three numbers: its parent, its memory limit in bytes, and the descriptor of a shared page. It writes
+its current position to that page, so data_generator.imported.import_worker, which started it, can report the position
+if it crashes. This module does not depend on the content of files.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ HEADER = struct.Struct("<cQ")
 END, REFUSAL = b"e", b"r"
 
 Task = Mapping[str, Any]
-"""What is asked for; at least the `path` of the user's input."""
+"""The task: at least the `path` of the user's input."""
 
 
 class Progress:
-    """The page in which the parent sees where this process is."""
+    """The shared page that shows the parent the current position of this process."""
 
     def __init__(self, descriptor: int) -> None:
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
         self.where = ""
 
     def at(self, where: str) -> None:
-        """From now on at this place."""
+        """Set the current position."""
         self.where = where
         text = where.encode(errors="backslashreplace")[: mmap.PAGESIZE - 1] + b"\0"
         self._page[: len(text)] = text
@@ -50,9 +50,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a task is answered: `frames` gives the letters and contents, without the end, or raises Refused.
+    """How a task is answered. `frames` yields the letters and contents, without the end, or raises Refused.
 
-    `install` says for a module what has to be installed and which extra brings it; `smaller` is the next step for an
+    `install` maps a module to the package to install and the extra that includes it. `smaller` is the next step for an
     input that needs too much memory.
     """
 
@@ -60,7 +60,7 @@ class Reader:
     install: Mapping[str, tuple[str, str]]
     smaller: str
     may_write: bool = False
-    """Whether a library of it keeps notes in files."""
+    """Whether one of its libraries needs to write files."""
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -68,21 +68,22 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """A regular file, no link, to read; whatever stood there when its folder was listed. Raises Refused."""
+    """Yield a regular file, open for reading; refuses links, even if the file was replaced after its folder was listed.
+    Raises Refused."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise Refused(f"cannot be opened: {error.strerror}", "allow it, or leave the file out") from None
+        raise Refused(f"cannot be opened: {error.strerror}", "Change its permissions, or leave the file out.") from None
     with open(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Refused("is no regular file", "leave it out")
+            raise Refused("is not a regular file", "Leave it out.")
         if os.pread(descriptor, len(_LFS_POINTER), 0) == _LFS_POINTER:
-            raise Refused("is a pointer of Git LFS, and not yet the file that it stands for", "git lfs pull")
+            raise Refused("is a Git LFS pointer, not the file itself", "Run: git lfs pull")
         yield stream
 
 
 def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memory_bytes: int) -> None:
-    """Write the frames for a task, whatever comes of it."""
+    """Write the frames that answer a task; every error becomes a refusal."""
     try:
         for kind, content in reader.frames(task, progress):
             _write(out, kind, content)
@@ -90,16 +91,16 @@ def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memor
     except Refused as refused:
         _refuse(out, refused, progress)
     except MemoryError:
-        reason = f"needs more memory than an import may take ({memory_bytes / 2**30:.1f} GiB)"
+        reason = f"needs more memory than the limit of an import ({memory_bytes / 2**30:.1f} GiB)"
         _refuse(out, Refused(reason, reader.smaller), progress)
     except ModuleNotFoundError as error:
         package, extra = reader.install.get(error.name or "", (error.name, "all"))
-        reason = f"reading it needs {package}, not installed here"
+        reason = f"reading it needs {package}, which is not installed"
         _refuse(out, Refused(reason, f"pip install -e '.[{extra}]'", task["path"]), progress)
     except BrokenPipeError:
-        return  # The parent has gone, or wants no more.
+        return  # The parent has ended, or needs no more.
     except Exception as error:
-        # The libraries raise all sorts of errors on damaged files; the first line of theirs tells most.
+        # Libraries raise many kinds of errors on damaged files; the first line is the most informative.
         said = (str(error).splitlines() or [""])[0]
         _refuse(out, Refused(f"cannot be read: {said or type(error).__name__}", REPAIR), progress)
 
@@ -117,12 +118,12 @@ def _write(out: IO[bytes], kind: bytes, content: Any) -> None:
 
 
 def serve(reader: Reader) -> None:
-    """Be such a process: see the module."""
+    """Run such a process, as the module describes."""
     parent, memory_bytes, page = map(int, sys.argv[1:4])
     confine(parent, memory_bytes)
     if not reader.may_write:
         forbid_writing()
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What libraries print must not stand between the frames.
+    # Output of libraries must not appear between the frames.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     answer(out, reader, json.load(sys.stdin), Progress(page), memory_bytes)

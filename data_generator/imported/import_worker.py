@@ -1,7 +1,7 @@
-"""Starts a process that opens the user's files, takes its answers, and tells what became of it.
+"""Start a process that opens the user's files, receive its answers, and report how it ended.
 
-Whatever the files do to that process (data_generator.imported.import_process), here it is a DataError of two lines. It
-never outlives the `with` block that started it.
+Whatever the files do to that process (data_generator.imported.import_process), the result here is a DataError. The
+process never outlives the `with` block that started it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from data_generator.imported import memory_limit
 from data_generator.imported.import_process import HEADER, REFUSAL
 from data_generator.imported.refusal import REPAIR, printable
 
-NONSENSE = "reading it gave an answer that makes no sense"
+NONSENSE = "the reading process gave an invalid answer"
 
 _LARGEST_FRAME_BYTES = 1 << 30
 _LAST_WORDS_BYTES = 300
@@ -40,16 +40,19 @@ _QUIET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""`datasets` must look for nothing on the network; and memory that is only reserved, by pools and for threads, counts
-against the limit as well."""
+"""`datasets` must not access the network. Memory that is only reserved, by pools and for threads, counts towards the
+limit too."""
 
 
 @contextmanager
 def started(
     command: Sequence[str], task: Mapping[str, Any], path: Path, *, memory_bytes: int, stall_s: float
 ) -> Iterator[Answers]:
-    """A process that answers the task about the input at `path`; it may take `memory_bytes`, or half of the
-    memory of the machine or the container, and say nothing for `stall_s` seconds."""
+    """Yield a process that answers the task about the input at `path`.
+
+    It may use at most `memory_bytes` and half of the memory of the machine or container. It is ended after `stall_s`
+    seconds without a message.
+    """
     page = os.memfd_create("progress")
     try:
         os.ftruncate(page, mmap.PAGESIZE)
@@ -82,7 +85,7 @@ def _process(
         stderr=said,
         env={**os.environ, **_QUIET, "PYTHONPATH": os.pathsep.join(parts)},
         pass_fds=(page,),
-        # Ctrl-C is for us; the process is ended with the block that started it.
+        # Ctrl-C is for this process; the child ends with the block that started it.
         start_new_session=True,
     )
 
@@ -101,8 +104,8 @@ class Answers:
         self._ready.register(self._pipe, select.POLLIN)
 
     def frame(self, *expected: bytes) -> tuple[bytes, bytearray]:
-        """The next letter, one of those expected, and its content. Raises DataError for an input that is refused, for a
-        process that came to an end, and for answers that make no sense."""
+        """Return the next letter, one of `expected`, and its content. Raises DataError for a refused input, a process
+        that ended early, and invalid answers."""
         kind, size_bytes = HEADER.unpack(self._exactly(HEADER.size))
         if size_bytes > _LARGEST_FRAME_BYTES or kind not in (*expected, REFUSAL):
             raise self.failed(NONSENSE)
@@ -112,7 +115,7 @@ class Answers:
         return kind, content
 
     def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
-        """A frame as rows, checked: a parser that was taken over could answer anything. Raises DataError."""
+        """Return a frame as rows, checked, because a compromised parser could answer anything. Raises DataError."""
         try:
             batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
             batch.validate(full=True)
@@ -126,23 +129,23 @@ class Answers:
             where, reason, step = (printable(said[key]) for key in ("where", "reason", "step"))
         except (ValueError, KeyError, TypeError):
             return self.failed(NONSENSE)
-        return DataError(f"{where or printable(self._path)}: {reason}\n  {step}")
+        return DataError(f"{where or printable(self._path)}: {reason}.", step)
 
     def _exactly(self, size_bytes: int) -> bytearray:
-        """So many bytes of the pipe, each part of which comes in time."""
+        """Return `size_bytes` bytes of the pipe. Raises DataError if the process stalls or ends."""
         content = bytearray(size_bytes)
         view = memoryview(content)
         while view:
             if not self._ready.poll(self._stall_s * 1000):
-                raise self.failed(f"reading it has come to nothing for {self._stall_s:g} s")
+                raise self.failed(f"the reading process sent nothing for {self._stall_s:g} s")
             count = os.readv(self._pipe, [view])
             if count == 0:
-                raise self.failed(f"reading it ended with {self._end()}")
+                raise self.failed(f"the reading process ended with {self._end()}")
             view = view[count:]
         return content
 
     def _end(self) -> str:
-        """How the process ended, once its pipe is closed."""
+        """Return how the process ended, once its pipe is closed."""
         try:
             code = self._process.wait(_EXIT_S)
         except subprocess.TimeoutExpired:
@@ -155,6 +158,6 @@ class Answers:
         return f"exit code {code}" + (f" ({printable(lines[-1])})" if lines else "")
 
     def failed(self, what: str) -> DataError:
-        """The error for a process that cannot tell by itself, with the place at which it was."""
+        """Return the error for a process that cannot report it itself, with its last position."""
         where = bytes(self._progress).partition(b"\0")[0].decode(errors="replace")
-        return DataError(f"{printable(where or self._path)}: {what}\n  the file may be damaged or hostile: {REPAIR}")
+        return DataError(f"{printable(where or self._path)}: {what}.", f"The file may be damaged or hostile. {REPAIR}")

@@ -1,4 +1,4 @@
-"""How much memory this machine, or the container in which we run, has."""
+"""The memory of this machine, or of the container."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def usable_bytes(root: Path = Path("/")) -> int:
-    """The machine's memory, or the lowest limit of our control groups where that is less; `root` is where /proc and
-    /sys lie."""
+    """Return the machine's memory, or the lowest limit of its control groups if that is less; /proc and /sys are below
+    `root`."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min([machine, *_limits(root)])
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """The limits of our control groups and of all groups above them, of versions 1 and 2. A group without a limit has
-    'max', or one that no machine reaches."""
+    """Yield the limits of this process's control groups and of all groups above them, versions 1 and 2. A group without
+    a limit has 'max', or one that no machine reaches."""
     groups = {}
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -32,7 +32,7 @@ def _limits(root: Path) -> Iterator[int]:
             continue
         if controller not in groups:
             continue
-        # In a container the mount may begin at our group, and not at the top of all.
+        # In a container the mount may begin at our group instead of the root.
         folder = root / point.strip("/") / groups[controller].removeprefix(top.rstrip("/")).strip("/")
         while folder.is_relative_to(root / point.strip("/")):
             limit = _text(folder / name).strip()

@@ -1,6 +1,6 @@
-"""How the user wants a file to be read, where its content alone does not settle it.
+"""How the user wants a file to be read, where its content is ambiguous.
 
-Readers ask for these options and never guess against them.
+Readers follow these options and never override them by detection.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _PLAIN_TYPES = (
     *("text", "int64", "uint64", "float64", "boolean", "date", "timestamp", "timestamp-utc", "time", "category"),
 )
 TYPES = (*_PLAIN_TYPES, "decimal(P,S)")
-"""The types that a column can be given, as they are spelled; P digits of a decimal, S of them behind its point."""
+"""The types that a column can be given, as they are spelled; a decimal has P digits, S of them after the point."""
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 _MOST_DECIMAL_DIGITS = 38
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Options for reading one input; the defaults leave the choice to what the file holds."""
+    """Options for reading one input; the defaults leave the choice to the content of the file."""
 
     columns: dict[str, str] = {}
     """Name of a column -> its type, one of `TYPES`."""
@@ -37,39 +37,56 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     encoding: str | None = None
     """Encoding of a text file, as Python names it."""
     header: bool = True
-    """Whether the first row has the names of the columns."""
+    """Whether the first row has the column names."""
     day_first: bool = False
-    """Whether dates in text have the day first: 31.12.2024, 31/12/2024."""
+    """Whether dates in text begin with the day: 31.12.2024, 31/12/2024."""
 
     def checked(self) -> ReadOptions:
-        """These options. Raises DataError for values that no reader can follow."""
+        """Return these options. Raises DataError for values that no reader can follow."""
         for name, kind in self.columns.items():
             if kind not in _PLAIN_TYPES and not _is_decimal(kind):
-                raise DataError(f"--column {name}={kind}: there is no such type\n  types are {', '.join(TYPES)}")
+                raise DataError(
+                    f"`columns`: the type {kind!r} of column {name!r} does not exist.",
+                    f"Choose among {', '.join(TYPES)}.",
+                    parameter="columns",
+                    given=kind,
+                    allowed=TYPES,
+                )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DataError(
-                f"--delimiter {self.delimiter!r}: must be one character other than a quote or a line break\n"
-                "  for a longer one replace it first: sed 's/||/\\t/g' FILE > NEW.tsv"
+                next_step="Replace a longer one first: sed 's/||/\\t/g' FILE > NEW.tsv",
+                parameter="delimiter",
+                given=self.delimiter,
+                allowed="one character other than a quote or a line break",
             )
         if self.decimal not in (".", ","):
-            raise DataError(f"--decimal {self.decimal!r}: must be '.' or ','\n  leave it out for '.'")
+            raise DataError(parameter="decimal", given=self.decimal, allowed=(".", ","))
         if self.decimal == self.delimiter:
-            raise DataError("--decimal and --delimiter are the same character\n  name another delimiter, such as ';'")
+            raise DataError(
+                f"`decimal` and `delimiter` must differ (both are {self.decimal!r}).",
+                "Name another delimiter, such as ';'.",
+                parameter="delimiter",
+                given=self.delimiter,
+            )
         if self.encoding is not None:
             _check_encoding(self.encoding)
         return self
 
     def foreign_to(self, taken: Collection[str]) -> list[str]:
-        """The names of options that are set and not among those that a reader takes."""
+        """Return the names of options that are set and not among those that a reader supports."""
         names = [field.name for field in msgspec.structs.fields(self)]
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """What distinguishes a sample read with these options from one read without them; empty for the defaults."""
+        """Return what distinguishes a sample read with these options from one read without; empty for the defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
+    def given(self) -> dict[str, object]:
+        """Return the options that are set, by name."""
+        return {name: getattr(self, name) for name in self.foreign_to(())}
+
     def words(self) -> list[str]:
-        """The options as words of the command line; none for the defaults."""
+        """Return the options as words of the command line; none for the defaults."""
         said = [word for name, kind in self.columns.items() for word in ("--column", f"{name}={kind}")]
         values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
         said += [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]
@@ -79,11 +96,11 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 AS_FOUND = ReadOptions()
-"""No option: what the file holds decides."""
+"""No option set: the content of the file decides."""
 
 
 def decimal_digits(kind: str) -> tuple[int, int] | None:
-    """Precision and scale of 'decimal(P,S)'; None for another type."""
+    """Return precision and scale of 'decimal(P,S)'; None for another type."""
     match = _DECIMAL.fullmatch(kind.replace(" ", ""))
     return (int(match[1]), int(match[2])) if match else None
 
@@ -100,4 +117,5 @@ def _check_encoding(encoding: str) -> None:
     except LookupError:
         is_text = False
     if not is_text:
-        raise DataError(f"--encoding {encoding!r}: is not known\n  name one as Python does, e.g. cp1252 or utf-16")
+        allowed = "an encoding that Python knows, e.g. cp1252 or utf-16"
+        raise DataError(parameter="encoding", given=encoding, allowed=allowed)

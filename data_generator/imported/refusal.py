@@ -1,24 +1,26 @@
-"""Why a user's file is not taken; and how names from outside are shown."""
+"""The error for user files that are refused, and printable names."""
 
 from __future__ import annotations
 
-REPAIR = "repair it, or leave it out"
+REPAIR = "Repair it, or leave it out."
 
 _LONGEST = 400
 
 
 class Refused(Exception):
-    """An input that is not taken: `where` it is (empty where the one who catches it knows), the reason, the next
-    step. Each is shown in one line."""
+    """An input that is refused: `where` (empty if the caller knows it), the reason, and the next step.
+
+    The message is 'where: reason.' and the step, so a reason is a clause such as 'has no rows', and a step a sentence.
+    """
 
     def __init__(self, reason: str, step: str = REPAIR, where: str = "") -> None:
-        """All three are made printable, because they may quote the file."""
+        """Make all three printable, because they may quote the file."""
         self.reason, self.step, self.where = printable(reason), printable(step), printable(where)
         super().__init__(self.reason)
 
 
 def printable(text: object) -> str:
-    """The text in one line and of bearable length, without what a terminal would take for a command."""
+    """Return the text in one line of limited length, without control characters for terminals."""
     line = str(text)
     if not line.isprintable():
         line = " ".join(line.split())

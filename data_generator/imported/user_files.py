@@ -1,6 +1,6 @@
-"""Files of the user's, by names, sizes and times alone: no file is opened here.
+"""Find the user's files by names, sizes and times alone; no file is opened here.
 
-What they hold is looked at by the processes of data_generator.imported.import_process.
+The processes of data_generator.imported.import_process look at their content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from data_generator.imported.refusal import printable
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file: its name below the input, where it lies, and, for an image file, its class."""
+    """One file: its name below the input, its path, and, for an image file, its class."""
 
     name: str
     path: str
@@ -28,14 +28,14 @@ class InputFile:
 
 @dataclass(frozen=True)
 class UserInput:
-    """Files that are there, in the order in which they are read. `path` is real and absolute."""
+    """Existing files, in the order in which they are read. `path` is real and absolute."""
 
     path: Path
     kind: str
     files: tuple[InputFile, ...]
 
     def about(self) -> dict[str, str]:
-        """What tells this input from others, and from itself before a change."""
+        """Return what identifies this input in its current state."""
         digest = hashlib.sha256()
         for file in self.files:
             digest.update(os.fsencode(file.name) + f"\0{file.size_bytes}\0{file.mtime_ns}\0{file.label}\0".encode())
@@ -49,57 +49,62 @@ class UserInput:
 
 
 def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
-    """The real path of what the user names, and what it is. Raises DataError, which ends with what is `taken`."""
+    """Return the real path of what the user names, and its status. Raises DataError, which ends with `taken`, the
+    supported inputs."""
     try:
         path = Path(os.path.realpath(given, strict=True))
         return path, path.stat()
     except (OSError, ValueError) as error:
-        raise DataError(f"{printable(given)}: {strerror(error)}\n  {taken}") from None
+        raise DataError(f"{printable(given)}: {strerror(error)}.", taken) from None
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, sorted by name, without what is hidden. Raises DataError."""
+    """Return the entries of a folder, sorted by name, without hidden ones. Raises DataError."""
     try:
         with os.scandir(folder) as found:
             return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
     except OSError as error:
-        raise DataError(f"{printable(folder)}: cannot be listed: {strerror(error)}\n  allow it, or move it") from None
+        raise DataError(
+            f"{printable(folder)} cannot be listed: {strerror(error)}.", "Change its permissions, or move it."
+        ) from None
 
 
 def taken_file(root: Path, entry: os.DirEntry[str], holds: str) -> InputFile:
-    """The file as it is read. Raises DataError for one that leads outside of `root`, or is none; `holds` says what its
-    name promises."""
+    """Return the file as it is read. Raises DataError for a file outside of `root` and for anything but a regular file;
+    `holds` is what its name promises."""
     try:
         path = inside(root, Path(entry.path)) if entry.is_symlink() else Path(entry.path)
         about = os.stat(path, follow_symlinks=False)
     except OSError as error:
-        raise DataError(f"{printable(entry.path)}: {strerror(error)}\n  repair it, or leave it out") from None
+        raise DataError(f"{printable(entry.path)}: {strerror(error)}.", "Repair it, or leave it out.") from None
     if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"{printable(entry.path)}: is named as a file with {holds} and is no regular file\n  remove it")
+        raise DataError(
+            f"{printable(entry.path)} has the name of a file with {holds} and is not a regular file.", "Remove it."
+        )
     return input_file(path, below(root, entry.path), about)
 
 
 def below(root: Path, path: str) -> str:
-    """The part of `path` behind `root`."""
+    """Return the part of `path` after `root`."""
     return path[len(str(root)) :].lstrip(os.sep)
 
 
 def input_file(path: Path, name: str, about: os.stat_result) -> InputFile:
-    """The file at `path`, called `name`."""
+    """Return the file at `path`, with the name `name`."""
     return InputFile(name, str(path), about.st_size, about.st_mtime_ns)
 
 
 def inside(root: Path, link: Path) -> Path:
-    """Where a link ends. Raises DataError when that is outside of `root`, OSError when it is nowhere."""
+    """Return the target of a link. Raises DataError if it is outside of `root`, OSError if it does not exist."""
     path = Path(os.path.realpath(link, strict=True))
     if not path.is_relative_to(root):
         raise DataError(
-            f"{printable(link)}: is a link that leads out of {printable(root)}\n"
-            "  put a copy in its place (cp -L), or name a folder that holds both"
+            f"{printable(link)} is a link to a place outside of {printable(root)}.",
+            "Replace it by a copy (cp -L), or name a folder that contains both.",
         )
     return path
 
 
 def strerror(error: Exception) -> str:
-    """The system's words for an error, without number and path."""
+    """Return the system's text for an error, without number and path."""
     return printable(getattr(error, "strerror", None) or error)

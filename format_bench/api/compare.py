@@ -24,7 +24,8 @@ def compare(
     unless `anyway`. Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
     """
     if not least_change >= 0:
-        raise RequestError(f"--fail-above {least_change!r}: is below 0\n  give a share, e.g. 0.1 for 10 %")
+        allowed = "a share of at least 0, e.g. 0.1 for 10 %"
+        raise RequestError(parameter="least_change", given=least_change, allowed=allowed)
     with _refusal_told():
         return comparing.compare(_stored(before), _stored(after), least_change=least_change, anyway=anyway)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,13 +44,20 @@ def inspect(
     """
     path = Path(data)
     if not path.exists():
-        raise RequestError(f"{path}: no such file or folder\n  name one of yours")
-    at_least("--rows", rows, 1)
-    at_least("--first", first_rows, 1)
+        raise RequestError(parameter="data", given=str(path), allowed="an existing file or folder")
+    at_least("rows", rows, 1)
+    at_least("first_rows", first_rows, 1)
     kind = DOCUMENTS if key is not None else IMAGES if _holds_images(path) else TABLES
     name = kind.own_datasets[0]
     if options != AS_FOUND and not CATALOGUE[name].takes_options:
-        raise RequestError(f"{shlex.join(options.checked().words())}: is for tables\n  leave it out")
+        given = options.checked().given()
+        raise RequestError(
+            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies to tables only, and {path} "
+            f"holds {kind.name}.",
+            "Omit it.",
+            parameter=next(iter(given)),
+            given=next(iter(given.values())),
+        )
     heard = watcher or Silent()
     heard.stage("read")
     dataset = resolve(

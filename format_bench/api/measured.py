@@ -80,5 +80,7 @@ def _stopped(folders: Iterable[Path]) -> Interrupted | None:
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):
-            return Interrupted(place, f"'recommend --from {shown(place)}' gives the answer so far")
-    return Interrupted(kept[0], "no round was counted yet, so there is no answer: repeat the command") if kept else None
+            return Interrupted(
+                place, f"To get an answer from it, as far as it goes: recommend with `stored={shown(place)!r}`."
+            )
+    return Interrupted(kept[0], "No round was counted yet, so it holds no answer. Start again.") if kept else None

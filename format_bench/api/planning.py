@@ -47,12 +47,23 @@ def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = N
     Raises RequestError, PlanError and DataError.
     """
     if not suites:
-        raise RequestError(f"name a suite: {', '.join(SUITES)}\n  'list suites' says what each answers")
+        raise RequestError(
+            "No suite was named.",
+            f"Name one or more of {', '.join(SUITES)}. 'format-bench list suites' explains them.",
+            parameter="suites",
+            allowed=tuple(SUITES),
+        )
     for name in suites:
         if name not in SUITES:
             near = difflib.get_close_matches(name, SUITES, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise RequestError(f"no suite is called {name!r}{guess}\n  there are: {', '.join(SUITES)}")
+            raise RequestError(
+                f"There is no suite {name!r}{guess}.",
+                f"Choose among {', '.join(SUITES)}.",
+                parameter="suites",
+                given=name,
+                allowed=tuple(SUITES),
+            )
     heard = watcher or Silent()
     heard.stage("plan")
     plan = make_plan(

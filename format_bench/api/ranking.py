@@ -64,7 +64,10 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
     """
     found = sorted(summary.questions.items(), key=lambda each: -each[0].rows)
     if not found:
-        raise RunError(f"{summary.run.folder}: nothing was measured, so there is nothing to recommend")
+        raise RunError(
+            f"Nothing was measured in {summary.run.folder}, so nothing can be recommended.",
+            "Its samples.jsonl holds the reasons.",
+        )
     (question, candidates), (smaller, fewer) = found[0], found[-1]
     rows = whole_rows(summary.run, question.dataset)
     if rows is not None and len(found) > 1:

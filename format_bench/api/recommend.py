@@ -58,14 +58,12 @@ from reports.analysis.recommendation.preferences import (
 )
 
 WHOLE = (SAVE, READ)
-"""Operations that are always measured: sizes and memory come from them, and needs are judged relative to them."""
-HOW_TO_MEASURE = {
-    **{name: f"--{name}" for name in ("key", "rows", "cache", "threads", "target", "strings", "seed", "out")},
-    "machine": "--machine",
-    "budget_s": "--budget",
-    "work_dirs": "--work-dir",
-}
-"""Keywords that do not apply to a stored run -> their option on the command line."""
+"""What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
+HOW_TO_MEASURE = (
+    *("key", "rows", "cache", "threads", "target", "strings", "seed", "out"),
+    *("machine", "budget_s", "work_dirs"),
+)
+"""Parameters that do not apply to a stored run."""
 
 
 @takes_tables
@@ -122,40 +120,45 @@ def recommend(
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     refuse_unknown(wanted, SharedFields)
     began_ns = now_ns() if began_ns is None else began_ns
-    for option, number, unit in (
-        ("--max-memory", max_memory_bytes, "bytes"),
-        ("--reads-per-save", reads_per_save, "how often you read what you save once"),
-        ("--bandwidth", bandwidth_bytes_per_s, "bytes a second"),
+    for parameter, number, unit in (
+        ("max_memory_bytes", max_memory_bytes, "bytes"),
+        ("reads_per_save", reads_per_save, "reads for each save"),
+        ("bandwidth_bytes_per_s", bandwidth_bytes_per_s, "bytes per second"),
     ):
         if number is not None:
-            above_zero(option, number, unit)
-    done = uses_of(_mapping("--use", uses, "uses")) if uses is not None else ()
-    datasets = texts("--datasets", wanted.get("datasets", ()))
+            above_zero(parameter, number, unit)
+    done = uses_of(_mapping("uses", uses, "{'take[rows=100]': 1000, 'read': 1}")) if uses is not None else ()
+    datasets = texts("datasets", wanted.get("datasets", ()))
     kind = TABLES if stored is not None else _kind(data, wanted.get("key"), datasets)
     decides, titles = _weights(weights, done, kind)
-    wished = several("--need", needs, str, "('append', 'types')")
+    wished = several("needs", needs, str, "('append', 'types')")
     preferences = Preferences(
         weights=decides,
         uses=done,
         titles={**titles, **{use.operation: use.title for use in done}},
-        needs=tuple(dict.fromkeys(one_of("--need", need, NEEDS) for need in wished)),
+        needs=tuple(dict.fromkeys(one_of("needs", need, NEEDS) for need in wished)),
         max_memory_bytes=max_memory_bytes,
         reads_per_save=reads_per_save,
         bandwidth_bytes_per_s=bandwidth_bytes_per_s,
-        accept=one_of("--accept", accept, STAGES),
+        accept=one_of("accept", accept, STAGES),
     )
     _check_whole_times(preferences)
     if data is not None and stored is not None:
         raise RequestError(
-            "--data and --from: your own data are measured, a stored run is not\n  leave out one of them"
+            "`data` and `stored` exclude each other: the first is measured, the second was.",
+            "Omit one of them.",
+            parameter="stored",
+            given=stored,
         )
     if data is None and stored is None and not datasets:
         raise RequestError(
-            "name what it is about\n  --data PATH for your own, --from RUN for a stored run, or --datasets NAME"
+            "No data were named.",
+            "Use `data` for your own, `datasets` for a built-in data set, or `stored` for a stored run.",
+            parameter="data",
         )
     if stored is not None:
         _check_measures_nothing(given)
-        chosen = texts("--formats", wanted.get("formats", ())), texts("--formats-not", wanted.get("formats_not", ()))
+        chosen = texts("formats", wanted.get("formats", ())), texts("formats_not", wanted.get("formats_not", ()))
         run = chosen_run(stored_runs(stored), datasets, preferences)
         targets = {sample.conditions.target for sample in run.samples}
         if weights is None and not done and any(kind_of_target(target) is DOCUMENTS for target in targets):
@@ -178,7 +181,7 @@ def recommend(
                 "document stores, use --key FIELD"
             )
         request = changed(request, baseline=plain_call(request.data, kind))
-    how = Options(seed=at_least("--seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
+    how = Options(seed=at_least("seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
         how,
@@ -187,24 +190,26 @@ def recommend(
         watcher,
         preferences,
         kind=kind,
-        budget_s=above_zero("--budget", budget_s, "seconds"),
+        budget_s=above_zero("budget_s", budget_s, "seconds"),
     )
 
 
 def _check_measures_nothing(given: Mapping[str, object]) -> None:
     """Raise RequestError for options on measuring, which would be ignored for a stored run."""
     usual = usual_values(recommend)
-    for name, option in HOW_TO_MEASURE.items():
+    for name in HOW_TO_MEASURE:
         if (given.get(name) or usual[name]) != usual[name]:
             raise RequestError(
-                f"{option}: says how to measure, and --from measures nothing\n"
-                "  leave it out: the answer says under which conditions the run was made"
+                f"`{name}` cannot be combined with `stored`, which measures nothing.",
+                "Omit it; the answer names the conditions of the run.",
+                parameter=name,
+                given=given[name],
             )
 
 
-def _mapping(option: str, given: object, what: str) -> Mapping[str, float]:
+def _mapping(parameter: str, given: object, example: str) -> Mapping[str, float]:
     if not isinstance(given, Mapping):
-        raise RequestError(f"{option} {given!r}: are no {what}\n  give a mapping, e.g. {{'read': 3, 'take': 1}}")
+        raise RequestError(parameter=parameter, given=given, allowed=f"a mapping, e.g. {example}")
     return given
 
 
@@ -219,22 +224,40 @@ def _weights(
         return weighed(OF_DOCUMENTS)
     if given is None:
         return ({USE: 1.0} if uses else dict(Preferences().weights)), {}
-    for name, weight in _mapping("--prefer", given, "weights").items():
+    for name, weight in _mapping("weights", given, "{'read': 3, 'take': 1}").items():
         if not (isinstance(weight, int | float) and math.isfinite(weight) and weight >= 0):
-            raise RequestError(f"--prefer: {name} has the weight {weight!r}\n  a weight is a number from 0 on")
+            raise RequestError(
+                f"`weights`: the weight of {name} must be a number of at least 0 (got {weight!r}).",
+                parameter="weights",
+                given=given,
+                allowed="numbers of at least 0",
+            )
     if not any(given.values()):
-        raise RequestError("--prefer: gives nothing a weight\n  give e.g. {'read': 3, 'size': 2, 'save': 1}")
+        raise RequestError(
+            "`weights` must give at least one weight above 0.",
+            "Write e.g. `weights={'read': 3, 'size': 2, 'save': 1}`.",
+            parameter="weights",
+            given=given,
+        )
     weights, titles = weighed(given)
     if uses:
         others = (USE, "size", "read_memory", "save_memory")
         for name in weights:
             if name not in others:
                 raise RequestError(
-                    f"--prefer {name}: is a time, and --use says how often each is paid\n  weigh {', '.join(others)}"
+                    f"`weights` cannot weigh the time of {name} together with `uses`, which already weighs times.",
+                    f"Weigh only {', '.join(others)}.",
+                    parameter="weights",
+                    given=given,
+                    allowed=others,
                 )
         weights.setdefault(USE, 1.0)
     elif USE in weights:
-        raise RequestError("--prefer use: nothing is said of how the table is used\n  say it by --use")
+        raise RequestError(
+            "`weights` can weigh 'use' only together with `uses`.",
+            "State how the data are used by `uses`.",
+            parameter="uses",
+        )
     return weights, titles
 
 
@@ -247,12 +270,18 @@ def _check_whole_times(preferences: Preferences) -> None:
         return
     if preferences.bandwidth_bytes_per_s is not None:
         raise RequestError(
-            "--bandwidth: what a part of a file needs of it is not known\n"
-            "  leave it out, or weigh read and save alone; --cache cold reads from the device"
+            "`bandwidth_bytes_per_s` works for whole reads and saves only: the bytes that a partial read transfers are "
+            "not known.",
+            "Omit it, or weigh only read and save. `cache='cold'` reads from the device.",
+            parameter="bandwidth_bytes_per_s",
+            given=preferences.bandwidth_bytes_per_s,
         )
     if preferences.reads_per_save is not None and preferences.uses:
         raise RequestError(
-            "--reads-per-save: --use says how often each is done\n  say e.g. 'read all 10 times a day, save'"
+            "`reads_per_save` cannot be combined with `uses`, which states how often each operation is done.",
+            "Put both into `uses`, e.g. `uses={'read': 10, 'save': 1}`.",
+            parameter="reads_per_save",
+            given=preferences.reads_per_save,
         )
 
 
@@ -262,11 +291,26 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
     Raises RequestError for a key without its data.
     """
     if key == "":
-        raise RequestError("--key: names no field\n  name the one that tells your documents apart: --key id")
+        raise RequestError(
+            next_step="Write e.g. `key='id'`.",
+            parameter="key",
+            given=key,
+            allowed="the field that identifies a document",
+        )
     if key is not None and data is None:
-        raise RequestError("--key: is the key of your own documents\n  name them too: --data FILE.jsonl --key FIELD")
+        raise RequestError(
+            "`key` needs `data`: it is the key of your own documents.",
+            "Name the file too, e.g. `data='FILE.jsonl'`.",
+            parameter="key",
+            given=key,
+        )
     if key is not None and datasets:
-        raise RequestError("--key and --datasets: your own documents are one data set\n  leave --datasets out")
+        raise RequestError(
+            "`key` and `datasets` exclude each other: your own documents are one data set.",
+            "Omit `datasets`.",
+            parameter="datasets",
+            given=tuple(datasets),
+        )
     named = Request(datasets=tuple(datasets), data=None if data is None else Path(data), key=key)
     return kind_of(named)
 
@@ -280,12 +324,20 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
         if name in PARTS and name not in offered:
             held, hint = "documents", ""
             if not documents:
-                held, hint = "tables or images", "; --key FIELD takes a JSON Lines file as documents"
-            raise RequestError(f"{operation}: is not done with {held}\n  there are: {', '.join(offered)}{hint}")
+                held, hint = "tables or images", " `key` treats a JSON Lines file as documents."
+            raise RequestError(
+                f"{operation} does not apply to {held}.",
+                f"Choose among {', '.join(offered)}.{hint}",
+                given=operation,
+                allowed=offered,
+            )
     for need in preferences.needs:
         if documents and need in MEASURED:
             raise RequestError(
-                f"--need {need}: is measured of tables alone\n  weigh 'get' or 'fields' by --prefer in its place"
+                f"`needs`: {need!r} is measured for tables only.",
+                "Weigh 'get' or 'fields' by `weights` instead.",
+                parameter="needs",
+                given=need,
             )
 
 
@@ -301,7 +353,13 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
     if arrow and request.target is None and kind.has_columns:
         request = changed(request, target="arrow")
     if any(name in arrow for name in asked) and request.target == "pandas":
-        raise RequestError(f"--target pandas: {arrow[0]} gives Arrow tables alone\n  leave --target out")
+        raise RequestError(
+            f"`target='pandas'` is not possible: {arrow[0]} returns Arrow tables only.",
+            "Omit `target`.",
+            parameter="target",
+            given="pandas",
+            allowed=("arrow",),
+        )
     if request.target != "arrow":
         measured = [name for name in measured if name not in arrow]
     parts = dict.fromkeys((*asked, *measured))

@@ -26,7 +26,7 @@ def report(
     OSError if a file cannot be written.
     """
     if not runs or not (csv or pdf or html is not None):
-        raise RequestError("report: nothing to write\n  name a run, and what to make of it: csv, pdf or html")
+        raise RequestError("Nothing to write.", "Name at least one run, and request `csv`, `pdf` or `html`.")
     stored = stored_runs(*runs)
     written = [] if html is None else [_site(stored, Path(html))]
     for each in stored:
@@ -76,7 +76,7 @@ def check_pdf() -> None:
     """Raise RequestError if a library for the PDF is missing. Called before measuring, which may take an hour."""
     for module, name in (("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")):
         if importlib.util.find_spec(module) is None:
-            raise RequestError(f"the PDF needs {name}, not installed here: pip install -e '.[pdf]'")
+            raise RequestError(f"The PDF needs {name}, which is not installed.", "Run: pip install -e '.[pdf]'")
 
 
 def _site(runs: Sequence[Run], folder: Path) -> Path:

@@ -14,7 +14,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 
-from bench_runner.networks import FRESH, WARM, named
+from bench_runner.networks import ALLOWED, FRESH, WARM, named
 from bench_runner.request import Over, Request
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables.in_memory import HeldTable
@@ -36,31 +36,31 @@ UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
 class SharedFields(TypedDict, total=False):
     """The keywords that `run` and `recommend` share, each with its check. The docstring of `run` explains them."""
 
-    formats: Annotated[Texts, _texts("--formats")]
-    formats_not: Annotated[Texts, _texts("--formats-not")]
-    datasets: Annotated[Texts, _texts("--datasets")]
+    formats: Annotated[Texts, _texts("formats")]
+    formats_not: Annotated[Texts, _texts("formats_not")]
+    datasets: Annotated[Texts, _texts("datasets")]
     options: Annotated[ReadOptions, ReadOptions.checked]
     key: Annotated[str | None, _as_given]
-    rows: Annotated[int | None, lambda given: at_least("--rows", given, 1)]
-    cache: Annotated[str, _one_of("--cache", "warm", "cold")]
-    threads: Annotated[str | None, _one_of_or_none("--threads", "default", "1")]
-    target: Annotated[str | None, _one_of_or_none("--target", "pandas", "arrow")]
-    strings: Annotated[str, _one_of("--strings", "str", "object")]
+    rows: Annotated[int | None, lambda given: at_least("rows", given, 1)]
+    cache: Annotated[str, _one_of("cache", "warm", "cold")]
+    threads: Annotated[str | None, _one_of_or_none("threads", "default", "1")]
+    target: Annotated[str | None, _one_of_or_none("target", "pandas", "arrow")]
+    strings: Annotated[str, _one_of("strings", "str", "object")]
     work_dirs: Annotated[Sequence[Path | str], _folders]
 
 
 class RequestFields(SharedFields, total=False):
     """The keywords of `run` that make a Request. Their defaults are those of Request."""
 
-    operations: Annotated[Texts, _texts("--operations")]
+    operations: Annotated[Texts, _texts("operations")]
     webface: Annotated[Path | str | None, _webface]
     generated_webface: Annotated[bool, bool]
     data: Annotated[Path | str | HeldTable | None, _data]
-    tracks: Annotated[Texts, lambda given: tuple(map(_one_of("--track", *TRACKS), texts("--track", given)))]
-    codecs: Annotated[Sequence[str], lambda given: several("--codecs", given, str, "('zstd', 'gzip')")]
-    levels: Annotated[Sequence[int], lambda given: several("--levels", given, int, "(1, 3, 9)")]
-    networks: Annotated[Texts, lambda given: tuple(dict.fromkeys(map(_network, texts("--network", given))))]
-    service: Annotated[str, _one_of("--service", WARM, FRESH)]
+    tracks: Annotated[Texts, lambda given: tuple(map(_one_of("tracks", *TRACKS), texts("tracks", given)))]
+    codecs: Annotated[Sequence[str], lambda given: several("codecs", given, str, "('zstd', 'gzip')")]
+    levels: Annotated[Sequence[int], lambda given: several("levels", given, int, "(1, 3, 9)")]
+    networks: Annotated[Texts, lambda given: tuple(dict.fromkeys(map(_network, texts("networks", given))))]
+    service: Annotated[str, _one_of("service", WARM, FRESH)]
     over: Annotated[Varied, _over]
 
 
@@ -78,15 +78,16 @@ def refuse_unknown(wanted: Mapping[str, object], fields: type) -> None:
         raise TypeError(f"got an unexpected keyword argument: {', '.join(sorted(unknown))}")
 
 
-def texts(option: str, given: Texts) -> tuple[str, ...]:
-    """Return several texts, or a single one, as a tuple. Raises RequestError for anything else."""
-    return (given,) if isinstance(given, str) else several(option, given, str, "('one', 'another')")
+def texts(parameter: str, given: Texts) -> tuple[str, ...]:
+    """As a tuple; one text alone is one of them. Raises RequestError for anything else."""
+    return (given,) if isinstance(given, str) else several(parameter, given, str, "('one', 'another')")
 
 
-def several(option: str, given: Sequence[Item], kind: type[Item], example: str) -> tuple[Item, ...]:
-    """Return the values as a tuple. Raises RequestError for a single text, and for values of another type."""
+def several(parameter: str, given: Sequence[Item], kind: type[Item], example: str) -> tuple[Item, ...]:
+    """As a tuple. Raises RequestError for one alone, and for values of another type."""
     if isinstance(given, str) or not isinstance(given, Collection) or not all(type(each) is kind for each in given):
-        raise RequestError(f"{option} {given!r}: takes several values of {kind.__name__}\n  write e.g. {example}")
+        allowed = f"a list or tuple of {kind.__name__}, e.g. {example}"
+        raise RequestError(parameter=parameter, given=given, allowed=allowed)
     return tuple(given)
 
 
@@ -95,7 +96,8 @@ def _over(given: Varied) -> Over | None:
     if given is None or isinstance(given, str):
         return Over(given) if given else None
     if not isinstance(given, Mapping) or len(given) != 1 or any(isinstance(each, str) for each in given.values()):
-        raise RequestError(f"--over {given!r}: takes one trait with its values\n  write e.g. {{'nulls': (0, 0.5)}}")
+        allowed = "one trait with its values, e.g. {'nulls': (0, 0.5)}"
+        raise RequestError(parameter="over", given=given, allowed=allowed)
     ((trait, points),) = given.items()
     return Over(trait, tuple(map(str, points)))
 
@@ -104,45 +106,64 @@ def _network(name: str) -> str:
     """Return the name of a network as `Conditions` has it. Raises RequestError."""
     try:
         return named(name)
-    except ValueError as error:
-        raise RequestError(f"--network {error}") from None
+    except ValueError:
+        raise RequestError(parameter="networks", given=name, allowed=ALLOWED) from None
 
 
 def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
     """Return the absolute path of each working folder once. Raises RequestError."""
     if isinstance(given, str | Path):
-        raise RequestError(f"--work-dir {given}: takes several folders\n  put it into a tuple or list")
+        raise RequestError(
+            next_step=f"Write `work_dirs=({str(given)!r},)`.",
+            parameter="work_dirs",
+            given=given,
+            allowed="a list or tuple of folders",
+        )
     for folder in given:
         if not Path(folder).is_dir():
-            raise RequestError(f"--work-dir {folder}: no such directory\n  make it first")
+            raise RequestError(
+                next_step="Create the folder first.",
+                parameter="work_dirs",
+                given=str(folder),
+                allowed="existing folders",
+            )
     return tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in given)) or ("default",)
 
 
-def one_of(option: str, given: str, allowed: Collection[str]) -> str:
-    """Return `given` if it is an allowed value. Raises RequestError."""
+def one_of(parameter: str, given: str, allowed: Collection[str]) -> str:
+    """`given`, if it is one of the values that the option takes. Raises RequestError."""
     if given not in allowed:
-        raise RequestError(f"{option} {given!r}: is not known\n  there are: {', '.join(map(repr, allowed))}")
+        raise RequestError(parameter=parameter, given=given, allowed=allowed)
     return given
 
 
-def at_least(option: str, given: int | None, least: int) -> int | None:
-    """Return `given` if it is None, or a whole number of at least `least`. Raises RequestError."""
+def at_least(parameter: str, given: int | None, least: int) -> int | None:
+    """`given`, if it is a whole number from `least` on, or None. Raises RequestError."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < least):
-        raise RequestError(f"{option} {given!r}: is no whole number from {least} on\n  leave it out for the usual")
+        raise RequestError(
+            next_step="Omit it to use the default.",
+            parameter=parameter,
+            given=given,
+            allowed=f"a whole number of at least {least}",
+        )
     return given
 
 
-def above_zero(option: str, given: Number, unit: str) -> Number:
-    """Return `given` if it is a number above 0; `unit` is for the error. Raises RequestError."""
+def above_zero(parameter: str, given: Number, unit: str) -> Number:
+    """`given`, if it is a number above 0; `unit` is what it counts. Raises RequestError."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not (math.isfinite(given) and given > 0):
-        raise RequestError(f"{option} {given!r}: is no number above 0\n  give {unit}, as a number")
+        raise RequestError(parameter=parameter, given=given, allowed=f"a number of {unit} above 0")
     return given
 
 
 def checked_machine(name: str | None) -> str | None:
     """Return a valid name for this machine, or None. Raises RequestError."""
     if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise RequestError(f"--machine {name!r}: is no name\n  a name is letters, digits, '.', '_' and '-'")
+        raise RequestError(
+            parameter="machine",
+            given=name,
+            allowed="letters, digits, '.', '_' and '-', beginning with a letter or a digit",
+        )
     return name
 
 
@@ -153,17 +174,29 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
     """
     if out is None:
         if resume:
-            raise RequestError("--resume needs --out DIR\n  it is the result folder of the run to go on with")
+            raise RequestError(
+                "`resume` needs `out`.", "Name the result folder of the run to continue.", parameter="out", given=out
+            )
         return make()
     folder = Path(out)
     if resume:
         return folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RequestError(f"--out {out} is there already and not an empty folder\n  name another, or add --resume")
+        raise RequestError(
+            next_step="To continue the run in it, add `resume=True`.",
+            parameter="out",
+            given=str(out),
+            allowed="a new or empty folder",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RequestError(f"--out {out} cannot be made ({error.strerror})\n  name another folder") from None
+        raise RequestError(
+            f"`out`: the folder {out} cannot be created ({error.strerror}).",
+            "Name another folder.",
+            parameter="out",
+            given=str(out),
+        ) from None
     return folder
 
 
@@ -203,14 +236,24 @@ def _one_of_or_none(option: str, *allowed: str) -> Callable[[Any], str | None]:
 def _webface(given: Path | str | None) -> Path | None:
     path = None if given is None else Path(given)
     if path is not None and not path.is_file():
-        raise RequestError(f"--webface {path}: no such file\n  without a path a generated table is measured")
+        raise RequestError(
+            next_step="To measure a generated table instead, omit the path.",
+            parameter="webface",
+            given=str(path),
+            allowed="an existing HDF5 file",
+        )
     return path
 
 
 def _data(given: Path | str | HeldTable | None) -> Path | None:
     path = None if given is None else Path(given)
     if path is not None and not path.exists():
-        raise RequestError(f"--data {path}: no such file or folder\n  name one of yours; --datasets names data of ours")
+        raise RequestError(
+            next_step="To measure a built-in data set, use `datasets`.",
+            parameter="data",
+            given=str(path),
+            allowed="an existing file or folder",
+        )
     return path
 
 

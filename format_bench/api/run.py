@@ -133,14 +133,19 @@ def run(
     watcher = watcher or Silent()
     request = changed(requested(**wanted), quick=quick)
     if quick and rounds is not None:
-        raise RequestError("--quick is one round\n  leave out --rounds, or --quick")
+        raise RequestError(
+            "`quick` measures one round, so it cannot be combined with `rounds`.",
+            "Omit one of them.",
+            parameter="rounds",
+            given=rounds,
+        )
     how = Options(
-        rounds=at_least("--rounds", rounds, 1),
+        rounds=at_least("rounds", rounds, 1),
         quick=quick,
         budget_s=_budget_s(budget_s, quick=quick),
-        timeout_s=above_zero("--timeout", timeout_s, "seconds"),
-        seed=at_least("--seed", seed, 0),
-        isolate=one_of("--isolate", isolate, ("forkserver", "spawn")),
+        timeout_s=above_zero("timeout_s", timeout_s, "seconds"),
+        seed=at_least("seed", seed, 0),
+        isolate=one_of("isolate", isolate, ("forkserver", "spawn")),
         resume=resume,
         machine=checked_machine(machine),
         fidelity=fidelity,
@@ -172,4 +177,4 @@ def run(
 def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:
     if asked_s is None:
         return QUICK_BUDGET_S if quick else None
-    return above_zero("--budget", asked_s, "seconds")
+    return above_zero("budget_s", asked_s, "seconds")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -37,7 +36,12 @@ def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Prefer
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
         held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
-        raise RequestError(f"--from: holds several data sets; name one by --datasets\n  {held}")
+        raise RequestError(
+            "`stored` holds several data sets.",
+            f"Choose one by `datasets`: {held}.",
+            parameter="datasets",
+            allowed=[dataset for run in runs for dataset in run.info.datasets],
+        )
     ordered = sorted(runs, key=lambda run: [name not in run.info.suites for name in first])
     asked = set(preferences.operations)
     ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)
@@ -100,14 +104,20 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
     """
     if not (formats or formats_not):
         return run
-    check("--formats", formats)
-    check("--formats-not", formats_not)
+    check("formats", formats)
+    check("formats_not", formats_not)
     variants = {variant_of(sample.variant) for sample in run.samples}
     raw_io = {variant for variant in variants if variant.is_raw_io}
     chosen = {variant for variant in variants - raw_io if is_chosen(variant, formats, formats_not)}
     if required and not chosen:
-        had = f"it has: {', '.join(sorted({variant.format_name for variant in variants - raw_io}))}"
-        raise RunError(f"--formats, --formats-not: leave nothing of {shown(run.folder)}\n  {had}")
+        had = sorted({variant.format_name for variant in variants - raw_io})
+        raise RunError(
+            f"`formats` and `formats_not` leave no variant of {shown(run.folder)}.",
+            f"It has: {', '.join(had)}.",
+            parameter="formats",
+            given=tuple(formats),
+            allowed=had,
+        )
     request = changed(run.info.request, formats=tuple(formats), formats_not=tuple(formats_not))
     kept = {*chosen, *raw_io, request.baseline or PLAIN_CSV, PLAIN_JSON_LINES}
     samples = tuple(sample for sample in run.samples if sample.variant in kept)
@@ -128,14 +138,17 @@ def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Se
     found = [question for question in complete if question in asked]
     if asked and not found:
         missing = dict.fromkeys(name for question in asked for name in lacking[question])
-        raise RunError(_what_measures(summary.run, preferences, datasets, asked[0], list(missing)))
+        raise RunError(*_what_measures(summary.run, preferences, datasets, asked[0], list(missing)))
     names = {question.dataset for question in found}
     two_sizes = len(found) == len(names) == 2 and SMALLER in names
     if len(found) != 1 and not two_sizes:
-        offered = "\n".join(f"  {_told(question)}" for question in found or complete)
+        offered = [_told(question) for question in found or complete]
         raise RunError(
-            f"{summary.run.folder}: a recommendation is about one data set under one set of conditions; name it by "
-            f"--datasets\n{offered}"
+            f"{summary.run.folder} holds several data sets or conditions, and a recommendation is about one.",
+            "\n  ".join(["Choose one by `datasets`:", *offered]),
+            parameter="datasets",
+            given=tuple(datasets),
+            allowed=offered,
         )
     return found
 
@@ -147,25 +160,25 @@ def _is_named(patterns: Sequence[str], dataset: str) -> bool:
 
 def _what_measures(
     run: Run, preferences: Preferences, datasets: Sequence[str], question: Question, missing: Sequence[str]
-) -> str:
-    """Return the error text for figures that the run lacks, with the command that measures them."""
+) -> tuple[str, str]:
+    """Return what the run has no figure of, and the call that measures it."""
     titles = ", ".join(preferences.title(name) for name in missing)
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
     kind = kind_of_target(question.conditions.target)
     suite = "access" if kind.has_columns else kind.suite
     return (
-        f"{shown(run.folder)}: has no figure of: {titles}\n"
-        f"  measure it: run {suite} {_data_of(run.info.request, datasets)} --operations {shlex.quote(wanted)}, "
-        "or ask without --from"
+        f"{shown(run.folder)} has no figure of: {titles}.",
+        f"Measure it by run {suite} {_data_of(run.info.request, datasets)} `operations={wanted!r}`, or omit `stored`.",
     )
 
 
 def _data_of(request: Request, datasets: Sequence[str]) -> str:
-    """Return the options that measure the same data: the user's own file, or the data set that is asked about."""
+    """Return the parameters that measure the same data: the user's own file, or the data set that is asked about."""
     if request.data_path is None:
-        return f"--datasets {shlex.quote(next(iter(datasets), 'events'))}"
-    key = f" --key {shlex.quote(request.key)}" if request.key is not None else ""
-    return shlex.join(["--data", request.data_path, *request.options.words()]) + key
+        return f"`datasets={next(iter(datasets), 'events')!r}`"
+    key = {} if request.key is None else {"key": request.key}
+    given = {"data": request.data_path, **request.options.given(), **key}
+    return " ".join(f"`{name}={value!r}`" for name, value in given.items())
 
 
 def _told(question: Question) -> str:

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
 @READING
 @click.option("--key", metavar="FIELD", help="Read JSON Lines as documents; FIELD is unique in each.")
 @click.option(
     "--rows", metavar="N", type=click.IntRange(min=1), help="Largest sample used to find types. [default: 1,000,000]"
 )
-@click.option("--first", metavar="N", type=click.IntRange(1, 100), default=5, show_default=True, help="Rows to show.")
-def inspect(path: Path, key: str | None, rows: int | None, first: int, **options: Any) -> None:
-    """Show how a file is read, without measuring.
+@click.option(
+    "--first", "first_rows", type=click.IntRange(1, 100), default=5, show_default=True, help="First rows to show."
+)
+def inspect(data: Path, key: str | None, rows: int | None, first_rows: int, **options: Any) -> None:
+    """Show how a file is understood: rows, columns and types, delimiter, warnings, first rows. Measures nothing.
 
     Prints rows, columns and types, delimiter, warnings and the first rows. PATH and options are those of `run --data`
     and `recommend --data`: what is shown here is what they measure.
@@ -37,7 +39,7 @@ def inspect(path: Path, key: str | None, rows: int | None, first: int, **options
         try:
             with watching() as watcher:
                 found = inspected(
-                    path, options=read_options(options), key=key, rows=rows, first_rows=first, watcher=watcher
+                    data, options=read_options(options), key=key, rows=rows, first_rows=first_rows, watcher=watcher
                 )
         except KeyboardInterrupt:
             click.echo("stopped", err=True)

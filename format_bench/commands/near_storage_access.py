@@ -37,7 +37,8 @@ def near_storage_errors() -> Iterator[None]:
             yield
         except ImportError as error:
             raise RequestError(
-                f"near storage needs {_lacking(error)}, not installed here\n  pip install -e '.[near-storage]'"
+                f"Near storage needs {_lacking(error)}, which is not installed.",
+                "Run: pip install -e '.[near-storage]'",
             ) from None
         except errors.NearStorageError as error:
             click.echo(f"error: {_silent(error) if isinstance(error, errors.SilentError) else error}", err=True)
@@ -50,32 +51,44 @@ def _lacking(error: ImportError) -> str:
 
 
 def _silent(error: Exception) -> str:
-    """Return the message for a service that does not answer: it begins with the catalog's address."""
-    return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one, --catalog names another"
+    """Clients call nobody but the catalog without telling of whom they speak."""
+    return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 
 def client_token(file: Path | None) -> str:
     """Return the token from the file, or else from the environment. Raises RequestError if there is none."""
     if file is not None:
-        return private_text(file, "--token-file")
+        return private_text(file, "token_file")
     token = os.environ.get(TOKEN, "").strip()
     if not token:
         raise RequestError(
-            f"no token: name a file by --token-file, or set {TOKEN}\n  the catalog wrote one when it was first served"
+            f"No token: name a file by `token_file`, or set the environment variable {TOKEN}.",
+            "The catalog wrote the file when it was first served.",
+            parameter="token_file",
         )
     return token
 
 
-def private_text(file: Path, option: str) -> str:
-    """Return the text of a file. Raises RequestError if other users may read it, or if it cannot be read."""
+def private_text(file: Path, parameter: str) -> str:
+    """What a file holds that no other user may read. Raises RequestError."""
     try:
         if os.stat(file).st_mode & 0o077:
-            raise RequestError(f"{option} {file}: other users may read it\n  chmod 600 {file}")
+            raise RequestError(
+                f"`{parameter}`: other users may read {file}.",
+                f"Run: chmod 600 {file}",
+                parameter=parameter,
+                given=str(file),
+            )
         return file.read_text().strip()
     except OSError as error:
-        raise RequestError(f"{option} {file}: {error.strerror}\n  name a file that holds it") from None
+        raise RequestError(
+            f"`{parameter}`: {file} cannot be read ({error.strerror}).",
+            "Name the file that holds it.",
+            parameter=parameter,
+            given=str(file),
+        ) from None
     except UnicodeDecodeError:
-        raise RequestError(f"{option} {file}: is no text, so it holds none\n  name the file that holds it") from None
+        raise RequestError(parameter=parameter, given=str(file), allowed="the name of a text file") from None
 
 
 def made_once(file: Path, text: str) -> bool:

@@ -11,7 +11,7 @@ from bench_runner.clock import now_ns
 from format_bench.errors import Interrupted
 from format_bench.options import READING, UNDER, read_options
 from format_bench.parameter_types import DURATION, USES, Wish
-from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told
+from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, with_flags
 
 
 @click.command()
@@ -160,7 +160,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
             with watching() as watcher:
                 answer = answered(**options, options=read, watcher=watcher, command=words, began_ns=began_ns)
         except Interrupted as stopped:
-            click.echo(str(stopped), err=True)
+            click.echo(with_flags(stopped.text), err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         except KeyboardInterrupt:
             click.echo("stopped; nothing was measured yet", err=True)

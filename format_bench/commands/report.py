@@ -48,7 +48,7 @@ def report(
     package includes, measured on our machines. Nothing is measured.
     """
     if markdown and not (against or fidelity):
-        raise click.UsageError("--markdown goes with --against or --fidelity")
+        raise click.UsageError("--markdown needs --against or --fidelity.")
     with errors_told():
         from format_bench.api.report import report as written
         from format_bench.api.report import stored_runs

@@ -13,7 +13,7 @@ from bench_runner.clock import now_ns
 from bench_runner.conditions import CONDITIONS, Conditions
 from format_bench.errors import Interrupted
 from format_bench.options import BETWEEN, HOW, READING, UNDER, WHERE, WHICH, read_options
-from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, forget_output
+from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, forget_output, with_flags
 
 if TYPE_CHECKING:
     from bench_runner.results.records import Run
@@ -100,7 +100,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
             with suppress(KeyboardInterrupt):
                 _show_partial(stopped.folder)
         finally:
-            click.echo(str(stopped), err=True)
+            click.echo(with_flags(stopped.text), err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
         click.echo("stopped", err=True)

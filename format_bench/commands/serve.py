@@ -129,7 +129,7 @@ def node(
 
 def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise RequestError(f"{folder}: is a file, and what is served lies in a folder\n  name a folder, or a new one")
+        raise RequestError(parameter="folder", given=str(folder), allowed="a folder, which is created if it is missing")
 
 
 def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
@@ -138,9 +138,18 @@ def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
 
     certificate, key, roots = (listening[name] for name in ("tls_certificate", "tls_key", "tls_roots"))
     if (certificate is None) != (key is None):
-        raise RequestError("--tls-certificate and --tls-key go together\n  name both, or neither")
+        raise RequestError(
+            "`tls_certificate` and `tls_key` are needed together.",
+            "Name both or neither.",
+            parameter="tls_key" if key is None else "tls_certificate",
+        )
     tls = None if certificate is None else security.read_tls(certificate, key)
     try:
         return tls, None if roots is None else roots.read_bytes()
     except OSError as error:
-        raise RequestError(f"--tls-roots {roots}: {error.strerror}\n  name a PEM file") from None
+        raise RequestError(
+            f"`tls_roots`: {roots} cannot be read ({error.strerror}).",
+            "Name a PEM file.",
+            parameter="tls_roots",
+            given=str(roots),
+        ) from None

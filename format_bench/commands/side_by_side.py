@@ -13,7 +13,7 @@ import click
 
 from format_bench.commands.compare import show
 from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
-from format_bench.terminal import FAILED, INTERRUPTED, errors_told
+from format_bench.terminal import FAILED, INTERRUPTED, errors_told, with_flags
 
 NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
 """Options of `run` that set the number of rounds, or that only a single run has."""
@@ -79,12 +79,14 @@ def side_by_side(
     Exit codes are those of `compare`; 1 if it ended early, and --resume continues.
     """
     if not words:
-        raise click.UsageError("name a suite, and with options of 'run' what of it is to be measured")
+        raise click.UsageError("No suite was named. Name one; options of 'run' choose what of it is measured.")
     for word in words:
         if word.partition("=")[0] in NOT_IN_TURN:
-            raise click.UsageError(f"side-by-side has no {word}: it takes --rounds of each environment, and compares")
+            raise click.UsageError(
+                f"side-by-side cannot use {word}: it measures --rounds rounds of each environment and compares them."
+            )
     if resume and out is not None and not any((out / name / "run.json").exists() for name in ("before", "after")):
-        raise click.UsageError(f"--out {out}: no runs to go on with; leave out --resume")
+        raise click.UsageError(f"--out {out} holds no runs to continue. Omit --resume.")
     with errors_told():
         from format_bench.api.compare import compare
 
@@ -116,12 +118,14 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
 
     pair = [Environment(name, python, folder / name) for name, python in zip(("before", "after"), pythons, strict=True)]
     first, second = (environment.folder for environment in pair)
-    kept = f"all that was measured is in {folder}\n  the same command with --out {folder} --resume measures the rest"
+    kept = (
+        f"All that was measured is in {folder}\n  To measure the rest, repeat the command with --out {folder} --resume."
+    )
     try:
         with watching() as watcher:
             measure_in_turn(pair, words, rounds, watcher, lambda: check_comparable(first, second, anyway=anyway))
     except KeyboardInterrupt:
-        click.echo(f"stopped; {kept}", err=True)
+        click.echo(f"Stopped. {kept}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except BenchError as error:
         # Leave no empty folders behind.
@@ -130,6 +134,6 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
                 place.rmdir()
         if not folder.exists():
             raise
-        click.echo(f"error: {error}\n{kept}", err=True)
+        click.echo(f"error: {with_flags(error.text)}\n{kept}", err=True)
         return False
     return True

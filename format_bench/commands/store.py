@@ -194,7 +194,12 @@ def _connected(reaching: dict[str, Any]) -> Client:
     try:
         trusted = None if roots is None else roots.read_bytes()
     except OSError as error:
-        raise RequestError(f"--tls-roots {roots}: {error.strerror}\n  name a PEM file") from None
+        raise RequestError(
+            f"`tls_roots`: {roots} cannot be read ({error.strerror}).",
+            "Name a PEM file.",
+            parameter="tls_roots",
+            given=str(roots),
+        ) from None
     return connect(reaching["catalog"], client_token(reaching["token_file"]), trusted)
 
 
@@ -213,11 +218,21 @@ def _progress() -> Callable[[int, int | None], None] | None:
 def _check_out(out: Path) -> None:
     """Raise RequestError if no file can be written under this name."""
     if out.exists() and not out.is_file():
-        raise RequestError(f"--out {out}: is no file, and is not replaced by one\n  name a file")
+        raise RequestError(parameter="out", given=str(out), allowed="a file")
     if not out.parent.is_dir():
-        raise RequestError(f"--out {out}: there is no folder {out.parent}\n  make it, or name a file in another one")
+        raise RequestError(
+            f"`out`: the folder {out.parent} does not exist.",
+            "Create it, or name a file in another folder.",
+            parameter="out",
+            given=str(out),
+        )
     if not os.access(out.parent, os.W_OK):
-        raise RequestError(f"--out {out}: you may not write into {out.parent}\n  name a file in another folder")
+        raise RequestError(
+            f"`out`: the folder {out.parent} is not writable.",
+            "Name a file in another folder.",
+            parameter="out",
+            given=str(out),
+        )
 
 
 def _give(answer: pa.Table, out: Path | None) -> None:
@@ -245,4 +260,4 @@ def _give(answer: pa.Table, out: Path | None) -> None:
                 # Ctrl-C takes effect between two batches.
                 writer.write_batch(working_types.working(batch))
     except pa.ArrowInvalid as error:
-        raise RequestError(f"the answer is no CSV: {error}\n  write it into a file by --out") from None
+        raise RequestError(f"CSV cannot hold the answer: {error}.", "Write it to a Parquet file by `out`.") from None

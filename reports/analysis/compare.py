@@ -134,8 +134,8 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
     if not any(not cell.variant.is_raw_io for cell in measured):
         raise CompareError(
-            f"{before.folder.name} and {after.folder.name} have no measured cell in common: nothing to compare\n"
-            "  measure the same suite, data sets, rows and conditions in both"
+            f"{before.folder.name} and {after.folder.name} have no measured cell in common.\n"
+            "  Measure the same suite, data sets, rows and conditions in both."
         )
     drifts = tuple(_drifts(measured, ours, theirs))
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
@@ -167,9 +167,7 @@ def check_comparable(before: Run, after: Run, *, anyway: bool) -> tuple[str, ...
     """Return why the runs should not be compared. Raises CompareError for the first reason unless `anyway`."""
     differences = tuple(_differences(before, after))
     if differences and not anyway:
-        raise CompareError(
-            f"{differences[0]}\n  such runs say nothing of each other; --anyway compares them all the same"
-        )
+        raise CompareError(f"{differences[0]}, so the runs are not comparable.\n  `anyway=True` compares them anyway.")
     return differences
 
 

@@ -58,7 +58,7 @@ def write_pdf(run: Run, path: Path) -> Path:
         import vl_convert  # noqa: F401  # Charts need it.
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
-        raise ReportError(f"The PDF report needs {error.name}. Install it with: pip install -e '.[pdf]'") from None
+        raise ReportError(f"The PDF report needs {error.name}. Run: pip install -e '.[pdf]'") from None
     style: dict[Any, Any] = {
         "font.family": "DejaVu Sans",
         "font.size": 7,

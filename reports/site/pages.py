@@ -67,7 +67,7 @@ def write_site(
     check_libraries()
     before = _files_before(folder)
     if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SiteError(f"{folder} is not empty and has no site from this program. Name another folder.")
+        raise SiteError(f"{folder} is not empty and has no site made by Format Bench.\n  Name another folder.")
     shown = places(runs, files_in)
     pages = dict(_pages(shown, links))
     copied = () if files_in else shown
@@ -120,7 +120,7 @@ def check_libraries() -> None:
     """Raise SiteError if a library of the site is missing."""
     missing = missing_library()
     if missing:
-        raise SiteError(f"The site needs {missing}, which is not installed. Install it with: pip install -e '.[site]'")
+        raise SiteError(f"The site needs {missing}, which is not installed.\n  Run: pip install -e '.[site]'")
 
 
 def _files_before(folder: Path) -> set[str] | None:

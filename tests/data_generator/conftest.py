@@ -1,4 +1,4 @@
-"""What the tests of this room share. They use no network and no cache of the user."""
+"""Fixtures of the tests of data_generator, which use neither a network nor the user's cache."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def counted() -> Callable[..., tuple[Dataset, list[int]]]:
-    """A data set of integers and texts, and a list that grows by one with each making."""
+    """Return a data set of integers and texts, and a list that grows by one each time it is made."""
 
     def make(rows: int = 1000, batch_rows: int = 300, version: int = 1) -> tuple[Dataset, list[int]]:
         schema = pa.schema([("number", pa.int64()), ("text", pa.string()), ("flag", pa.bool_())])

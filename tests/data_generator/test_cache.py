@@ -1,4 +1,4 @@
-"""The cache: what lies in it is whole, is what it says, and is read into private memory."""
+"""The cache: its files are complete, unchanged, and read into private memory."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def test_made_once_then_found(counted, tmp_path: Path) -> None:
     assert read_table(first.path).equals(pa.Table.from_batches(dataset.batches()))
 
 
-def test_progress_is_told_in_rows(counted, tmp_path: Path) -> None:
+def test_progress_is_reported_in_rows(counted, tmp_path: Path) -> None:
     heard: list[int] = []
     prepare(counted()[0], tmp_path, on_rows=heard.append)
     assert heard == [300, 600, 900, 1000]
@@ -55,7 +55,7 @@ def test_another_source_is_another_file(counted, tmp_path: Path) -> None:
     assert paths[1] == paths[3]
 
 
-def test_beside_the_file_stands_what_made_it(counted, tmp_path: Path) -> None:
+def test_a_file_next_to_it_names_its_origin(counted, tmp_path: Path) -> None:
     stored = prepare(counted()[0], tmp_path)
     about = json.loads(stored.path.with_suffix(".json").read_text())
     assert about == {
@@ -151,7 +151,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(counted, tmp_path: Path) -> None
     if mounted.returncode:
         pytest.skip("mounting a small file system is not permitted here")
     try:
-        with pytest.raises(DataError, match=r"cannot be kept in .*the disk is full\n.*FORMAT_BENCH_CACHE"):
+        with pytest.raises(DataError, match=r"cannot be stored in .*the disk is full\.\n.*FORMAT_BENCH_CACHE"):
             prepare(counted(200_000, 100_000)[0], small)
         assert files(small) == []
     finally:
@@ -181,7 +181,7 @@ def test_a_limit_on_file_size_is_said_and_leaves_nothing(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_made_is_said(counted, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="cannot be kept in"):
+    with pytest.raises(DataError, match="cannot be stored in"):
         prepare(counted()[0], tmp_path / "file" / "kept")
 
 
@@ -312,7 +312,7 @@ def test_the_digest_of_nested_columns_sees_values_and_no_layout(array: pa.Array)
 
 
 def test_columns_without_a_defined_digest_are_refused() -> None:
-    with pytest.raises(TypeError, match="column 'a': no digest is defined for list_view"):
+    with pytest.raises(TypeError, match="No digest is defined for the type list_view"):
         TableDigest(pa.schema([("a", pa.list_view(pa.int8()))]))
 
 

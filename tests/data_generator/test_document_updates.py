@@ -1,4 +1,4 @@
-"""A stream of changes: of earlier documents alone, about as many as asked for, and the same every time."""
+"""A stream of changes: only of earlier documents, about as many as requested, and the same every time."""
 
 import msgspec
 import pytest

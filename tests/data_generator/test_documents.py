@@ -1,4 +1,4 @@
-"""Documents lie as lines, and stay those lines in every part of a table."""
+"""Documents are stored as lines, and stay the same lines in every part of a table."""
 
 from __future__ import annotations
 

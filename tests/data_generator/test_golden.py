@@ -1,7 +1,7 @@
-"""Every machine makes the same bytes: the digests of small instances are kept here.
+"""Every machine makes the same bytes: the digests of small instances are stored here.
 
-A digest that changes on purpose needs a new version of its generator, because the caches of users hold the old bytes.
-`python -m tests.data_generator.test_golden` writes them anew.
+A digest that changes on purpose needs a new version of its generator, because users' caches hold the old bytes. `python
+-m tests.data_generator.test_golden` writes them again.
 """
 
 import json

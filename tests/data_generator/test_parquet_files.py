@@ -1,4 +1,4 @@
-"""Parquet files of a data set: the layout asked for, whole or made anew, and links that take no room."""
+"""Parquet files of a data set: the requested layout, complete or written again, and links that take no space."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_links_take_turns_and_no_room(tmp_path: Path) -> None:
 
 
 def test_row_groups_that_do_not_fill_a_file_are_refused() -> None:
-    with pytest.raises(DataError, match=r"no whole number of them\n  ask for a multiple, e.g. 6,000 rows a file"):
+    with pytest.raises(DataError, match=r"must be a multiple of the rows per row group(.|\n)*6,000 rows per file"):
         Layout(file_rows=1_000, row_group_rows=300)
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"snowset as Parquet files: cannot be kept in .*Not a directory"):
+    with pytest.raises(DataError, match=r"snowset as Parquet files cannot be stored in .*Not a directory"):
         made(tmp_path / "file")

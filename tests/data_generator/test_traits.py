@@ -1,4 +1,4 @@
-"""The data set `traits`: each trait is really what is said, and changes nothing else."""
+"""The data set `traits`: each trait has the requested value, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_columns_are_numbers_and_texts_in_turn_and_no_two_are_equal() -> None:
         assert not same_kind[0].equals(same_kind[1])
 
 
-def test_rows_are_those_of_the_parameter_or_of_whoever_asks() -> None:
+def test_rows_are_those_of_the_parameter_or_of_the_caller() -> None:
     assert table(None, rows=100, distinct=10).num_rows == 100
     assert dataset(300, distinct=10).rows == 300
     assert dataset(300, distinct=10).parameters["rows"] == "300"
-    with pytest.raises(DataError, match="say --rows or rows=, and not both"):
+    with pytest.raises(DataError, match="either rows or rows="):
         dataset(300, rows=200, distinct=10)
 
 
@@ -95,10 +95,10 @@ def test_the_same_every_time() -> None:
     ("rows", "parameters", "words"),
     [
         (100, {"distinct": 101}, "at most 100 distinct values"),
-        (5_000, {"distinct": 100, "run_length": 100}, "for shorter runs"),
-        (ROWS, {"width": 2}, "ask for width=3 or more"),
-        (ROWS, {"distinct": 1}, "distinct=1 is not possible"),
-        (ROWS, {"nulls": 1}, "nulls=1 is not possible"),
+        (5_000, {"distinct": 100, "run_length": 100}, "shorter runs"),
+        (ROWS, {"width": 2}, "Use width=3 or more"),
+        (ROWS, {"distinct": 1}, "distinct cannot be '1'"),
+        (ROWS, {"nulls": 1}, "nulls cannot be '1'"),
     ],
 )
 def test_traits_that_cannot_be_had_together_are_refused(rows: int, parameters: dict[str, object], words: str) -> None:

@@ -71,12 +71,12 @@ def test_the_baseline_takes_part_whatever_is_chosen(own: Path, asked: list[Any])
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"data": None, "datasets": "cell"}, "name them too: --data FILE"),
-        ({"datasets": "cell"}, "leave --datasets out"),
-        ({"weights": {"take": 1}}, "is not done with documents\n  there are: get, fields"),
-        ({"uses": {"append[rows=10]": 1}}, "is not done with documents"),
-        ({"needs": ("append",)}, "measured of tables alone"),
-        ({"key": None, "weights": {"get": 1}}, "--key FIELD takes a JSON Lines file as documents"),
+        ({"data": None, "datasets": "cell"}, "needs data"),
+        ({"datasets": "cell"}, "Omit datasets"),
+        ({"weights": {"take": 1}}, r"take.* does not apply to documents\.\n?.*Choose among get, fields"),
+        ({"uses": {"append[rows=10]": 1}}, "does not apply to documents"),
+        ({"needs": ("append",)}, "measured for tables only"),
+        ({"key": None, "weights": {"get": 1}}, "key treats a JSON Lines file as documents"),
     ],
 )
 def test_invalid_requests_are_refused_with_a_reason(
@@ -157,13 +157,13 @@ def test_documents_that_are_too_few_for_what_decides_are_refused_before_anything
         with pytest.raises(PlanError) as told:
             recommend(data=own, key="name", out=tmp_path / "out", **words)
         assert "get 100 documents decides" in str(told.value)
-        assert "it finds 100 documents, but there are 2" in str(told.value)
-        assert "--prefer read=1,size=2,save=1" in str(told.value)
+        assert "100 documents are asked for, there are 2" in str(told.value)
+        assert "weights={'read': 1, 'size': 2, 'save': 1}" in str(told.value)
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
 
 
 def test_an_empty_key_is_refused(own: Path, asked: list[Any]) -> None:
-    with pytest.raises(RequestError, match=r"--key: names no field\n  name the one that tells your documents apart"):
+    with pytest.raises(RequestError, match=r"^key must be .* \(got ''\)"):
         recommend(data=own, key="")
     assert asked == []
 

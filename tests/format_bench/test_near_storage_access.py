@@ -52,8 +52,8 @@ def test_a_binary_file_is_refused_as_a_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.touch(0o600)
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(RequestError, match=r"--token-file .*token: is no text"):
-        private_text(file, "--token-file")
+    with pytest.raises(RequestError, match=r"token_file must be the name of a text file \(got '.*token'\)"):
+        private_text(file, "token_file")
 
 
 def test_a_secret_has_its_name_when_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,14 +31,14 @@ def test_words_become_values(kind: click.ParamType, text: str, value: object) ->
 
 @pytest.mark.parametrize(("kind", "text"), [(DURATION, "0s"), (DURATION, "90"), (PERCENT, "0.1"), (COLUMN_TYPE, "zip")])
 def test_other_words_are_refused_with_what_to_write(kind: click.ParamType, text: str) -> None:
-    with pytest.raises(click.UsageError, match="write"):
+    with pytest.raises(click.UsageError, match="Write"):
         kind.convert(text, None, None)
 
 
 @pytest.mark.parametrize(("said", "delimiter"), [("tab", "\t"), ("\\t", "\t"), (";", ";"), (None, None)])
 def test_how_a_table_is_read_is_passed_on(said: str | None, delimiter: str | None) -> None:
     given: dict[str, Any] = {
-        "column": (("zip", "text"),),
+        "columns": (("zip", "text"),),
         "delimiter": said,
         "decimal": ",",
         "sheet": "2026",

@@ -137,7 +137,7 @@ def test_an_answer_is_not_asked_for_where_it_cannot_be_written(ask: Ask, events:
     ask("put", "events", events)
     said = ask("query", "SELECT id FROM events", "--out", tmp_path / "missing" / "a.parquet")
     assert said.code == 2
-    assert f"there is no folder {tmp_path / 'missing'}" in said.err
+    assert f"the folder {tmp_path / 'missing'} does not exist" in said.err
     assert ".part" not in said.err
 
 

@@ -26,11 +26,11 @@ def told(number: int, verb: str, capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("number", "step"),
     [
-        (errno.ENOSPC, "free some space and ask again"),
-        (errno.EACCES, "name a place where you may write"),
-        (errno.EROFS, "name a place where you may write"),
-        (errno.ENOENT, "name a file or folder that is there"),
-        (errno.ENOTDIR, "name a file or folder that is there"),
+        (errno.ENOSPC, "Free some space"),
+        (errno.EACCES, "Choose a place that you may write to"),
+        (errno.EROFS, "Choose a place that you may write to"),
+        (errno.ENOENT, "Name a file or folder that exists"),
+        (errno.ENOTDIR, "Name a file or folder that exists"),
     ],
 )
 def test_errors_of_the_system_come_with_a_next_step(

@@ -35,26 +35,26 @@ def test_uses_in_words_become_operations_per_day(said: str, means: dict[str, flo
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("tkae 100 rows", "'tkae 100 rows': is not understood (did you mean 'take'?)"),
-        ("take some rows", "'take some rows': is not understood\n"),
-        ("read all sometimes", "'read all sometimes': is not understood\n"),
-        ("take 100 rows 3 times a moon", "'moon' is no time to count by"),
-        ("take 100 rows 0 times a day", "is done no time at all"),
-        ("take 0 rows", "rows=0 is not a number from 1 on"),
-        ("scan 200 %", "selectivity=2 is not a share over 0 and at most 1"),
+        ("tkae 100 rows", "'tkae 100 rows' is not understood (did you mean 'take'?)"),
+        ("take some rows", "'take some rows' is not understood.\n"),
+        ("read all sometimes", "'read all sometimes' is not understood.\n"),
+        ("take 100 rows 3 times a moon", "'moon'"),
+        ("take 100 rows 0 times a day", "more than 0 times"),
+        ("take 0 rows", "rows must be a number from 1 on (got 'take[rows=0]')"),
+        ("scan 200 %", "selectivity must be a share over 0 and at most 1"),
         ("scan 1 % by colour", "is not understood"),
         ("take[rows=10,colour=red]", "take has no parameter 'colour'"),
-        (" , ", "says nothing"),
+        (" , ", "no operation"),
     ],
 )
 def test_unknown_words_are_refused_with_what_is_allowed(said: str, told: str) -> None:
     with pytest.raises(RequestError) as refused:
         parse_uses(said)
     message = str(refused.value)
-    assert message.startswith("--use ")
+    assert message.startswith("uses")
     assert told in message
-    assert len(message.splitlines()) == 2
-    if "understood" in message or "nothing" in message:
+    assert len(message.splitlines()) <= 2
+    if "understood" in message or "names no" in message:
         assert CAN_BE_SAID in message
         assert EXAMPLE in message
 
@@ -77,7 +77,7 @@ def test_uses_can_be_written_as_words_and_parsed_again() -> None:
 
 @pytest.mark.parametrize("times", [0, -1, float("inf"), float("nan"), True, "often"])
 def test_how_often_is_a_number_above_0(times: object) -> None:
-    with pytest.raises(RequestError, match="give a number above 0"):
+    with pytest.raises(RequestError, match="a number above 0"):
         uses_of({"read": times})  # type: ignore[dict-item]
 
 
@@ -86,17 +86,17 @@ def test_weights_of_operations_are_spelled_in_full() -> None:
     assert weights == {"read": 1, TAKE_100: 3, "scan[selectivity=0.1,kind=range]": 2, "size": 0.5}
     assert titles == {TAKE_100: "take 100 rows", "scan[selectivity=0.1,kind=range]": "scan 10% by range"}
     for wrong, told in (
-        ({"sort": 1}, "nothing is called 'sort'"),
-        ({"take[rows=0]": 1}, "--prefer take[rows=0]: rows=0"),
-        ({"take": 1, "take[rows=100]": 2}, "stands there twice"),
+        ({"sort": 1}, "cannot weigh 'sort'"),
+        ({"take[rows=0]": 1}, "weights: rows must be"),
+        ({"take": 1, "take[rows=100]": 2}, "twice"),
     ):
         with pytest.raises(RequestError) as refused:
             weighed(wrong)
         assert told in str(refused.value)
-        assert len(str(refused.value).splitlines()) == 2
+        assert len(str(refused.value).splitlines()) <= 2
 
 
-def test_operations_without_lines_of_python_are_refused_as_uses() -> None:
-    """Everything that can be weighed has lines of Python; other operations have none."""
-    with pytest.raises(RequestError, match=r"is no use that is weighed\n  there are: save, read, project, take"):
+def test_operations_that_are_no_use_are_refused() -> None:
+    """Whatever a user weighs has lines of Python; other operations have none."""
+    with pytest.raises(RequestError, match=r"metadata.* cannot be weighed\.\n?.*Choose among save, read, project"):
         uses_of({"metadata[files=5]": 1})

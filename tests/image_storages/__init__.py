@@ -1,1 +1,1 @@
-"""Tests of the image storages: each keeps the contract, and what is its own."""
+"""Tests of the image storages: the contract, and the specifics of each."""

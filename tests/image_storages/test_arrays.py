@@ -1,4 +1,4 @@
-"""Pixels that lie one after the other become the images that their shapes tell."""
+"""Contiguous pixels become images according to their shapes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_images_are_what_was_packed(shapes: list[tuple[int, ...]]) -> None:
 
 @pytest.mark.parametrize("wrong", [[(2, 3, 0), (1, 1, 0)], [(2, 2, 0), (0, 3, 0)], [(2, 2, 0), (-1, -1, 0)]])
 def test_shapes_of_other_pixels_are_refused(wrong: list[tuple[int, int, int]]) -> None:
-    with pytest.raises(AdapterError, match=r"images: holds 5 bytes of pixels, its shapes tell .*; it is damaged"):
+    with pytest.raises(AdapterError, match=r"images is damaged: it has 5 bytes of pixels, and its shapes need "):
         arrays.split(np.zeros(5, np.uint8), np.array(wrong, np.int32), PLACE)
 
 

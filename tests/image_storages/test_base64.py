@@ -56,7 +56,7 @@ def test_fields_beyond_the_limit_of_csv_are_read_and_the_limit_stays(adapter: Ba
         ("axb,5,AAAAAA==", "invalid literal"),
     ],
 )
-def test_a_line_that_is_no_image_is_named(line: str, reason: str, adapter: Base64Csv, tmp_path: Path) -> None:
+def test_a_line_that_is_not_an_image_is_named(line: str, reason: str, adapter: Base64Csv, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(f"shape,label,pixels\n2x2,5,AAAAAA==\n{line}\n")
     with pytest.raises(AdapterError, match=rf"line 3: .*{reason}"):
         adapter.read(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""HDF5 keeps the contract; what it writes is what any reader of HDF5 would expect, and it is read in bulk."""
+"""HDF5 keeps the contract; its files are what any HDF5 reader expects, and are read in bulk."""
 
 from pathlib import Path
 from typing import Any
@@ -80,5 +80,5 @@ def test_shapes_that_do_not_fit_the_pixels_are_found(adapter: HdfImages, tmp_pat
     adapter.save(mixed(), tmp_path / "t")
     with h5py.File(tmp_path / "t", "r+") as file:
         file["shapes"][-1, 0] += 1
-    with pytest.raises(AdapterError, match="it is damaged"):
+    with pytest.raises(AdapterError, match="is damaged"):
         adapter.read(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""LMDB keeps the contract; its file holds what is stored and no more, and no lock lies beside it."""
+"""LMDB keeps the contract; its file has only the stored data, and there is no lock file."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_an_entry_is_found_by_the_number_of_its_image(adapter: LmdbImages, tmp_p
 
 
 SIZES = [1, 100, 1_000, 2_000, 2_030, 2_050, 4_000, 4_056, 4_060, 4_096, 8_100, 8_192, 100_003]
-"""Bytes of an image, about the sizes from which LMDB takes a page more."""
+"""Bytes of an image, around the sizes from which LMDB takes one more page."""
 
 
 @pytest.mark.parametrize("size_bytes", SIZES)
@@ -81,12 +81,12 @@ def test_a_file_cut_short_is_refused(adapter: LmdbImages, tmp_path: Path) -> Non
             look(tmp_path / "t")
 
 
-def test_an_entry_that_is_no_image_is_found(adapter: LmdbImages, tmp_path: Path) -> None:
+def test_an_entry_that_is_not_an_image_is_found(adapter: LmdbImages, tmp_path: Path) -> None:
     adapter.save(colour(), tmp_path / "t")
     with (
         lmdb.open(str(tmp_path / "t"), subdir=False, lock=False, map_size=1 << 24) as environment,
         environment.begin(write=True) as transaction,
     ):
         transaction.put((3).to_bytes(8, "big"), b"short")
-    with pytest.raises(AdapterError, match="that is no image"):
+    with pytest.raises(AdapterError, match="is not an image"):
         adapter.read(tmp_path / "t")

@@ -1,4 +1,4 @@
-"""Parquet keeps the contract, with and without a codec, and its pixels cost nothing but their bytes."""
+"""Parquet keeps the contract, with and without a codec, and its pixels take only their bytes."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def test_the_codec_is_read_back_from_the_file(codec: str, tmp_path: Path) -> Non
 
 
 def test_the_level_reaches_the_codec(tmp_path: Path) -> None:
-    # Without the noise, which no level makes smaller.
+    # Without the noise, which is incompressible.
     images = with_labels([array // 16 for array in colour().arrays])
     for level in (1, 22):
         build(f"image-parquet[codec=zstd,level={level}]").save(images, tmp_path / str(level))
@@ -107,5 +107,5 @@ def test_shapes_that_do_not_fit_the_pixels_are_found(tmp_path: Path) -> None:
     table = pq.read_table(tmp_path / "t")
     wrong = table.set_column(1, table.schema.field("height"), pa.array([3], pa.int32()))
     pq.write_table(wrong, tmp_path / "t")
-    with pytest.raises(AdapterError, match="it is damaged"):
+    with pytest.raises(AdapterError, match="is damaged"):
         adapter.read(tmp_path / "t")

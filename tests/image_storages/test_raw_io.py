@@ -1,4 +1,4 @@
-"""Raw I/O keeps the contract, and its file is its arrays and nothing else."""
+"""Raw I/O keeps the contract, and its file has only the arrays."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_shapes_that_tell_other_pixels_are_refused(tmp_path: Path) -> None:
     first_height = 32 + 8 * len(mixed().arrays)
     stored[first_height] += 1
     (tmp_path / "t").write_bytes(stored)
-    with pytest.raises(AdapterError, match="it is damaged"):
+    with pytest.raises(AdapterError, match="is damaged"):
         yardstick.read(tmp_path / "t")
 
 

@@ -1,4 +1,4 @@
-"""WebDataset keeps the contract; its archive is one that the package reads by itself."""
+"""WebDataset keeps the contract; the package itself reads its archive."""
 
 import tarfile
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_a_file_of_something_else_is_refused(adapter: WebDatasetTar, tmp_path: P
 
 @pytest.mark.parametrize("kept_bytes", [0, 1, 512, 5_120, 5_120 * 2, 5_120 * 2 + 7])
 def test_an_archive_cut_short_is_refused(kept_bytes: int, adapter: WebDatasetTar, tmp_path: Path) -> None:
-    """Also behind a member, where tarfile would take what is left for all."""
+    """Also after a member, where tarfile would accept what is left as complete."""
     adapter.save(colour(), tmp_path / "t.tar")
     (tmp_path / "t.tar").write_bytes((tmp_path / "t.tar").read_bytes()[:kept_bytes])
     with pytest.raises(AdapterError, match="the save did not finish"):

@@ -65,8 +65,11 @@ def checked(network: str, folder: Path) -> Calibration:
         found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:
         raise RunError(
-            f"--network {network}: the proxy lets {found.found_bits_per_s / 1e6:,.0f} Mbit/s through, not "
-            f"{found.asked_bits_per_s / 1e6:,.0f}\n  leave the machine alone, or ask for a slower line"
+            f"`networks={network!r}` is not reached: the proxy passes {found.found_bits_per_s / 1e6:,.0f} Mbit/s, not "
+            f"{found.asked_bits_per_s / 1e6:,.0f}.",
+            "Stop other work on the machine, or choose a slower line.",
+            parameter="networks",
+            given=network,
         )
     return found
 

@@ -1,2 +1,2 @@
-"""Documents that are made: seeded, as many as are asked for, shaped like the data sets of Alkowaileet and Carey (VLDB
-2022, table 1) and like the events of JSONBench."""
+"""Documents generated from a seed, in any number, shaped like the data sets of Alkowaileet and Carey (VLDB 2022, table
+1) and like the events of JSONBench."""

@@ -1,9 +1,9 @@
-"""Events like those of Bluesky's stream, which JSONBench asks its five queries of.
+"""Events like those of Bluesky's stream, which the five queries of JSONBench use.
 
-Field names and shapes are the stream's own (did, time_us, kind, commit with operation, collection and a record that
-differs by collection): a record's `subject` is an object in likes and reposts, and text in follows. Events come in the
-order of their times, with more of them in the evening than at night. JSONBench's events have no key; ours begin with a
-field `id`, twice their number. What is written in posts is words at random.
+Field names and shapes are those of the stream: did, time_us, kind, and commit with operation, collection and a record
+that differs by collection. A record's `subject` is an object in likes and reposts, and a text in follows. Events are in
+the order of their times, with more in the evening than at night. JSONBench's events have no key; ours begin with a
+field `id`, which is twice their number. The text of posts is random words.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ VERSION = 2
 _BEGIN_US = 1_732_147_200_000_000
 """2024-11-21 00:00 UTC."""
 _MEAN_STEP_US = 90_000
-"""Of the time between two events: a million take about a day, so that every hour has some."""
+"""Mean time between two events: a million take about a day, so that every hour has some."""
 _HOURS = 24
 _BUSY = np.array([4, 3, 2, 2, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 9, 9, 9, 10, 11, 12, 12, 11, 9, 6])
-"""How many events an hour of the day has beside the others."""
+"""Relative number of events in each hour of the day."""
 _USERS = 400_000
 _LANGUAGES = ("en", "ja", "pt", "de", "es", "ko", "fr", "nl")
 
@@ -58,12 +58,12 @@ _ACCOUNT = (
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` events from 2024-11-21 on, about eleven a second."""
+    """Return `rows` events from 2024-11-21 on, about eleven per second."""
     return dataset(name, rows, "id", VERSION, _events)
 
 
 def _table(shares: tuple[tuple[float, str], ...]) -> tuple[str, ...]:
-    """A thousand names, each as often as its share says, so that a draw picks one at once."""
+    """Return a thousand names, each as often as its share, so that one draw picks a name."""
     return tuple(name for percent, name in shares for _ in range(round(percent * 10)))
 
 
@@ -96,7 +96,7 @@ def _events(draws: Draws, first: int) -> Iterator[str]:
 
 
 def _hours_us() -> tuple[tuple[float, float], ...]:
-    """Of each event hour of a day, the share of the day's events before it, and the share that falls into it."""
+    """Return for each event hour of a day the share of the day's events before it, and the share within it."""
     shares = _BUSY / _BUSY.sum()
     before = np.cumsum(shares) - shares
     return tuple(zip(before.tolist(), shares.tolist(), strict=True))
@@ -108,7 +108,7 @@ _SHARES = _hours_us()
 
 
 def _time_us(number: float) -> int:
-    """When event `number`, with its place between its neighbours behind the point, happens."""
+    """Return when event `number` happens; the fraction places it between its neighbours."""
     day, event = divmod(number, _DAY_EVENTS)
     share = event / _DAY_EVENTS
     hour = next(hour for hour in range(_HOURS - 1, -1, -1) if _SHARES[hour][0] <= share)
@@ -117,7 +117,7 @@ def _time_us(number: float) -> int:
 
 
 def _content(draws: Draws, collection: str, time_us: int) -> str:
-    """The record of a commit and the digest that follows it."""
+    """Return the record of a commit and the digest that follows it."""
     bits = draws.bits
     created = iso_time(time_us - 1_000 * (bits() >> 22))
     record = _record(draws, collection, created)

@@ -1,4 +1,4 @@
-"""Telephone calls: flat documents of 7 fields, texts, integers and doubles (`cell` of the paper's table 1)."""
+"""Telephone calls: flat documents of 7 fields with texts, integers and doubles (`cell` of the paper's table 1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DOCUMENT = (
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` calls: who called whom, where, for how many seconds; a quarter of them longer than ten minutes."""
+    """Return `rows` calls: who called whom, where, for how many seconds; a quarter are longer than ten minutes."""
     return dataset(name, rows, "id", VERSION, _calls)
 
 
@@ -31,7 +31,7 @@ def _calls(draws: Draws, first: int) -> Iterator[str]:
     long = draws.unit_floats("duration")
     for _ in range(3):
         long = long * long
-    # A tower stands still.
+    # A tower has a fixed position.
     latitudes = 48.5 + (towers * 7919 % _TOWERS) * (2.553719 / _TOWERS)
     longitudes = 12.1 + (towers * 104_729 % _TOWERS) * (6.759137 / _TOWERS)
     columns = (

@@ -1,7 +1,7 @@
-"""What all generated documents draw from: random integers, prose, and the codes and times that documents are full of.
+"""Random integers, prose, codes and times for all generated documents.
 
-Documents are made in blocks of BLOCK, each with random streams of its own that its number names: the first documents of
-a large data set are those of a small one.
+Documents are made in blocks of BLOCK. The number of a block names its random streams, so the first documents of a large
+data set equal those of a small one.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from data_generator.generated import streams
 from data_generator.generated.words import WORDS
 
 BLOCK = 1024
-"""Documents that share random streams: made together, and cut where fewer are asked for."""
+"""Documents that share random streams. They are made together, and cut if fewer are requested."""
 
 KEY_STEP = 2
-"""Keys that are numbers leave out every other one, so that a key that no document has can lie between two that there
-are: events that are deleted, or filtered out, leave such gaps."""
+"""Numeric keys skip every other number, so that an absent key can lie between two present ones. Deleted or filtered
+events leave such gaps."""
 
 _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))
 _SPREAD = int.from_bytes(hashlib.sha512(b"spread").digest(), "little") | 1
-"""Odd, so that products of different numbers differ in as many bits as they are cut to."""
+"""Odd, so that products of different numbers differ in all the bits that are kept."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Maker = Callable[["Draws", int], Iterator[str]]
-"""Makes the BLOCK documents of a block, given the number of the first one."""
+"""Makes the BLOCK documents of a block from the number of its first one."""
 
 
 class Draws:
@@ -46,18 +46,18 @@ class Draws:
         """`path` names data set, version and block."""
         self._path = path
         self.bits: Callable[[], int] = self._bits().__next__
-        """The next integer, uniform in 0 to 2**32 - 1."""
+        """Return the next integer, uniform in 0 to 2**32 - 1."""
         self._words = self._endless_words()
         self._letters = ""
         self._letters_used = 0
         self._letters_part = 0
 
     def words(self, count: int) -> str:
-        """The next `count` words of the block's prose, with a blank between them."""
+        """Return the next `count` words of the block's prose, separated by blanks."""
         return " ".join(islice(self._words, count))
 
     def code(self, length: int) -> str:
-        """The next `length` letters and digits at random, of base32 in lower case, as digests and keys are spelled."""
+        """Return the next `length` random letters and digits, in lower-case base32, as in digests and keys."""
         start = self._letters_used
         if start + length > len(self._letters):
             words = streams.raw_words(_AT_ONCE, *self._path, "letters", self._letters_part)
@@ -68,11 +68,11 @@ class Draws:
         return self._letters[start : start + length]
 
     def integers(self, what: str, low: int, high: int, count: int = BLOCK) -> NDArray[np.int64]:
-        """int64, uniform in `low` to `high`, both included, of a stream of their own."""
+        """Return int64, uniform in `low` to `high` (inclusive), from a separate stream."""
         return streams.integers(streams.raw_words(count, *self._path, what), low, high)
 
     def unit_floats(self, what: str, count: int = BLOCK) -> NDArray[np.float64]:
-        """float64, uniform in [0, 1), of a stream of their own."""
+        """Return float64, uniform in [0, 1), from a separate stream."""
         return streams.unit_floats(streams.raw_words(count, *self._path, what))
 
     def _bits(self) -> Iterator[int]:
@@ -82,7 +82,7 @@ class Draws:
             part += 1
 
     def _endless_words(self) -> Iterator[str]:
-        """Some words are frequent, most are not: the place in the list is the square of a uniform number."""
+        """Yield words, some frequent and most rare: the index is the square of a uniform number."""
         part = 0
         while True:
             uniform = streams.unit_floats(streams.raw_words(_AT_ONCE, *self._path, "prose", part))
@@ -91,7 +91,7 @@ class Draws:
 
 
 def dataset(name: str, count: int, key: str, version: int, make: Maker) -> Dataset:
-    """`count` documents that `make` makes, block by block."""
+    """Return a data set of `count` documents made by `make`, block by block."""
 
     def made() -> Iterator[str]:
         for block, first in enumerate(range(0, count, BLOCK)):
@@ -104,16 +104,16 @@ def dataset(name: str, count: int, key: str, version: int, make: Maker) -> Datas
 
 
 def code_of(number: int) -> str:
-    """24 letters and digits that stand for a number below 2**64: another number has another code."""
+    """Return 24 letters and digits for a number below 2**64; different numbers have different codes."""
     spread = (number + 1) * _SPREAD & ((1 << 120) - 1)
     return b32encode(spread.to_bytes(15, "little")).decode().lower()
 
 
 def chosen(draw: int, values: Sequence[str]) -> str:
-    """One of the values by a draw of 32 bits, the first ones more often (the square of a uniform number)."""
+    """Return one of the values by a 32-bit draw, the first ones more often (the square of a uniform number)."""
     return values[draw * draw * len(values) >> 64]
 
 
 def iso_time(microseconds: int) -> str:
-    """'2024-11-21T16:25:49.167Z', of microseconds since 1970."""
+    """Return microseconds since 1970 as '2024-11-21T16:25:49.167Z'."""
     return f"{(_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec='milliseconds')[:-6]}Z"

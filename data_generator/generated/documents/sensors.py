@@ -1,7 +1,7 @@
-"""Reports of sensors: 16 columns, most of them integers, with an array of readings (`sensors` of the paper's table 1).
+"""Sensor reports: 16 columns, mostly integers, with an array of readings (`sensors` of the paper's table 1).
 
-The readings of a report are a walk: each differs from the one before by at most 3, as a temperature does that is read
-every second. With `readings=random` they are doubles at random instead: what no encoding makes smaller.
+The readings of a report are a random walk: each differs from the previous one by at most 3, like a temperature that is
+read every second. With `readings=random` they are random doubles, which no encoding makes smaller.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SENSORS = 10_000
 _BEGIN_MS = 1_672_531_200_000
 _REPORT_EVERY_MS = 20_000
 _WALKED, _RANDOM = 97, 71
-"""Readings of a report: of those at random fewer, as their text is longer."""
+"""Readings per report; fewer if they are random, because their text is longer."""
 _STEP = 3
 _KINDS = ("temperature", "humidity", "pressure", "vibration")
 _DOCUMENT = (
@@ -33,7 +33,7 @@ _DOCUMENT = (
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` reports, three a minute, of one of 10,000 sensors each."""
+    """Return `rows` reports, three a minute, each of one of 10,000 sensors."""
     readings = _random_readings if parameters["readings"] == "random" else _walked_readings
     return dataset(name, rows, "id", VERSION, partial(_reports, readings=readings))
 
@@ -75,7 +75,7 @@ def _random_readings(draws: Draws, times: list[int]) -> list[str]:
 
 
 def _texts(reading: str, times: list[int], values: NDArray[Any]) -> list[str]:
-    """Of each report its readings, one a second before the time of the report."""
+    """Return the readings of each report, one per second before the time of the report."""
     count = values.shape[1]
     made = []
     for time, row in zip(times, values.tolist(), strict=True):

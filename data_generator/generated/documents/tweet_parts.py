@@ -1,7 +1,7 @@
-"""The parts of which a tweet's document is made, named and nested as Twitter's API (version 1.1) gave them.
+"""Parts of a tweet's document, named and nested as in Twitter's API (version 1.1).
 
-Most parts are there in some tweets only, and each may occur in a tweet, in the one that it repeats and in the one that
-it quotes: that makes hundreds of columns, few of which have a value.
+Most parts occur in some tweets only. Each may occur in a tweet, in the tweet that it repeats and in the one that it
+quotes, which makes hundreds of columns, few of which have a value.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _COLOURS = ("1DA1F2", "F5F8FA", "000000", "DDEEF6", "C0DEED", "333333", "FFFFFF"
 
 
 def english_time(seconds: int) -> str:
-    """'Tue Nov 24 13:05:11 +0000 2020', of seconds since 1970."""
+    """Return seconds since 1970 as 'Tue Nov 24 13:05:11 +0000 2020'."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%a %b %d %H:%M:%S +0000 %Y")
 
 
 def screen_name(number: int) -> str:
-    """The name under which user `number` writes."""
+    """Return the screen name of user `number`."""
     return f"{WORDS[number % len(WORDS)]}_{WORDS[number // len(WORDS) % len(WORDS)]}{number % 97}"
 
 
 def user(number: int, *, is_2016: bool) -> str:
-    """User `number`, the same whenever it is asked for; a third of them tell where they are, or show a web page."""
+    """Return user `number`, the same at every call; a third of them give a location or a web page."""
     bits = (number + 1) * _SPREAD & _MASK
     name = screen_name(number)
     words = WORDS
@@ -75,7 +75,7 @@ def user(number: int, *, is_2016: bool) -> str:
 
 
 def point(draws: Draws) -> str:
-    """Where a tweet was written, as `geo` and `coordinates` tell it: once each way round."""
+    """Return where a tweet was written, as `geo` and as `coordinates`, which have opposite orders."""
     drawn = draws.bits()
     north, east = 24.0 + (drawn & 0xFFFF) / 2_621.44, -120.0 + (drawn >> 16) / 546.13
     return (
@@ -85,7 +85,7 @@ def point(draws: Draws) -> str:
 
 
 def place(draws: Draws) -> str:
-    """A city with the box around it, an array in an array in an array."""
+    """Return a city with its bounding box, an array in an array in an array."""
     drawn = draws.bits()
     city = _CITIES[drawn % len(_CITIES)]
     short, country = _COUNTRIES[drawn >> 30]
@@ -102,12 +102,12 @@ def place(draws: Draws) -> str:
 
 
 def hashtags(draws: Draws) -> str:
-    """One to four tags, 'jobs' the most frequent of them."""
+    """Return one to four tags, 'jobs' the most frequent of them."""
     return _several(draws, 3, lambda at: f'{{"text":"{chosen(draws.bits(), _TAGS)}","indices":[{at},{at + 9}]}}')
 
 
 def urls(draws: Draws) -> str:
-    """One or two links."""
+    """Return one or two links."""
 
     def link(at: int) -> str:
         page = f"{WORDS[draws.bits() % len(WORDS)]}.com/{draws.code(9)}"
@@ -120,7 +120,7 @@ def urls(draws: Draws) -> str:
 
 
 def mentions(draws: Draws) -> str:
-    """One to four users."""
+    """Return one to four users."""
 
     def mention(at: int) -> str:
         number = draws.bits() % USERS
@@ -135,12 +135,12 @@ def mentions(draws: Draws) -> str:
 
 
 def symbols(draws: Draws) -> str:
-    """One or two names of shares."""
+    """Return one or two stock symbols."""
     return _several(draws, 1, lambda at: f'{{"text":"{draws.code(4).upper()}","indices":[{at},{at + 5}]}}')
 
 
 def media(draws: Draws, *, is_extended: bool, is_2016: bool) -> str:
-    """One to four pictures, or one film where `is_extended`; what was taken from another tweet tells whose it is."""
+    """Return one to four pictures, or one film if `is_extended`; media taken from another tweet name its author."""
 
     def picture(at: int) -> str:
         return _medium(draws, at, is_film=is_extended and draws.bits() & 3 == 0, is_2016=is_2016)
@@ -182,7 +182,7 @@ def _medium(draws: Draws, at: int, *, is_film: bool, is_2016: bool) -> str:
 
 
 def _several(draws: Draws, more: int, make: Callable[[int], str]) -> str:
-    """An array of one thing that `make` makes for its place in the text, or up to `more` others beside it."""
+    """Return an array of the item that `make` makes for a place in the text, with up to `more` others."""
     drawn = draws.bits()
     count = 1 + (drawn & 1) * (drawn >> 1) % (more + 1)
     return f"[{','.join(make(18 + 24 * number) for number in range(count))}]"

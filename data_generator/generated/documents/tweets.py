@@ -1,7 +1,7 @@
 """Tweets as documents: deep, sparse, mostly text (`tweet_1` and `tweet_2` of the paper's table 1).
 
 `tweets` are those of 2020: longer texts, tweets within tweets within tweets, more than 900 columns. `tweets-2016` are
-half as large, and have a time in milliseconds that only grows: what an index lies on that updates have to keep right.
+half as large and have an ascending time in milliseconds, whose index updates have to keep correct.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _SOURCES = tuple(
 
 @dataclass(frozen=True)
 class _Edition:
-    """What tells the tweets of one time from those of another. Chances are of 256."""
+    """Parameters of the tweets of one year. Chances are out of 256."""
 
     is_2016: bool
     begin_ms: int
     first_id: int
     most_words: int
     repeats: int
-    """Chance that a tweet repeats another one, which it then holds."""
+    """Chance that a tweet repeats another one, which it then contains."""
     quotes: int
-    """Chance that a tweet quotes another one, which it then holds."""
+    """Chance that a tweet quotes another one, which it then contains."""
     extends: int
-    """Chance that the text is a long one, which a part of its own holds."""
+    """Chance that the text is a long one, which is in a separate part."""
 
 
 _2020 = _Edition(False, 1_598_918_400_000, 1_300_000_000_000_000_000, 24, repeats=110, quotes=56, extends=72)
@@ -49,12 +49,12 @@ _2016 = _Edition(True, 1_459_468_800_000, 715_000_000_000_000_000, 16, repeats=3
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` tweets from September 2020 on."""
+    """Return `rows` tweets from September 2020 on."""
     return dataset(name, rows, "id", VERSION, partial(_tweets, _2020))
 
 
 def build_2016(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` tweets from April 2016 on."""
+    """Return `rows` tweets from April 2016 on."""
     return dataset(name, rows, "id", VERSION, partial(_tweets, _2016))
 
 
@@ -64,8 +64,8 @@ def _tweets(edition: _Edition, draws: Draws, first: int) -> Iterator[str]:
 
 
 def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", "repeated", "quoted"]) -> str:
-    """A tweet with what it repeats and quotes. One that is held by another is an older one, of any number; one that is
-    quoted holds no others."""
+    """Return a tweet with those that it repeats and quotes. A contained tweet is older and of any number; a quoted one
+    contains no others."""
     bits = draws.bits
     chances = bits()
     time_ms = edition.begin_ms + number * 37
@@ -75,7 +75,7 @@ def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", 
         f'"id":{identity},"created_at":"{part.english_time(time_ms // 1000)}","id_str":"{identity}",'
         f'"text":"{_text(edition, draws)}","source":"{chosen(bits(), _SOURCES)}","truncated":false',
         _answered(draws, is_answer=chances >> 28 == 0),
-        # The square of a uniform number: some write often.
+        # The square of a uniform number: some users write often.
         f'"user":{part.user(writer * writer * part.USERS >> 64, is_2016=edition.is_2016)}',
         part.point(draws) if _happens(bits(), 9) else '"geo":null,"coordinates":null',
         f'"place":{part.place(draws) if _happens(bits(), 14) else "null"},"contributors":null',
@@ -112,7 +112,7 @@ def _older(draws: Draws, number: int) -> int:
 
 
 def _text(edition: _Edition, draws: Draws) -> str:
-    """Words, among which are signs that take more than one byte, or a backslash, in JSON."""
+    """Return words and some characters that take more than one byte, or a backslash, in JSON."""
     drawn = draws.bits()
     words = draws.words(3 + drawn % edition.most_words)
     ending = ("", "", "", " \u2026", " \U0001f602", ' \\"quoted\\"', "\\nnext line", " \u65e5\u672c\u8a9e")
@@ -162,11 +162,11 @@ _NAMED: tuple[tuple[str, int, _Make], ...] = (
     ("user_mentions", 90, part.mentions),
     ("symbols", 8, part.symbols),
 )
-"""What a text may name, and its chance of 256."""
+"""What a text may mention, and its chance out of 256."""
 
 
 def _entities(edition: _Edition, draws: Draws) -> str:
-    """Arrays that are there, empty, where a text names nothing; but pictures only where there are some."""
+    """Return the arrays of entities; they are empty if a text mentions nothing, but pictures are left out."""
     parts = [f'"{name}":{make(draws) if _happens(draws.bits(), chance) else "[]"}' for name, chance, make in _NAMED]
     if _happens(draws.bits(), 34):
         parts.append(f'"media":{part.media(draws, is_extended=False, is_2016=edition.is_2016)}')

@@ -1,8 +1,8 @@
-"""Records of publications: long texts, and fields that are an object here and an array of objects there (`wos` of the
-paper's table 1, an export of the Web of Science that was turned from XML into JSON).
+"""Publication records: long texts, and fields that are an object in some documents and an array of objects in others
+(`wos` of the paper's table 1, an export of the Web of Science converted from XML to JSON).
 
-Such a converter writes an element that occurs once as an object, or a text, and one that occurs more often as an array:
-so nearly each part has its columns twice. A publication has authors, who have addresses, which have countries.
+Such a converter writes an element that occurs once as an object or a text, and a repeated one as an array, so nearly
+every part has its columns twice. A publication has authors, who have addresses, which have countries.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIRST_YEAR, _YEARS = 1980, 35
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` publications of 1980 to 2014; their key is a text."""
+    """Return `rows` publications of 1980 to 2014, with a text as key."""
     return dataset(name, rows, "UID", VERSION, _publications)
 
 
@@ -55,17 +55,17 @@ def _publication(draws: Draws, number: int) -> str:
 
 
 def _one_or_many(items: Sequence[str]) -> str:
-    """What the converter makes of elements of one name."""
+    """Return what the converter makes of elements of one name."""
     return items[0] if len(items) == 1 else f"[{','.join(items)}]"
 
 
 def _texts(draws: Draws, most: int, words: int) -> list[str]:
-    """One to `most` texts of so many words, in quotes."""
+    """Return one to `most` quoted texts of `words` words."""
     return [f'"{draws.words(words)}"' for _ in range(1 + draws.bits() % most)]
 
 
 def _counted(name: str, items: Sequence[str]) -> str:
-    """The element that holds elements of one name, and tells how many."""
+    """Return the element that contains elements of one name, with their count."""
     return f'{{"count":{len(items)},"{name}":{_one_or_many(items)}}}'
 
 
@@ -107,7 +107,7 @@ def _address(draws: Draws, place: int, people: Sequence[str]) -> str:
 
 
 def _addresses(draws: Draws, count: int, people: int) -> str:
-    """Addresses with those of the people who work there; each has at least one of them."""
+    """Return addresses with the people who work there; each has at least one."""
     members = [[_person(draws, place + 1) for place in range(place, people, count)] for place in range(count)]
     return _counted("address_name", [_address(draws, place + 1, found) for place, found in enumerate(members)])
 
@@ -115,7 +115,7 @@ def _addresses(draws: Draws, count: int, people: int) -> str:
 def _summary(draws: Draws, people: int, year: int) -> str:
     drawn = draws.bits()
     begin = drawn % 900 + 1
-    # Volumes are numbers for most, and texts for supplements.
+    # Most volumes are numbers; supplements are texts.
     volume = f'"{drawn >> 22} SUPPL"' if drawn & 15 == 0 else str(drawn >> 22)
     issue = f',"issue":{1 + (drawn >> 10) % 12}' if drawn >> 9 & 1 else ""
     titles = [

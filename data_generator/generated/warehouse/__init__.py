@@ -1,1 +1,1 @@
-"""Tables of a data warehouse: what it knows of its own queries."""
+"""Tables of a data warehouse: records of its own queries."""

@@ -1,14 +1,14 @@
-"""A stand-in for Snowset, the queries of a data warehouse over 14 days: 93 columns of its names and kinds.
+"""A stand-in for Snowset, the queries of a data warehouse over 14 days: 93 columns with its names and kinds.
 
-What decides about reading near the storage is arranged, so that the answer of a filter is known without looking at the
-rows. Rows lie in blocks, of which each holds
+The properties that decide about reading near the storage are arranged, so that the answer of a filter is known without
+looking at the rows. Rows form blocks, and each block has
 
-- times of its own part of the 14 days: what is asked of `createdTime` lies in blocks beside each other, *clustered*;
-- warehouses of its own, in an order that is not theirs: what is asked of `warehouseId` lies *scattered* over the table,
-  block by block;
-- any of the queries' identifiers: what is asked of `queryId` is a row here and there.
+- a range of times of the 14 days: matches of a filter on `createdTime` are in adjacent blocks, *clustered*;
+- a range of warehouses, in another order: matches of a filter on `warehouseId` are *scattered* over the table, block by
+  block;
+- random query identifiers: matches of a filter on `queryId` are single rows.
 
-All else is drawn value by value as snowset_columns says, by integers alone, so that every machine makes the same.
+All else is drawn value by value as snowset_columns says, using only integers, so every machine makes the same.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from data_generator.generated.warehouse.snowset_columns import COUNTERS, SCHEMA,
 
 VERSION = 1
 BATCH_ROWS = 131_072
-"""Rows of one batch: about 100 MB."""
+"""Rows of a batch: about 100 MB."""
 BEGIN_US = 1_519_171_200_000_000
-"""2018-02-21 00:00 UTC, when the original begins."""
+"""2018-02-21 00:00 UTC, the start of the original."""
 DAYS_14_US = 14 * 24 * 3600 * 10**6
 WAREHOUSES = 1_024
-"""Warehouses of a block: so many identifiers one behind the other."""
+"""Warehouses of a block: this many consecutive identifiers."""
 FIRST_WAREHOUSE = 1 << 40
 DATABASES = 2_000
 MISSING_DATABASE = 0.2
-"""Share of the queries that belong to no database."""
+"""Share of the queries without a database."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """How many rows lie in how many blocks, and in which order those were filled that hold the warehouses."""
+    """Number of rows and blocks, and the order of the blocks by warehouse."""
 
     rows: int
     block_rows: int
 
     @property
     def count(self) -> int:
-        """Of blocks; the last one may be shorter."""
+        """Return the number of blocks; the last one may be shorter."""
         return -(-self.rows // self.block_rows)
 
     def ranks(self, name: str) -> NDArray[np.int64]:
-        """Whose turn each block's warehouses are: int64 of shape (count,), every number once."""
+        """Return the rank of each block's warehouses: int64 of shape (count,), every number once."""
         return streams.permutation(self.count, name, VERSION, "blocks")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """`column` < `below` is met by `rows` rows, which are all rows of `blocks` (ascending numbers) and no others."""
+    """`column` < `below` matches `rows` rows: all rows of `blocks` (ascending numbers) and no others."""
 
     column: str
     below: int
@@ -67,10 +67,10 @@ class Condition:
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """`rows` queries in blocks of `block_rows`. Raises DataError for more blocks than can be put into an order."""
+    """Return `rows` queries in blocks of `block_rows`. Raises DataError for more blocks than can be ordered."""
     blocks = Blocks(rows, int(parameters["block_rows"]))
     if blocks.count > 1 << 21:
-        raise DataError(f"{name}: {blocks.count:,} blocks are too many\n  ask for fewer rows, or for larger blocks")
+        raise DataError(f"{name}: {blocks.count:,} blocks are too many.", "Request fewer rows or larger blocks.")
 
     def batches() -> Iterator[pa.RecordBatch]:
         ranks = blocks.ranks(name)
@@ -83,10 +83,10 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def condition(name: str, rows: int, block_rows: int, share: float, *, scattered: bool) -> Condition:
-    """A filter whose rows are known: the share of the blocks that lie in front, or that hold the first warehouses.
+    """Return a filter with known matches: `share` of the blocks, the first ones or those of the first warehouses.
 
-    `name` is the data set's canonical spelling. `share` is from 0 to 1; so many blocks, rounded, are met whole. `below`
-    of createdTime are microseconds since 1970.
+    `name` is the data set's canonical spelling. `share` is from 0 to 1; that many blocks, rounded, match completely.
+    `below` of createdTime is in microseconds since 1970.
     """
     blocks = Blocks(rows, block_rows)
     met = round(share * blocks.count)
@@ -118,7 +118,7 @@ def _batch(
     total_ms = _counted(Counter(1.0, 4, 20), words("durationTotal"), words("durationTotal", "share"))
     warehouses = FIRST_WAREHOUSE + ranks[places // blocks.block_rows] * WAREHOUSES
     drawn = {
-        # Two columns of identifiers that ascend would be one column twice.
+        # Two ascending columns of identifiers would be the same column twice.
         "queryId": columns.numbers((words("queryId") >> np.uint64(1)).view(np.int64)),
         "warehouseId": columns.numbers(warehouses + streams.integers(words("warehouseId"), 0, WAREHOUSES - 1)),
         "databaseId": _databases(words("databaseId"), words("databaseId", "nulls")),
@@ -136,21 +136,21 @@ def _batch(
 
 
 def _counted(counter: Counter, words: streams.Words, shares: streams.Words) -> NDArray[np.int64]:
-    """Whole numbers of which each power of two is as frequent: what bytes and times of queries are like, nearly.
+    """Return whole numbers in which each power of two is about equally frequent, as bytes and times of queries are.
 
-    By shifts alone: logarithms differ from one machine's library to the next.
+    Uses only shifts, because logarithms differ between machines.
     """
     powers = streams.integers(shares << np.uint64(32), counter.low, counter.high - 1).view(np.uint64)
     ones = np.uint64(1) << powers
     values = ones | (words & (ones - np.uint64(1)))
-    # Of the word for the share the upper half decides whether, the lower half how large.
+    # The upper half of the word decides whether the value is 0, the lower half its size.
     if counter.share < 1:
         values[streams.unit_floats(shares & ~np.uint64(0xFFFFFFFF)) >= counter.share] = 0
     return values.view(np.int64)
 
 
 def _databases(words: streams.Words, nulls: streams.Words) -> pa.Array:
-    """Identifiers of 19 digits, as texts: a few thousand of them, and none for some queries."""
+    """Return identifiers of 19 digits as texts: a few thousand, and none for some queries."""
     known = [str(10**18 + number * 4_398_046_511_093) for number in range(DATABASES)]
     letters = np.frombuffer("".join(known).encode(), np.uint8).reshape(DATABASES, -1)
     valid = streams.unit_floats(nulls) >= MISSING_DATABASE

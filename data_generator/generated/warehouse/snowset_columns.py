@@ -1,10 +1,10 @@
-"""The 93 columns of Snowset, and what of each is imitated: name, type, how often it is not 0, and how far it reaches.
+"""The 93 columns of Snowset with what is imitated of each: name, type, how often it is not 0, and its range.
 
-Names, types and units are those of the data set's own description (schema.md of resource-disaggregation/snowset;
+Names, types and units are from the data set's own description (schema.md of resource-disaggregation/snowset;
 Vuppalapati et al., Building an elastic query engine on disaggregated storage, NSDI 2020). Shares and ranges are ours:
-they are set so that most counters are 0 in most rows, and a row takes about 200 bytes in Parquet, as in the original.
-The description lists 96 columns, and the files that others measured have 93: left out are totalMemory, totalMemoryMax
-and workerProcessMemory, of which it does not know what they mean. It draws nothing.
+most counters are 0 in most rows, and a row takes about 200 bytes in Parquet, as in the original. The description lists
+96 columns; the files that others measured have 93. Left out are totalMemory, totalMemoryMax and workerProcessMemory,
+whose meaning the description does not know. This module draws nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Counter:
-    """A column of whole numbers, 0 in some rows, most or nearly all.
+    """A column of whole numbers, 0 in some, most or nearly all rows.
 
-    `share` of the rows are not 0; those lie from 2**`low` on, below 2**`high`, each power of two equally often. `nulls`
+    `share` of the rows are not 0; those are from 2**`low` to below 2**`high`, each power of two equally often. `nulls`
     is the share of rows without a value; `bits` is 64 or 32.
     """
 
@@ -41,7 +41,7 @@ _FILES, _ROWS = (0, 12), (0, 27)
 
 
 def _moved(name: str, share: float) -> dict[str, Counter]:
-    """Bytes that were moved, and in how many requests."""
+    """Return the columns for moved bytes and the number of requests."""
     before, _, behind = name.partition("?")
     return {
         f"{before}Bytes{behind}": Counter(share, *_BYTES),
@@ -50,12 +50,12 @@ def _moved(name: str, share: float) -> dict[str, Counter]:
 
 
 def _profiled(share: float, *names: str) -> dict[str, Counter]:
-    """Milliseconds that the profiler saw something."""
+    """Return the columns for milliseconds measured by the profiler."""
     return {f"prof{name}": Counter(share, *_MILLISECONDS) for name in names}
 
 
 IDENTITIES = ("queryId", "warehouseId", "databaseId", "createdTime", "endTime", "durationTotal")
-"""The columns in front, which are drawn each in its own way."""
+"""The first columns, which are each drawn in a special way."""
 
 COUNTERS: Mapping[str, Counter] = {
     "durationExec": Counter(0.55, *_MILLISECONDS),

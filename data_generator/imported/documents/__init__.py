@@ -1,1 +1,1 @@
-"""Documents of the user's: JSON Lines, checked line by line."""
+"""The user's documents: JSON Lines, checked line by line."""

@@ -1,14 +1,15 @@
-"""The process that opens the user's documents: `python -m data_generator.imported.documents.document_import PARENT
-MEMORY_BYTES PROGRESS`.
+"""The process that opens the user's documents.
 
-It takes a sample of JSON Lines, checks each line of it, and answers as data_generator.imported.import_process says,
-with these letters besides:
+    python -m data_generator.imported.documents.document_import PARENT MEMORY_BYTES PROGRESS
 
-    p  how many documents it has seen so far, as JSON
-    n  what there is, as JSON: `input_rows`, `rows` of the sample, `blocks` that it has, `key`, `numbered`
-    b  documents of the sample, as lines with their ends
+It takes a sample of JSON Lines, checks each of its lines, and answers as described in
+data_generator.imported.import_process, with these additional letters:
 
-Nothing here knows of caches or data sets.
+p  number of documents seen so far, as JSON
+n  facts, as JSON: `input_rows`, `rows` and `blocks` of the sample, `key`, `numbered`
+b  documents of the sample, as lines with their ends
+
+This module does not depend on caches or data sets.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from data_generator.imported.tables.json_lines.records import is_over_lines
 ROWS, FACTS, BATCH = b"p", b"n", b"b"
 
 USUAL_KEY = "id"
-"""The key where the user names none: a field of the documents, or one that is put in front, the number of the line."""
+"""The default key: a field of the documents, or else a field that is added in front, with the number of the line."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """The letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises Refused."""
+    """Yield the letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises
+    Refused."""
     (file,) = task["files"]
     progress.at(task["path"])
     with opened(file["path"]) as stream:
@@ -47,7 +49,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
             input_rows += len(lines)
             yield ROWS, json.dumps(input_rows).encode()
         if first is None:
-            raise Refused("holds no documents", "name a file with a JSON object a line", task["path"])
+            raise Refused("holds no documents", "Name a file with one JSON object per line.", task["path"])
         blocks = sampling.blocks(input_rows, task["rows"])
         numbered = not task["key"] and not _has_usual_key(first, task["path"])
         rows = sum(block.rows for block in blocks)
@@ -75,7 +77,7 @@ def _at(refused: Refused, path: str, number: int) -> Refused:
 
 @dataclass(frozen=True)
 class _Documents:
-    """One file; `path` is how messages name it."""
+    """One file; `path` is its name for messages."""
 
     stream: IO[bytes]
     path: str
@@ -83,19 +85,19 @@ class _Documents:
     progress: Progress
 
     def check_beginning(self) -> None:
-        """Raises Refused for what is not an object a line."""
+        """Raise Refused unless the file has one object per line."""
         byte_stream.check_packing(self.path, os.pread(self.stream.fileno(), 16, 0))
         beginning = byte_stream.first_bytes(self._content()).decode("utf-8", "replace")
         if beginning.lstrip().startswith("["):
             raise Refused(
-                "begins with '[': it is one JSON array, and an object a line is read (JSON Lines)",
-                "write it again: jq -c '.[]' FILE > NEW",
+                "begins with '[': it is one JSON array, not one object per line (JSON Lines)",
+                "Convert it: jq -c '.[]' FILE > NEW",
                 f"{self.path}, line 1",
             )
         if is_over_lines(beginning):
             raise Refused(
-                "begins with an object over several lines, and an object a line is read (JSON Lines)",
-                "write it again: jq -c . FILE > NEW",
+                "begins with an object over several lines, not one object per line (JSON Lines)",
+                "Convert it: jq -c . FILE > NEW",
                 f"{self.path}, line 1",
             )
 
@@ -103,7 +105,7 @@ class _Documents:
         return ByteStream(self.stream.fileno(), self.path, self.size_bytes)
 
     def parts(self) -> Iterator[list[Line]]:
-        """The lines of the file that are not blank, those of a block together. Raises Refused for one too long."""
+        """Yield the lines of the file that are not blank, block by block. Raises Refused for a line too long."""
         content = self._content()
         for lines in content.lines():
             yield [Line(number, line.strip()) for number, line in lines]
@@ -113,7 +115,7 @@ class _Documents:
 def _sample(
     documents: _Documents, task: Task, blocks: Sequence[sampling.Block], numbered: bool
 ) -> Iterator[tuple[bytes, Any]]:
-    """The documents of the sample, checked, block by block of the file."""
+    """Yield the documents of the sample, checked, block by block of the file."""
     seen: dict[line_check.Key, int] = {}
     row = 0
     for lines in documents.parts():
@@ -123,22 +125,22 @@ def _sample(
             yield BATCH, b"\n".join([*taken, b""])
         row += len(lines)
     if row < blocks[-1].end:
-        raise Refused("was changed while it was read", "try again", task["path"])
+        raise Refused("changed while it was read", "Try again.", task["path"])
 
 
 def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bool) -> bytes:
-    """The line as it is kept. Raises Refused, with the line, for one that is refused, or whose key was there before."""
+    """Return the line as it is stored. Raises Refused, with the line, for an invalid line or a repeated key."""
     try:
         if numbered:
             return _numbered(line)
         key = line_check.key_of(line.content, task["key"] or USUAL_KEY)
         before = next(iter(seen.values()), line.number)
         if type(key) is not type(next(iter(seen), key)):
-            raise Refused(f"its key is of another kind than that of line {before:,}", "name another field by --key")
+            raise Refused(f"its key has another type than that of line {before:,}", "Name another field by `key`.")
         if seen.setdefault(key, line.number) != line.number:
             raise Refused(
-                f"has the key {str(key)[:60]!r}, as line {seen[key]:,} has",
-                "name by --key a field that each document has another value of",
+                f"has the key {str(key)[:60]!r}, like line {seen[key]:,}",
+                "Name by `key` a field with a different value in each document.",
             )
     except Refused as refused:
         raise _at(refused, task["path"], line.number) from None
@@ -147,12 +149,14 @@ def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bo
 
 def _numbered(line: Line) -> bytes:
     if line_check.has_field(line.content, USUAL_KEY):
-        raise Refused(f"has a field {USUAL_KEY!r}, which others have not", "name by --key a field that all have")
+        raise Refused(
+            f"has a field {USUAL_KEY!r}, which other documents lack", "Name by `key` a field that all documents have."
+        )
     inside = line.content[1:].lstrip()
     return b'{"%s":%d%s%s' % (USUAL_KEY.encode(), line.number, b"" if inside == b"}" else b",", inside)
 
 
-READER = Reader(frames, install={}, smaller="ask for fewer documents by --rows N, or name a part of the file")
+READER = Reader(frames, install={}, smaller="Request fewer documents by `rows`, or name a part of the file.")
 
 if __name__ == "__main__":
     serve(READER)

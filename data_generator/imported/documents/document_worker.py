@@ -1,6 +1,6 @@
-"""The sample that the process of data_generator.imported.documents.document_import takes of the user's documents.
+"""The sample of the user's documents that data_generator.imported.documents.document_import takes, checked.
 
-What becomes of that process is told by data_generator.imported.import_worker.
+data_generator.imported.import_worker reports how that process ended.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.documents.document_import")
-"""-P: the user's current folder must not stand before the project on the path."""
+"""-P: the user's current folder must not precede the project on the path."""
 
 STALL_S = 60.0
-"""Without a word for so long, the process is ended: it says something for every 8 MB that it reads."""
+"""The process is ended after this long without a message; it sends one for every 8 MB that it reads."""
 
 MEMORY_BYTES = 4 << 30
 """Room for the keys of all documents of a sample, and for the longest line as Python objects."""
 
 
 class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What there is: documents of the whole, documents and blocks of the sample, the field that is the key, and whether
-    it was put in front because the documents have none."""
+    """Facts: documents of the input, documents and blocks of the sample, the key field, and whether it was added
+    because the documents have none."""
 
     input_rows: int
     rows: int
@@ -46,8 +46,10 @@ class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @contextmanager
 def started(found: UserInput, rows: int, key: str, on_rows: Callable[[int], None] | None = None) -> Iterator[Import]:
-    """A process that takes a sample of at most `rows` documents; `key` is the field that is their key, or empty;
-    `on_rows` hears how many it has seen. Raises DataError when it refuses them."""
+    """Yield a process that takes a sample of at most `rows` documents with the key field `key` (or empty).
+
+    `on_rows` is called with the number of documents seen so far. Raises DataError for documents that are refused.
+    """
     task = {**asdict(found), "path": str(found.path), "rows": rows, "key": key}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
         yield Import(answers, found.path, on_rows)
@@ -57,7 +59,7 @@ class Import:
     """The sample of one process."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Waits for `facts`. Raises DataError when there will be none."""
+        """Wait for `facts`. Raises DataError if there are none."""
         self._answers, self._path = answers, path
         while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
             seen = bytes(frame[1])
@@ -73,8 +75,8 @@ class Import:
             raise answers.failed(NONSENSE)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The documents, with the schema of data_generator.documents. Raises DataError for what is refused, for a
-        process that came to an end before they did, and for answers that make no sense."""
+        """Yield the documents with the schema of data_generator.documents. Raises DataError for refused documents, a
+        process that ended early, and invalid answers."""
         left = self.facts.rows
         while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
             try:
@@ -85,6 +87,7 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)}: a sample of {self.facts.rows - left:,} documents could be read, and it has "
-                f"to be one of {self.facts.rows:,}\n  {REPAIR}"
+                f"{printable(self._path)}: only {self.facts.rows - left:,} of {self.facts.rows:,} documents of the "
+                "sample could be read.",
+                REPAIR,
             )

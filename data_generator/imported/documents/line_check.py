@@ -1,7 +1,7 @@
-"""Whether a line is a document as every store can be asked to hold it, and what its key is.
+"""Check that a line is a document that every store can hold, and return its key.
 
-A document is a JSON object, in valid UTF-8, with each name once, integers within 64 bits, finite numbers, and at most
-MAX_DEPTH objects and arrays within each other.
+A document is a JSON object in valid UTF-8, with unique names, integers within 64 bits, finite numbers, and at most
+MAX_DEPTH nested objects and arrays.
 """
 
 from __future__ import annotations
@@ -16,61 +16,61 @@ from typing import Any
 from data_generator.imported.refusal import Refused
 
 MAX_DEPTH = 64
-"""Objects and arrays within each other."""
+"""Most levels of nested objects and arrays."""
 
 Key = int | str
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _LONG_NUMBER = re.compile(rb"[0-9]{19}|[0-9.][eE][+-]?[0-9]{3}")
-"""Where an integer may be beyond 64 bits, or a number beyond a double; also true for some texts."""
+"""Where an integer may exceed 64 bits, or a number a double; also matches some texts."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPED = re.compile("[\udc80-\udcff]")
-"""What Python puts for bytes that are no UTF-8, where it is asked to."""
+"""What Python substitutes for invalid UTF-8 with errors="surrogateescape"."""
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _OPENING = b"[{"
-_REPAIR = "repair it, or leave it out"
+_REPAIR = "Repair it, or leave it out."
 
 
 def key_of(line: bytes, key: str) -> Key:
-    """The key of the document in `line`, checked. Raises Refused, whose `where` is empty."""
+    """Return the key of the document in `line`, checked. Raises Refused with an empty `where`."""
     document = _document(line)
     if key not in document:
-        raise Refused(f"has no field {key!r}", "name by --key the field that each document has another value of")
+        raise Refused(f"has no field {key!r}", "Name by `key` a field with a different value in each document.")
     found = document[key]
     if not isinstance(found, int | str) or isinstance(found, bool):
-        raise Refused(f"its key {key!r} is no integer and no text", "name another field by --key")
+        raise Refused(f"its key {key!r} is neither an integer nor a text", "Name another field by `key`.")
     return found
 
 
 def has_field(line: bytes, name: str) -> bool:
-    """Whether the document in `line`, checked, has this field. Raises Refused."""
+    """Return whether the document in `line` has this field. Checks the document. Raises Refused."""
     return name in _document(line)
 
 
 def _document(line: bytes) -> dict[str, Any]:
-    # Before parsing, which would go as deep as the line does.
+    # Checked before parsing, which would recurse as deep as the line.
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise Refused(f"is nested more than {MAX_DEPTH} levels deep", _REPAIR)
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        reason = f"byte 0x{line[error.start]:02x}{_place_of_no_text(line)} is no UTF-8"
-        raise Refused(reason, "write the file again as UTF-8") from None
+        reason = f"byte 0x{line[error.start]:02x}{_place_of_no_text(line)} is not UTF-8"
+        raise Refused(reason, "Write the file again as UTF-8.") from None
     decoder = _EXACT if _LONG_NUMBER.search(line) else _USUAL
     try:
         document = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise Refused(f"is no JSON: {error.msg} (column {error.colno:,})", _REPAIR) from None
+        raise Refused(f"is not JSON: {error.msg} (column {error.colno:,})", _REPAIR) from None
     if not isinstance(document, dict):
-        raise Refused("is JSON, but no object with names", "write an object a line: {..}")
+        raise Refused("is JSON, but not an object with names", "Write one object per line: {..}")
     if _SURROGATE.search(line):
         _check_surrogates(document)
     return document
 
 
 def _place_of_no_text(line: bytes) -> str:
-    """' in a.b[2]': where in the document the first bytes are that are no UTF-8; empty where they are in no text."""
+    """Return where in the document the first invalid UTF-8 is, such as ' in a.b[2]'; empty if outside of texts."""
     try:
         document = json.loads(line.decode(errors="surrogateescape"))
     except ValueError:
@@ -92,7 +92,7 @@ def _places_of_no_text(value: Any, path: str) -> Iterator[str]:
 
 
 def _depth(line: bytes) -> int:
-    """The most brackets that are open at once, outside of texts."""
+    """Return the largest number of brackets open at once, outside of texts."""
     brackets = _TEXTS.sub(b"", line).translate(None, _ALL_BUT_BRACKETS)
     return max(itertools.accumulate(1 if bracket in _OPENING else -1 for bracket in brackets), default=0)
 
@@ -101,7 +101,7 @@ def _check_surrogates(document: dict[str, Any]) -> None:
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise Refused("holds half a character (a surrogate without its other half)", _REPAIR) from None
+        raise Refused("has half a character (a surrogate without its other half)", _REPAIR) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,20 +113,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(text: str) -> Any:
-    raise Refused(f"holds {text}, which JSON has no word for", "write null or a number")
+    raise Refused(f"has {text}, which JSON does not define", "Write null or a number.")
 
 
 def _integer(text: str) -> int:
     # Python refuses to parse very long ones.
     if len(text) > 20 or not _LEAST <= (number := int(text)) <= _MOST:
-        raise Refused(f"holds an integer beyond 64 bits ({text[:24]})", "write it as text, or with a point")
+        raise Refused(f"has an integer beyond 64 bits ({text[:24]})", "Write it as text, or with a decimal point.")
     return number
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise Refused(f"holds a number beyond a double ({text[:24]})", _REPAIR)
+        raise Refused(f"has a number beyond a double ({text[:24]})", _REPAIR)
     return number
 
 

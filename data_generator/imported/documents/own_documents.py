@@ -1,8 +1,7 @@
-"""The user's own documents: a sample of a JSON Lines file, taken once, checked, and kept in the cache of data sets.
+"""The user's documents: a sample of a JSON Lines file, taken once, checked, and stored in the cache of data sets.
 
-They are read when the data set is resolved, because their number and their key have to be known by then; what was found
-is noted, so that the next time it is known at once for an input that has not changed. This module opens no file of the
-user's itself.
+They are read when the data set is resolved, because their number and key must be known by then. The facts are stored,
+so an unchanged input needs no second reading. This module opens no file of the user.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from data_generator.imported.user_files import UserInput
 
 VERSION = 1
 MOST_DOCUMENTS = 1_000_000
-"""Of a sample, where nobody asks for another number."""
+"""Default size of a sample."""
 
 
 def build(
@@ -35,19 +34,19 @@ def build(
     source: Path | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """A sample of at most `rows` documents of the file at `source`, evenly spread blocks of it.
+    """Return a sample of at most `rows` documents of the file at `source`: evenly spread blocks.
 
-    Reads the file where that has not been done before; `on_rows` hears how many documents are read. Raises DataError
-    when it is not there, or is refused.
+    Reads the file unless that was done before; `on_rows` is called with the number of documents read. Raises DataError
+    if the file is missing or refused.
     """
     if source is None:
-        raise DataError(f"{name}: needs --data PATH\n  {document_input.TAKEN}")
+        raise DataError(f"The data set {name} needs `data`.", document_input.TAKEN, parameter="data")
     return _Sample(name, source, rows or MOST_DOCUMENTS, parameters["key"]).whole(on_rows)
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Where the documents are, how many are wanted, and the field that is their key, if the user names one."""
+    """Location of the documents, number wanted, and the key field if the user names one."""
 
     name: str
     path: Path
@@ -55,7 +54,7 @@ class _Sample:
     key: str
 
     def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
-        """The sample as a data set, which lies in the cache when this returns, but for one that is lost."""
+        """Return the sample as a data set. It is in the cache when this returns, unless it was lost."""
         about = self.about()
         folder = cache.default_folder()
         noted = cache.read_facts(self.name, VERSION, about, folder).get("facts", [""])
@@ -65,11 +64,11 @@ class _Sample:
             return self._imported(about, folder, on_rows)
 
     def look(self) -> UserInput:
-        """What is there now. Raises DataError when it is no JSON Lines."""
+        """Return what is there now. Raises DataError if it is not JSON Lines."""
         return document_input.find(self.path)
 
     def about(self) -> dict[str, str]:
-        """What tells this sample from others, and from itself before a change of the input."""
+        """Return what identifies this sample and this state of the input."""
         return {**self.look().about(), "most_rows": str(self.rows), "key": self.key}
 
     def _imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> Dataset:
@@ -86,7 +85,7 @@ class _Sample:
         facts: DocumentFacts,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """The sample, taken again where nobody gives its batches: the cache has lost it."""
+        """Return the sample. Without `batches` it is taken again, because the cache has lost it."""
 
         def again() -> Iterator[pa.RecordBatch]:
             with document_worker.started(self.look(), self.rows, self.key) as answers:
@@ -100,26 +99,26 @@ class _Sample:
         return Dataset(self.name, facts.rows, schema, VERSION, batches or again, source=source, remarks=remarks)
 
     def _checked(self, answers: document_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """The batches; at the end, if the input is still as it was."""
+        """Yield the batches. At the end, raise DataError if the input has changed."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(self.name, about)
 
 
 def _changed(name: str, about: Mapping[str, str]) -> DataError:
-    return DataError(f"{name}: {printable(about['path'])} was changed while it was read\n  try again")
+    return DataError(f"{name}: {printable(about['path'])} changed while it was read.", "Try again.")
 
 
 def _remarks(facts: DocumentFacts) -> tuple[str, ...]:
     found = []
     if facts.numbered:
         found.append(
-            f"the documents have no field {facts.key!r}: the number of the line stands for their key\n"
-            "name by --key a field that each document has another value of, to have that"
+            f"the documents have no field {facts.key!r}: line numbers are used as keys\n"
+            "--key names a field with a different value in each document"
         )
     if facts.rows < facts.input_rows:
         found.append(
             f"a sample of {facts.rows:,} of {facts.input_rows:,} documents is measured, in {facts.blocks} blocks\n"
-            "ask for more by --rows N"
+            "--rows N measures more"
         )
     return tuple(found)

@@ -1,1 +1,1 @@
-"""The user's images and the known ones: found, decoded in a process that is confined, checked and kept."""
+"""The user's images and well-known ones: found, decoded in a confined process, checked and stored."""

@@ -1,7 +1,7 @@
-"""Which columns of a table hold images and labels, and what stands in them.
+"""Choose the columns of images and labels of a table, and return their rows.
 
-The hub keeps images as a struct of `bytes` and `path` and labels as integers, under names that differ a little from one
-data set to the next; plain binary columns are taken as well. This module decodes nothing.
+The hub stores images as a struct of `bytes` and `path` and labels as integers, with names that differ slightly by data
+set. Plain binary columns are accepted too. This module decodes nothing.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from data_generator.imported.refusal import Refused
 
 _IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
 _LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")
-"""The first of them that is there; of CIFAR-100 that is the finer of its two labels."""
-_EMBED = "save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do"
+"""The first one present is used; for CIFAR-100 that is the finer of its two labels."""
+_EMBED = "Save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do."
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the two columns that are read."""
+    """Names of the image and the label column."""
 
     image: str
     label: str
 
 
 def choose(schema: pa.Schema) -> Columns:
-    """The column of image files and the column of integer labels. Raises Refused, which lists what there is."""
+    """Return the column of image files and the column of integer labels. Raises Refused, which lists the columns."""
     able = [field.name for field in schema if _holds_files(field.type)]
     images = [name for name in _IMAGE_NAMES if name in able] or able
     has = f"its columns: {', '.join(f'{field.name} ({field.type})' for field in schema) or 'none'}"
     if not images:
         raise Refused(
-            f"has no column of images; {has}", "a column of images is a struct with 'bytes', or binary, as on the hub"
+            f"has no column of images; {has}", "A column of images is a struct with 'bytes', or binary, as on the hub."
         )
     if images == able and len(able) > 1:
         raise Refused(
             f"has several columns that may hold images: {', '.join(able)}",
-            "call the one that is meant 'image', or leave the others out",
+            "Name the right one 'image', or leave the others out.",
         )
     labels = [name for name in _LABEL_NAMES if name in schema.names and pt.is_integer(schema.field(name).type)]
     if not labels:
-        raise Refused(f"has no column of labels; {has}", "labels are integers in a column called 'label'")
+        raise Refused(f"has no column of labels; {has}", "Labels are integers in a column named 'label'.")
     return Columns(images[0], labels[0])
 
 
 def rows(table: pa.Table | pa.RecordBatch, columns: Columns) -> Iterator[tuple[bytes, int]]:
-    """The image file and the label of each row. Raises Refused for a row that lacks one of them."""
-    # Offsets of a damaged Arrow file would lead anywhere in memory.
+    """Yield the image file and the label of each row. Raises Refused for a row without one of them."""
+    # Offsets of a damaged Arrow file could point anywhere in memory.
     table.validate(full=True)
     contents = table.column(columns.image).to_pylist()
     labels = table.column(columns.label).to_pylist()
@@ -64,15 +64,15 @@ def _content(value: bytes | dict[str, object] | None) -> bytes:
         return held
     path = value.get("path") if isinstance(value, dict) else None
     if path is not None:
-        raise Refused(f"holds no image, only where it lay ({path})", _EMBED)
-    raise Refused("holds no image", "leave the row out")
+        raise Refused(f"has no image, only a path ({path})", _EMBED)
+    raise Refused("has no image", "Leave the row out.")
 
 
 def _label(value: int | None) -> int:
     if value is None:
-        raise Refused("holds no label", "leave the row out")
+        raise Refused("has no label", "Leave the row out.")
     if value >= 1 << 63:
-        raise Refused(f"has the label {value}; 64-bit integers with a sign are taken", "number the classes from 0")
+        raise Refused(f"has the label {value}, which is not a signed 64-bit integer", "Number the classes from 0.")
     return value
 
 

@@ -1,9 +1,9 @@
-"""From the bytes of an image file to its pixels, 8 bits a channel, RGB or grey; or the reason why not.
+"""Decode an image file to pixels with 8 bits per channel, RGB or grey, or give the reason for refusing it.
 
-What a file says is kept as it is or refused: colours of a palette and black and white become RGB and grey without loss;
-more bits, CMYK and transparency would be changed by that, and are refused. The only module that opens images, run by
-data_generator.imported.images.image_import in a process of its own, because a damaged or hostile file may take its
-decoder with it.
+Content is kept exactly or refused. Palettes and black-and-white convert to RGB and grey without loss; more bits, CMYK
+and transparency would be changed and are refused. This is the only module that opens images.
+data_generator.imported.images.image_import runs it in a separate process, because a damaged or hostile file may crash
+the decoder.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from PIL import ExifTags, Image, ImageFile, ImageOps, TiffImagePlugin
 
 from data_generator.imported.refusal import REPAIR, Refused
 
-CONVERT = "convert it to 8-bit RGB or grey without transparency (PNG keeps it as it is), or leave it out"
+CONVERT = "Convert it to 8-bit RGB or grey without transparency (PNG does this without loss), or leave it out."
 
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-"""Pillow reads more, by decoders that are less used, and one that starts another program (EPS)."""
+"""Pillow reads more formats, by decoders that are less used, and by one that starts another program (EPS)."""
 
 _BECOMES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 """Mode of an image (Pillow's concepts, 'Modes') -> mode of the same pixels here."""
@@ -32,25 +32,25 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class Picture:
-    """The pixels of one image, as a row of images.SCHEMA has them."""
+    """The pixels of one image, as a row of images.SCHEMA."""
 
     pixels: bytes
     height: int
     width: int
     channels: int
     frames_left_out: int = 0
-    """Of an MPO: previews or other views behind the photograph."""
+    """For an MPO: previews or other views after the photograph."""
 
 
 def be_strict() -> None:
-    """Make Pillow's warning of an image with very many pixels (over 89 million) an error, for good."""
+    """Turn Pillow's warning about very large images (over 89 million pixels) into an error, permanently."""
     warnings.simplefilter("error", Image.DecompressionBombWarning)
 
 
 def decode(content: bytes) -> Picture:
-    """The pixels of an image file, turned as its EXIF orientation says, which is how `datasets` gives them.
+    """Return the pixels of an image file, rotated by its EXIF orientation, like `datasets`.
 
-    Raises Refused. MemoryError is passed on.
+    Raises Refused. MemoryError propagates.
     """
     if not content:
         raise Refused("is empty (0 bytes)")
@@ -62,9 +62,9 @@ def decode(content: bytes) -> Picture:
     except Image.UnidentifiedImageError:
         raise _unidentified(content) from None
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise Refused(f"has too many pixels: {error}", "make it smaller, or leave it out") from None
+        raise Refused(f"has too many pixels: {error}", "Reduce its size, or leave it out.") from None
     except Exception as error:
-        # Damage shows in Pillow as OSError, SyntaxError, ValueError, struct.error, KeyError and others.
+        # Pillow reports damage as OSError, SyntaxError, ValueError, struct.error, KeyError and others.
         raise Refused(f"cannot be decoded: {error or type(error).__name__}") from None
 
 
@@ -72,22 +72,22 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
     mode = _BECOMES.get(image.mode)
     bits = _bits(image)
     if bits > 8:
-        raise Refused(f"has {bits} bits a channel; 8 would be other data", CONVERT)
+        raise Refused(f"has {bits} bits per channel; 8 would change the data", CONVERT)
     if mode is None:
-        raise Refused(f"is {image.mode}; as RGB it would be other data", CONVERT)
+        raise Refused(f"is {image.mode}; RGB would change the data", CONVERT)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         _check_tiff(image)
-    # A JPEG in an MPO has previews or other views behind it: its first image is the photograph.
+    # A JPEG in an MPO is followed by previews or other views: its first image is the photograph.
     is_mpo = image.format == "MPO"
     if getattr(image, "is_animated", False) and not is_mpo:
-        raise Refused("holds several images (frames or pages)", "save each as a file of its own, or leave it out")
+        raise Refused("has several images (frames or pages)", "Save each as a separate file, or leave it out.")
     if image.format == "PNG":
-        # Pillow does not compare the checksums of the pixels as it loads them.
+        # Pillow does not verify the checksums of the pixels when it loads them.
         with Image.open(io.BytesIO(content), formats=("PNG",)) as again:
             again.verify()
     image.load()
     if image.has_transparency_data and _least_alpha(image) < 255:
-        raise Refused("has transparent pixels; without transparency it would be other data", CONVERT)
+        raise Refused("has transparent pixels; removing transparency would change the data", CONVERT)
     is_turned = image.getexif().get(ExifTags.Base.Orientation, 1) != 1
     upright = ImageOps.exif_transpose(image) if is_turned else image
     width, height = upright.size
@@ -96,20 +96,20 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
 
 
 def _check_tiff(image: TiffImagePlugin.TiffImageFile) -> None:
-    """Raises Refused for what Pillow leaves out or takes for something else without a word."""
+    """Raise Refused for TIFF files that Pillow reads incompletely or wrongly without an error."""
     channels, taken = image.tag_v2.get(_SAMPLES_PER_PIXEL, 1), len(image.getbands())
     if channels > taken:
-        raise Refused(f"has {channels} channels a pixel, of which {taken} would be read", CONVERT)
+        raise Refused(f"has {channels} channels per pixel, of which only {taken} would be read", CONVERT)
     if _SIGNED in image.tag_v2.get(_SAMPLE_FORMAT, ()):
-        raise Refused("has pixels with a sign; without it they would be other data", CONVERT)
-    # Colours of a palette have 16 bits; written are those of 8 bits, times 256 or 257.
+        raise Refused("has signed pixels; unsigned ones would change the data", CONVERT)
+    # Palette colours have 16 bits; 8-bit colours are written times 256 or 257.
     colours = image.tag_v2.get(_COLOUR_MAP, ())
     if any(colour % 256 not in (0, colour // 256) for colour in colours):
-        raise Refused("has a palette of 16 bits a channel; 8 would be other data", CONVERT)
+        raise Refused("has a palette of 16 bits per channel; 8 would change the data", CONVERT)
 
 
 def _bits(image: ImageFile.ImageFile) -> int:
-    """Bits of the deepest channel, as far as a mode of 8 bits would hide them: Pillow cuts 16-bit RGB down."""
+    """Return the bits of the deepest channel, where an 8-bit mode would hide them: Pillow reduces 16-bit RGB."""
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         return max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
     if image.format == "PNG":
@@ -124,9 +124,9 @@ def _least_alpha(image: Image.Image) -> int:
 
 
 def _unidentified(content: bytes) -> Refused:
-    """Pillow says nothing of why it does not know a file; one reason can be found."""
+    """Return why Pillow does not recognize a file, which it does not say; one reason can be determined."""
     if content.startswith(_PNG_SIGNATURE) and content[12:16] == b"IHDR" and len(content) >= 24:
         width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
         if not width or not height:
-            return Refused(f"has no pixels ({width} x {height})", "leave it out")
-    return Refused(f"is no image of a kind that is read ({', '.join(FORMATS)}), or its beginning is damaged", REPAIR)
+            return Refused(f"has no pixels ({width} x {height})", "Leave it out.")
+    return Refused(f"is not an image of a supported kind ({', '.join(FORMATS)}), or its beginning is damaged", REPAIR)

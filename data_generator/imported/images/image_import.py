@@ -1,13 +1,15 @@
-"""The process that opens the user's images: `python -m data_generator.imported.images.image_import PARENT MEMORY_BYTES
-PROGRESS`.
+"""The process that opens the user's images.
 
-It decodes image after image, and answers as data_generator.imported.import_process says, with these letters besides:
+    python -m data_generator.imported.images.image_import PARENT MEMORY_BYTES PROGRESS
 
-    n  how many images there will be, as JSON
-    b  a batch of them, as a message of Arrow IPC with the schema of data_generator.images
-    w  once, behind the batches: warnings of two lines, as JSON
+It decodes images one by one, and answers as described in data_generator.imported.import_process, with these additional
+letters:
 
-Nothing here knows of caches or data sets.
+n  number of images to come, as JSON
+b  a batch of images, as an Arrow IPC message with the schema of data_generator.images
+w  once, after the batches: warnings of two lines, as JSON
+
+This module does not depend on caches or data sets.
 """
 
 from __future__ import annotations
@@ -27,9 +29,8 @@ COUNT, BATCH, REMARKS = b"n", b"b", b"w"
 _ROWS_AT_ONCE = 64
 
 Found = tuple[int, Iterator[tuple[bytes, int]]]
-"""How many images there are, and of each the file's content and its label. A task is a UserInput (`path`, `kind`, and
-`files`, each with `name`, `path`, `label`) with `rows`, the most images to take, or None, and `batch_bytes`, the pixels
-of a batch."""
+"""Number of images, and content and label of each. A task is a UserInput (`path`, `kind`, and `files`, each with
+`name`, `path`, `label`) with `rows`, the most images to take or None, and `batch_bytes`, the pixels of a batch."""
 
 
 # --- where the files' contents come from ---------------------------------------------------------------------------
@@ -75,7 +76,7 @@ def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
 
 
 def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
-    """The rows of the batches, each announced by its number."""
+    """Yield the rows of the batches, and report the number of each as progress."""
     from data_generator.imported.images import image_columns
 
     row = 0
@@ -101,7 +102,7 @@ def _from_saved(task: Task, progress: Progress) -> Found:
 
 
 def _check_opens(task: Task, progress: Progress) -> None:
-    """Raises Refused for a file that `datasets`, which opens them itself, could not read."""
+    """Raise Refused for a file that `datasets`, which opens them itself, cannot read."""
     for file in task["files"]:
         progress.at(os.path.join(task["path"], file["name"]))
         with opened(file["path"]):
@@ -109,7 +110,7 @@ def _check_opens(task: Task, progress: Progress) -> None:
 
 
 def _note(task: Task, name: str, progress: Progress) -> Any:
-    """What one of the JSON files says that `datasets` puts beside its tables."""
+    """Return the content of one of the JSON files that `datasets` stores with its tables."""
     path = os.path.join(task["path"], name)
     progress.at(path)
     with opened(path) as stream:
@@ -125,7 +126,7 @@ def _from_cached(task: Task, progress: Progress) -> Found:
     dataset = datasets.concatenate_datasets([datasets.Dataset.from_file(file["path"]) for file in task["files"]])
     expected = train.get("num_examples", len(dataset))
     if expected != len(dataset):
-        raise Refused(f"holds {len(dataset):,} images of {expected:,}", "load the data set again by 'datasets'")
+        raise Refused(f"has {len(dataset):,} images of {expected:,}", "Load the data set again with 'datasets'.")
     return _from_dataset(dataset, task, progress)
 
 
@@ -149,14 +150,14 @@ _SOURCES: Mapping[str, Callable[[Task, Progress], Found]] = {
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """The letters and contents that answer a task, without the end. Raises Refused."""
+    """Yield the letters and contents that answer a task, without the end. Raises Refused."""
     from data_generator.imported.images import image_decoder
 
     image_decoder.be_strict()
     count, contents = _SOURCES[task["kind"]](task, progress)
     taken = count if task["rows"] is None else min(count, task["rows"])
     if taken == 0:
-        raise Refused("holds no images (0 rows)", "name one that holds some", task["path"])
+        raise Refused("has no images (0 rows)", "Name one that has some.", task["path"])
     yield COUNT, json.dumps(taken).encode()
     cut: list[str] = []
     for batch in _batches(islice(contents, taken), task["batch_bytes"], progress, cut):
@@ -168,15 +169,15 @@ def _remarks(cut: Sequence[str]) -> list[str]:
     if not cut:
         return []
     return [
-        f"of {len(cut):,} images only the first view is taken, such as {printable(cut[0])}: in MPO files previews or "
-        "other views stand behind the photograph\nnothing is to be done if the photograph is meant"
+        f"of {len(cut):,} images only the first view is used, such as {printable(cut[0])}: MPO files may have previews "
+        "or other views after the photograph\nnothing to do if the photograph is intended"
     ]
 
 
 def _batches(
     contents: Iterator[tuple[bytes, int]], batch_bytes: int, progress: Progress, cut: list[str]
 ) -> Iterator[Any]:
-    """The images; `cut` takes the names of those of which some views are left out."""
+    """Yield the images; names of those with omitted views are appended to `cut`."""
     from data_generator.imported.images import image_decoder
 
     pixels, rows = bytearray(), []
@@ -206,7 +207,7 @@ def _batch(pixels: bytearray, rows: list[tuple[int, int, int, int]]) -> Any:
 READER = Reader(
     frames,
     install={"PIL": ("pillow", "images"), "datasets": ("datasets", "datasets")},
-    smaller="make it smaller, or leave it out",
+    smaller="Reduce its size, or leave it out.",
     may_write=True,
 )
 

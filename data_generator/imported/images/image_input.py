@@ -1,7 +1,7 @@
-"""What lies where images are said to be, by names, sizes and times alone: no file is opened here.
+"""Find the user's images by names, sizes and times alone; no file is opened here.
 
-Folders of image files by class, Parquet files, a folder saved by `datasets`, or that library's own cache. What the
-files hold is looked at by data_generator.imported.images.image_import, in a process of its own.
+Images are folders of image files by class, Parquet files, a folder saved by `datasets`, or that library's cache.
+data_generator.imported.images.image_import looks at the content, in a separate process.
 """
 
 from __future__ import annotations
@@ -49,36 +49,36 @@ _VIDEOS = """
     .3gp .avi .flv .gifv .m2ts .m4v .mj2 .mkv .mov .mp4 .mts .ogv .webm .wmv .y4m
 """
 UNREAD_SUFFIXES = frozenset(f"{_OF_PILLOW} {_OTHER_IMAGES} {_RAW} {_VIDEOS}".split())
-"""Of what may hold images, but of no kind that is read: such a file is not passed over in silence."""
+"""Suffixes of images and videos that are not supported: such files are reported, not skipped silently."""
 _PARQUET_SUFFIX = ".parquet"
 
 DEPTH = 4
-"""Folders below the one that is named, as deep as the hub's own caches put their Parquet files."""
+"""Levels of folders searched, as deep as the hub's caches put their Parquet files."""
 
 TAKEN = (
-    "images are taken as folders of image files by class, Parquet files, or a folder saved by 'datasets'; a table goes "
-    "with run tabular --data PATH"
+    "Images are read from folders of image files by class, Parquet files, or a folder saved by 'datasets'. "
+    "For a table, use the suite tabular."
 )
 
 
 def find(given: Path) -> UserInput:
-    """The images at the user's path.
+    """Return the images at the user's path.
 
-    Hidden files and folders are passed over, and files whose names say that they hold neither images nor Parquet.
-    Links are followed to files below the path only. Raises DataError for a path that is missing, holds none of what is
-    taken, several kinds of it, or what cannot be told apart.
+    Hidden files and folders are skipped, and files whose names are neither of images nor of Parquet. Links are followed
+    only to files below the path. Raises DataError for a path that is missing, has no images or several kinds of them,
+    or is ambiguous.
     """
     path, about = located(given, TAKEN)
     if stat.S_ISREG(about.st_mode) and path.suffix.lower() == _PARQUET_SUFFIX:
         return UserInput(path, PARQUET, (input_file(path, path.name, about),))
     if not stat.S_ISDIR(about.st_mode):
-        raise DataError(f"{printable(path)}: is neither a folder nor a Parquet file\n  {TAKEN}")
+        raise DataError(f"{printable(path)} is neither a folder nor a Parquet file.", TAKEN)
     return _saved(path) or _by_suffix(path)
 
 
 def find_cached(folders: Sequence[str]) -> UserInput | None:
-    """The training images that `datasets` keeps in its cache under one of these folder names; the newest, where it
-    keeps several."""
+    """Return the training images in the cache of `datasets` under one of these folder names, the newest if there are
+    several."""
     found: list[tuple[int, str, UserInput]] = []
     for folder in folders:
         # <name>/<configuration>/<version>/<hash of the builder>
@@ -91,7 +91,7 @@ def find_cached(folders: Sequence[str]) -> UserInput | None:
 
 
 def datasets_cache() -> Path:
-    """Where `datasets` keeps what it has loaded; told from the environment as that library does it."""
+    """Return the cache folder of `datasets`, determined from the environment like in that library."""
     xdg = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(xdg, "huggingface"))
     return Path(os.path.expanduser(os.environ.get("HF_DATASETS_CACHE", os.path.join(home, "datasets"))))
@@ -109,7 +109,7 @@ def _all_shards(files: Sequence[InputFile]) -> bool:
 
 
 def _saved(path: Path) -> UserInput | None:
-    """The folder, or its split 'train', as a folder saved by `datasets`; None when it is no such folder."""
+    """Return the folder, or its split 'train', as a folder saved by `datasets`; None if it is not such a folder."""
     if _is_saved(path):
         return UserInput(path, SAVED, tuple(_flat(path)))
     if not (path / "dataset_dict.json").is_file():
@@ -119,8 +119,8 @@ def _saved(path: Path) -> UserInput | None:
         split = path / ("train" if "train" in splits else splits[0])
         return _saved(inside(path, split))
     raise DataError(
-        f"{printable(path)}: holds several splits and none is called 'train': {printable(', '.join(splits) or 'none')}"
-        f"\n  name one of them: {printable(path)}/SPLIT"
+        f"{printable(path)} has several splits, but none named 'train': {printable(', '.join(splits) or 'none')}.",
+        f"Name one of them: {printable(path)}/SPLIT",
     )
 
 
@@ -129,7 +129,7 @@ def _is_saved(folder: Path) -> bool:
 
 
 def _flat(folder: Path) -> list[InputFile]:
-    """The files that lie in the folder itself, links checked."""
+    """Return the files directly in the folder, with links checked."""
     found = [entry for entry in entries(folder) if _suffix(entry.name) in (".arrow", ".json")]
     return [taken_file(folder, entry, "images") for entry in found]
 
@@ -144,8 +144,9 @@ def _by_suffix(path: Path) -> UserInput:
     pictures = [file for file in files if _suffix(file.name) != _PARQUET_SUFFIX]
     if parquet and pictures:
         raise DataError(
-            f"{printable(path)}: holds Parquet files ({printable(parquet[0].name)}) and image files "
-            f"({printable(pictures[0].name)})\n  name a folder with one of the two"
+            f"{printable(path)} has Parquet files ({printable(parquet[0].name)}) and image files "
+            f"({printable(pictures[0].name)}).",
+            "Name a folder with one of the two.",
         )
     if parquet:
         return UserInput(path, PARQUET, tuple(_one_split(path, parquet)))
@@ -153,17 +154,18 @@ def _by_suffix(path: Path) -> UserInput:
         kinds = ", ".join(suffix.removeprefix(".") for suffix in IMAGE_SUFFIXES)
         more = f", and {len(unread) - 1:,} more" if len(unread) > 1 else ""
         raise DataError(
-            f"{printable(path / unread[0])}{more}: by its name an image or a video of a kind that is not read ({kinds} "
-            "are)\n  convert it to PNG, or move it away"
+            f"{printable(path / unread[0])}{more} has the name of an unsupported kind of image or video "
+            f"(supported: {kinds}).",
+            "Convert it to PNG, or move it away.",
         )
     if not pictures:
-        raise DataError(f"{printable(path)}: holds no images (looked {DEPTH} folders deep)\n  {TAKEN}")
+        raise DataError(f"{printable(path)} has no images (searched {DEPTH} levels of folders).", TAKEN)
     return UserInput(path, FILES, tuple(_classed(path, pictures)))
 
 
 def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[InputFile]:
-    """Image and Parquet files below the folder, in the order of their names, class by class; `unread` takes the names
-    of images that are not read."""
+    """Yield image and Parquet files below the folder, ordered by name, class by class; names of unsupported images are
+    appended to `unread`."""
     for entry in entries(folder):
         suffix = _suffix(entry.name)
         if entry.is_dir(follow_symlinks=False):
@@ -171,8 +173,8 @@ def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[I
                 yield from _walk(root, Path(entry.path), depth + 1, unread)
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
-                f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
-                "there, or remove the link"
+                f"{printable(entry.path)} is a link to a folder, which is not followed.",
+                "Put the folder there, or remove the link.",
             )
         elif suffix in UNREAD_SUFFIXES:
             unread.append(below(root, entry.path))
@@ -185,20 +187,21 @@ def _suffix(name: str) -> str:
 
 
 def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
-    """The files with their labels: the number of their folder among all class folders, or 0 where there are none."""
+    """Yield the files with their labels: the number of their folder among all class folders, or 0 without class
+    folders."""
     names = sorted({file.name.split(os.sep)[0] for file in pictures if os.sep in file.name})
     classes = {name: label for label, name in enumerate(names)}
     for file in pictures:
         parts = file.name.split(os.sep)
         if len(parts) > 2:
             raise DataError(
-                f"{printable(path / parts[0])}: holds folders of images, and should be the folder of one class\n"
-                f"  name the folder whose folders are the classes, such as {printable(path / parts[0])}"
+                f"{printable(path / parts[0])} has folders of images, but should be the folder of one class.",
+                f"Name the folder whose folders are the classes, such as {printable(path / parts[0])}.",
             )
         if len(parts) == 1 and classes:
             raise DataError(
-                f"{printable(file.path)}: lies beside the folders of classes ({printable(names[0])}, ..)\n"
-                "  put it into one of them, or leave it out"
+                f"{printable(file.path)} is next to the class folders ({printable(names[0])}, ..), not in one of them.",
+                "Move it into one of them, or leave it out.",
             )
         yield replace(file, label=classes.get(parts[0], 0))
     if classes:
@@ -206,12 +209,12 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 
 
 def _check_folders(path: Path, classes: Container[str]) -> None:
-    """A folder without images may be a class that lost them: it is not passed over, as labels would shift."""
+    """Raise DataError for a folder without images: it may be a class that lost them, and labels would shift."""
     for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
             raise DataError(
-                f"{printable(entry.path)}: holds no images, unlike the folders of other classes\n"
-                "  put some there, or remove it"
+                f"{printable(entry.path)} has no images, unlike the folders of other classes.",
+                "Add some, or remove the folder.",
             )
 
 
@@ -220,9 +223,10 @@ _SPLIT_NAME = re.compile(rf"(?P<split>{'|'.join(_SPLITS)})(?:[-_.].*)?\.parquet$
 
 
 def _one_split(path: Path, files: Sequence[InputFile]) -> Sequence[InputFile]:
-    """Training data, where names tell splits apart as the hub's do ('train-00000-of-00002.parquet', 'train/0.parquet').
+    """Return the training data, if names distinguish splits as on the hub ('train-00000-of-00002.parquet',
+    'train/0.parquet').
 
-    Raises DataError when it is not clear which files belong together.
+    Raises DataError if it is unclear which files belong together.
     """
     groups: dict[str | None, list[InputFile]] = {}
     for file in files:
@@ -230,15 +234,15 @@ def _one_split(path: Path, files: Sequence[InputFile]) -> Sequence[InputFile]:
     if len(groups) > 1 and (None in groups or "train" not in groups):
         names = ", ".join(split or "of no split" for split in groups)
         raise DataError(
-            f"{printable(path)}: holds Parquet files of several splits: {printable(names)}\n"
-            "  name the files of one by their folder, or one file"
+            f"{printable(path)} has Parquet files of several splits: {printable(names)}.",
+            "Name the folder of one split, or one file.",
         )
     chosen = groups["train"] if len(groups) > 1 else files
     folders = sorted({os.path.dirname(file.name) for file in chosen})
     if len(folders) > 1:
         raise DataError(
-            f"{printable(path)}: holds Parquet files in several folders: {printable(', '.join(folders))}\n"
-            "  name the one that is meant"
+            f"{printable(path)} has Parquet files in several folders: {printable(', '.join(folders))}.",
+            "Name one of them.",
         )
     return chosen
 

@@ -1,6 +1,6 @@
-"""The images that the process of data_generator.imported.images.image_import makes of the user's files, checked.
+"""The user's images as decoded by data_generator.imported.images.image_import, checked.
 
-What becomes of that process is told by data_generator.imported.import_worker.
+data_generator.imported.import_worker reports how that process ended.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.images.image_import")
-"""-P: the user's current folder must not stand before the project on the path."""
+"""-P: the user's current folder must not precede the project on the path."""
 
 STALL_S = 60.0
-"""Without a word for so long, the process is ended: it says something for every 64 MB of pixels."""
+"""The process is ended after this long without a message; it sends one for every 64 MB of pixels."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for the largest image that Pillow takes without complaint, in all the copies that its decoding makes."""
+"""Room for the largest image that Pillow accepts, in all the copies made while decoding it."""
 
 
 @contextmanager
 def started(found: UserInput, rows: int | None) -> Iterator[Import]:
-    """A process that reads at most `rows` images of what was found. Raises DataError when it refuses them."""
+    """Yield a process that reads at most `rows` of the images. Raises DataError if it refuses them."""
     task = {**asdict(found), "path": str(found.path), "rows": rows, "batch_bytes": images.BATCH_BYTES}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
         yield Import(answers, found.path)
@@ -45,8 +45,8 @@ class Import:
     """The images of one process."""
 
     def __init__(self, answers: Answers, path: Path) -> None:
-        """Waits for the number of images, `count`. Raises DataError when there will be none. `remarks` are known once
-        the batches are."""
+        """Wait for the number of images, `count`. Raises DataError if there is none. `remarks` are complete after the
+        batches."""
         self._answers, self._path = answers, path
         self.remarks: tuple[str, ...] = ()
         count = bytes(answers.frame(COUNT)[1])
@@ -55,8 +55,8 @@ class Import:
         self.count = int(count)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The images, with the schema of data_generator.images. Raises DataError for one that is refused, for a
-        process that came to an end before they did, and for answers that make no sense."""
+        """Yield the images with the schema of data_generator.images. Raises DataError for a refused image, a process
+        that ended early, and invalid answers."""
         left = self.count
         while (frame := self._answers.frame(BATCH, REMARKS, END))[0] != END:
             if frame[0] == REMARKS:
@@ -69,11 +69,11 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)}: holds {self.count - left:,} images, and says {self.count:,}\n  {REPAIR}"
+                f"{printable(self._path)} announced {self.count:,} images and has {self.count - left:,}.", REPAIR
             )
 
     def _checked_remarks(self, content: bytearray) -> tuple[str, ...]:
-        """Each two lines, without what a terminal would take for a command."""
+        """Return remarks of two lines each, without control characters for terminals."""
         try:
             said = msgspec.json.decode(content, type=list[str])
         except msgspec.MsgspecError:

@@ -1,8 +1,8 @@
-"""CIFAR-10, ImageNet-100 and the user's own images: read once, checked, and kept in the cache of data sets.
+"""CIFAR-10, ImageNet-100 and the user's own images: read once, checked, and stored in the cache of data sets.
 
-They are read when the data set is resolved, because their number and their largest side have to be known by then; what
-was found is noted, so that the next time it is known at once for an input that has not changed. Nothing is ever taken
-in the place of data that are not there. This module opens no file of the user's itself.
+They are read when the data set is resolved, because their number and largest side must be known by then. The facts are
+stored, so an unchanged input needs no second reading. Missing data are never replaced by others. This module opens no
+file of the user.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Known:
-    """A data set that everyone knows: where `datasets` keeps it, and what its images are like."""
+    """A well-known data set: where `datasets` stores it, and the properties of its images."""
 
     title: str
     folders: tuple[str, ...]
-    """Names in the cache of `datasets`, made of those on the hub: 'uoft-cs/cifar10' is 'uoft-cs___cifar10'."""
+    """Folder names in the cache of `datasets`, derived from those on the hub: 'uoft-cs/cifar10' is 'uoft-cs___cifar10'.
+    """
     stand_in: str
     classes: int
     shape: tuple[int, int, int] | None = None
-    """Height, width and channels of every image, where they are all alike."""
+    """Height, width and channels of every image, if they are equal."""
 
     def check(self, name: str, batch: pa.RecordBatch, first: int) -> None:
-        """Raises DataError for images that are not of this data set; `first` is the number of the first one."""
+        """Raise DataError for images that are not of this data set; `first` is the number of the first one."""
         labels = batch["label"].to_numpy()
         self._check(name, first, (labels < 0) | (labels >= self.classes), f"a label of 0 to {self.classes - 1}", labels)
         if self.shape is not None:
@@ -53,8 +54,8 @@ class Known:
         if wrong.any():
             place = int(np.argmax(wrong))
             raise DataError(
-                f"{name}: image {first + place:,} has {values[place].tolist()}, in {self.title} each has {allowed}\n"
-                "  this is other data: ask for it as 'images'"
+                f"{name}: image {first + place:,} has {values[place].tolist()}; in {self.title} each has {allowed}.",
+                "These are other data: use the data set 'images'.",
             )
 
 
@@ -72,10 +73,10 @@ def build(
     source: Path | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """The images at `source`, or of the cache of `datasets` for a data set that it knows; the first `rows` of them.
+    """Return the first `rows` images at `source`, or in the cache of `datasets` for a data set that it knows.
 
-    Reads them all where that has not been done before; `on_rows` hears how many are read. Raises DataError when they
-    are not there, or one of them is refused.
+    Reads all of them unless that was done before; `on_rows` is called with the number read. Raises DataError if they
+    are missing or one is refused.
     """
     source_of = _Source(name, rows, source)
     about = source_of.about()
@@ -98,36 +99,37 @@ def build(
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the images of one data set come from, and how many of them are wanted."""
+    """Source of the images of one data set, and the number wanted."""
 
     name: str
     rows: int | None
     path: Path | None
 
     def look(self) -> UserInput:
-        """What is there now. Raises DataError when nothing is."""
+        """Return what is there now. Raises DataError if nothing is."""
         if self.path is not None:
             return image_input.find(self.path)
         known = KNOWN.get(self.name)
         if known is None:
-            raise DataError(f"{self.name}: needs --data PATH\n  {image_input.TAKEN}")
+            raise DataError(f"The data set {self.name} needs `data`.", image_input.TAKEN, parameter="data")
         found = image_input.find_cached(known.folders)
         if found is None:
             place = printable(image_input.datasets_cache())
             raise DataError(
-                f"{self.name}: {known.title} is neither in the cache of 'datasets' ({place}) nor named by --data PATH\n"
-                f"  take the stand-in {known.stand_in!r}, or name by --data PATH a folder saved by 'datasets', Parquet "
-                "files, or folders of images by class"
+                f"{self.name}: {known.title} is not in the cache of 'datasets' ({place}), and `data` was not given.",
+                f"Use the stand-in {known.stand_in!r}, or name by `data` a folder saved by 'datasets', Parquet files, "
+                "or folders of images by class.",
+                parameter="data",
             )
         return found
 
     def about(self) -> dict[str, str]:
-        """What tells these images from others, as Dataset.source has it."""
+        """Return what identifies these images, for Dataset.source."""
         limit = {} if self.rows is None else {"first": str(self.rows)}
         return {**self.look().about(), **limit}
 
     def imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> dict[str, Any]:
-        """Read the images into the cache, and tell how many there are, the largest side, and remarks."""
+        """Read the images into the cache, and return their number, largest side, and remarks."""
         with image_worker.started(self.look(), self.rows) as answers:
 
             def batches() -> Iterator[pa.RecordBatch]:
@@ -144,12 +146,12 @@ class _Source:
         }
 
     def batches(self, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """The images read again: the cache has lost them."""
+        """Yield the images read again, because the cache has lost them."""
         with image_worker.started(self.look(), self.rows) as answers:
             yield from self._checked(answers, about)
 
     def _checked(self, answers: image_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """The batches, as long as they are of the data set; at the end, if the input is still as it was."""
+        """Yield the batches after checking them. At the end, raise DataError if the input has changed."""
         known = KNOWN.get(self.name)
         count = 0
         for batch in answers.batches():
@@ -158,4 +160,4 @@ class _Source:
             count += batch.num_rows
             yield batch
         if self.about() != about:
-            raise DataError(f"{self.name}: {printable(about['path'])} was changed while it was read\n  try again")
+            raise DataError(f"{self.name}: {printable(about['path'])} changed while it was read.", "Try again.")

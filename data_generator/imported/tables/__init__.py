@@ -1,1 +1,1 @@
-"""The user's own tables: found, read in a process that is confined, sampled, checked and kept."""
+"""The user's own tables: found, read in a confined process, sampled, checked and stored."""

@@ -1,7 +1,7 @@
-"""Avro: blocks of records are counted, and only those are decoded that hold the sample.
+"""Avro: count the blocks of records, and decode only those with rows of the sample.
 
-The types come from the file's own schema. Values are decoded as the plain types in which Avro stores them, and become
-dates and points in time in Arrow: Python's own end with the year 9999, and know no nanoseconds.
+Types come from the file's schema. Values are decoded as the plain types in which Avro stores them, and become dates and
+points in time in Arrow, because Python's end with the year 9999 and have no nanoseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "enum": pa.string(),
 }
-"""Avro's types and Arrow's."""
+"""Avro's plain types and Arrow's."""
 
 _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
@@ -49,17 +49,17 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
     ("string", "uuid"): pa.string(),
 }
-"""Type and logical type (Avro 1.12) of what Arrow has a type for; decimals are apart."""
+"""Type and logical type (Avro 1.12) that have an Arrow type; decimals are handled separately."""
 
 _PAIRS = "format_bench_pairs"
-"""Logical type that marks the arrays by which maps are replaced."""
+"""Logical type that marks the arrays that replace maps."""
 
 _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 
 
 @dataclass(frozen=True)
 class _Type:
-    """A type as it is decoded, and as it is kept; `special` is a logical type that is not followed."""
+    """A type as decoded and as stored; `special` is a logical type that is ignored."""
 
     decoded: pa.DataType
     kept: pa.DataType
@@ -67,7 +67,7 @@ class _Type:
 
 
 def read(source: TableFile) -> Reading:
-    """The sample of an Avro file of records. Raises Refused."""
+    """Take the sample of an Avro file of records. Raises Refused."""
     source.progress.at(source.path)
     described = fastavro.block_reader(source.stream).writer_schema
     columns = _columns(described)
@@ -92,7 +92,7 @@ def _blocks(source: TableFile) -> Iterator[Any]:
         if "codec is supported but" not in str(error):
             raise
         raise Refused(
-            f"is packed by {str(error).split()[0]}, which is not read here", f"write it again with {_CODECS}"
+            f"is compressed with {str(error).split()[0]}, which is not supported", f"Write it again with {_CODECS}."
         ) from None
 
 
@@ -120,7 +120,7 @@ def _batches(
 
 @contextmanager
 def _plain_values() -> Iterator[None]:
-    """Has fastavro decode logical types as what they are stored as, but for decimals, which come exact."""
+    """Make fastavro decode logical types as their stored types, except decimals, which are exact."""
     readers = fastavro.read.LOGICAL_READERS
     before = dict(readers)
     readers.clear()
@@ -138,8 +138,10 @@ def _decimal(content: Any, described: dict[Any, Any] | None, _: object = None) -
 
 
 def _with_pairs(described: Any, number: Iterator[int]) -> Any:
-    """The schema with maps as arrays of their keys and values, which are the same bytes (Avro 1.12, "Maps"): fastavro
-    makes dictionaries of maps, which keep the last of the values that a key has."""
+    """Return the schema with maps as arrays of keys and values, which have the same bytes (Avro 1.12, "Maps").
+
+    fastavro turns maps into dictionaries, which keep only the last value of a key.
+    """
     if isinstance(described, list):
         return [_with_pairs(part, number) for part in described]
     if not isinstance(described, dict):
@@ -149,23 +151,23 @@ def _with_pairs(described: Any, number: Iterator[int]) -> Any:
         pair = {"type": "record", "name": f"{_PAIRS}_{next(number)}", "fields": fields}
         described = {"type": "array", "items": pair, "logicalType": _PAIRS}
     inner = {name: _with_pairs(described[name], number) for name in ("items", "fields", "type") if name in described}
-    # Readers of another schema need defaults; those of a map would not be ones of an array.
+    # Readers with another schema need defaults, but those of a map do not fit an array.
     return {name: value for name, value in described.items() if name != "default"} | inner
 
 
 def _checked_pairs(pairs: list[dict[str, Any]], *_: object) -> list[dict[str, Any]]:
-    """The pairs of a map. Raises Refused where two have one key."""
+    """Return the pairs of a map. Raises Refused for a repeated key."""
     keys = [pair["key"] for pair in pairs]
     if len(set(keys)) < len(keys):
         key = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise Refused(f"has a map with the key {printable(key)!r} twice", "keep one of its values")
+        raise Refused(f"has a map with the key {printable(key)!r} twice", "Keep one of its values.")
     return pairs
 
 
 def _columns(described: Any) -> dict[str, _Type]:
-    """The types of the records. Raises Refused for what is no record, and for a type that is not measured."""
+    """Return the types of the records. Raises Refused for other data, and for a type that is not measured."""
     if not isinstance(described, dict) or described.get("type") != "record":
-        raise Refused("holds no records", "name a file whose schema is a record, which is what a table is")
+        raise Refused("has no records", "Name a file whose schema is a record, which is a table.")
     table_types.check_names([field["name"] for field in described["fields"]])
     named: dict[str, Any] = {}
     _collect(described, named)
@@ -175,14 +177,14 @@ def _columns(described: Any) -> dict[str, _Type]:
         if kind is None:
             raise Refused(
                 f"column {field['name']!r} is {field['type']}, which is not measured",
-                "leave the column out, or store it as another type",
+                "Leave the column out, or store it as another type.",
             )
         columns[field["name"]] = kind
     return columns
 
 
 def _collect(described: Any, named: dict[str, Any]) -> None:
-    """Every type with a name, for those that refer to it."""
+    """Collect all named types, for types that refer to them."""
     if isinstance(described, list):
         for part in described:
             _collect(part, named)
@@ -198,7 +200,7 @@ def _field_types(described: Mapping[str, Any]) -> list[Any]:
 
 
 def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
-    """The type; None where there is none: unions of several, and records within themselves."""
+    """Return the type; None for unions of several types and for recursive records, which have none."""
     if isinstance(described, list):
         real = [part for part in described if part != "null"]
         return _type(real[0], named, within) if len(real) == 1 else None if real else _Type(pa.null(), pa.null())
@@ -219,7 +221,7 @@ def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _
         digits, scale = described.get("precision", 0), described.get("scale", 0)
         if not 0 < digits <= 76:
             return None
-        # Wider ones than are measured are refused with all other such columns.
+        # Wider decimals are refused together with all other such columns.
         wide = pa.decimal128 if digits <= table_types.DECIMAL_DIGITS else pa.decimal256
         return _Type(wide(digits, scale), wide(digits, scale))
     kept = _LOGICAL.get((kind, logical))

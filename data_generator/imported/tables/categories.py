@@ -1,9 +1,8 @@
-"""Categories of a user's table on their way from the process that reads it: one set of categories for a whole column.
+"""Transfer of categories from the reading process: one set of categories for a whole column.
 
-Each part of a table may have a dictionary of its own: the row groups of a Parquet file, the batches of an Arrow stream.
-`Coder` turns all of them into codes of one growing set, in the order in which categories are met, and `Decoder` puts
-both together again. Categories of a file that is not ordered may be listed in any order; those that stand in no row are
-kept.
+Each part of a table may have a separate dictionary: the row groups of a Parquet file, the batches of an Arrow stream.
+`Coder` turns all of them into codes of one growing set, in order of appearance, and `Decoder` combines codes and
+categories again. Unordered categories may appear in any order; those that occur in no row are kept.
 """
 
 from __future__ import annotations
@@ -19,25 +18,25 @@ from data_generator.imported.refusal import Refused
 
 _PLACE = struct.Struct("<I")
 _PART_BYTES = 32 << 20
-"""About how many bytes of categories are sent at once."""
+"""Approximate bytes of categories per message."""
 
 
 def coded(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with codes in the place of categories."""
+    """Return the schema with codes instead of categories."""
     fields = [field.with_type(field.type.index_type) if pt.is_dictionary(field.type) else field for field in schema]
     return pa.schema(fields)
 
 
 class Coder:
-    """Turns batches into codes and the categories that are new, in the process that reads."""
+    """Turns batches into codes and new categories, in the reading process."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = coded(schema)
         self._columns = {place: _Column(field) for place, field in enumerate(schema) if pt.is_dictionary(field.type)}
 
     def add(self, batch: pa.RecordBatch) -> tuple[list[bytes], pa.RecordBatch]:
-        """Return messages of new categories and the batch with codes. Raises Refused for categories that one set cannot
-        hold."""
+        """Return messages of new categories and the batch with codes. Raises Refused for categories that do not fit
+        into one set."""
         if not self._columns:
             return [], batch
         messages: list[bytes] = []
@@ -55,24 +54,24 @@ def _parts(values: pa.Array) -> Iterator[pa.RecordBatch]:
 
 
 class _Column:
-    """The categories of one column, so far."""
+    """The categories of one column so far."""
 
     def __init__(self, field: pa.Field) -> None:
         self._name, self._type = field.name, field.type
         self._known = pa.array([], field.type.value_type)
         self._dictionary: pa.Array | None = None
         self._codes = pa.array([], field.type.index_type)
-        """The code of each value of the last dictionary; null for one that is missing."""
+        """The code of each value of the last dictionary; null for a missing one."""
 
     def coded(self, array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
-        """Return the categories that are new and the codes of all rows. Raises Refused."""
+        """Return the new categories and the codes of all rows. Raises Refused."""
         new = self._known.slice(0, 0)
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
             new = self._learnt(array.dictionary)
         return new, self._codes.take(array.indices)
 
     def _learnt(self, dictionary: pa.Array) -> pa.Array:
-        # In pandas, what is missing is no category.
+        # In pandas a missing value is not a category.
         present = pc.unique(dictionary.drop_null())
         if pt.is_floating(present.type):
             present = present.filter(pc.invert(pc.is_nan(present)))
@@ -83,8 +82,8 @@ class _Column:
         if len(self._known) > 2 ** (self._type.index_type.bit_width - 1):
             raise Refused(
                 f"column {self._name!r} has {len(self._known):,} categories in all of its parts, more than its codes "
-                f"({self._type.index_type}) can tell apart",
-                "store it with the same categories in each part, or with codes of int32",
+                f"({self._type.index_type}) can distinguish",
+                "Store it with the same categories in each part, or with codes of int32.",
             )
         places = pc.index_in(dictionary, value_set=self._known)
         self._dictionary, self._codes = dictionary, places.cast(self._type.index_type)
@@ -95,12 +94,12 @@ class _Column:
         if not present.slice(0, shorter).equals(self._known.slice(0, shorter)):
             raise Refused(
                 f"column {self._name!r} has ordered categories, and their order differs between parts of the table",
-                "give all parts the same categories in the same order, or store the column as one without an order",
+                "Give all parts the same categories in the same order, or store the column without an order.",
             )
 
 
 class Decoder:
-    """Puts codes and categories together, in the process that asked. What it is given may be anything."""
+    """Combines codes and categories, in the main process. Its input is not trusted."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -113,7 +112,7 @@ class Decoder:
         }
 
     def learn(self, message: bytes | bytearray) -> None:
-        """Add categories. Raises ValueError or pyarrow.ArrowException for a message that makes no sense."""
+        """Add categories. Raises ValueError or pyarrow.ArrowException for an invalid message."""
         (place,) = _PLACE.unpack_from(message)
         if place not in self._known:
             raise ValueError(f"column {place} has no categories")
@@ -122,12 +121,12 @@ class Decoder:
         batch.validate(full=True)
         together = pa.concat_arrays([self._known[place], batch.column(0)])
         if together.null_count or len(pc.unique(together)) < len(together):
-            raise ValueError("categories are missing, or there twice")
+            raise ValueError("categories are missing or repeated")
         self._known[place] = together
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of codes with their categories. Raises ValueError, IndexError or pyarrow.ArrowException for
-        codes that no category has."""
+        codes without a category."""
         if not self._known:
             return batch
         arrays = list(batch.columns)

@@ -1,6 +1,6 @@
-"""Parquet, Arrow and ORC: their metadata say how many rows there are, and only the parts are read that hold the sample.
+"""Parquet, Arrow and ORC: read the number of rows from metadata, and only the parts with rows of the sample.
 
-Batches come one after the other: no more than a part of the table is in memory.
+Batches are read one after the other: at most a part of the table is in memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from data_generator.imported.tables.table_reading import Found, Reading, TableFi
 
 _MOST_BATCH_ROWS = 1 << 16
 _STREAM_BYTES = 1 << 20
-"""Read at once of each column; a row group may be larger than the memory."""
+"""Bytes read at once per column; a row group may be larger than memory."""
 _ARROW_FILE = b"ARROW1"
 
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file of a table: `name` is how messages call it, `partition` what the names of its folders say."""
+    """One file of a table: `name` is for messages, `partition` has the values in the names of its folders."""
 
     name: str
     path: str
@@ -43,7 +43,7 @@ class _RowGroup:
     size_bytes: int
 
     def batches(self, int96_unit: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """All columns, or these."""
+        """Yield all columns, or `columns`."""
         rows_at_once = self.rows * table_types.BATCH_BYTES // max(self.size_bytes, 1)
         with opened(self.file.path) as stream, _parquet(stream, int96_unit) as parquet:
             yield from parquet.iter_batches(
@@ -56,11 +56,11 @@ class _RowGroup:
 
 @dataclass(frozen=True)
 class _Contents:
-    """What the metadata of one file say."""
+    """Facts from the metadata of one file."""
 
     file: ParquetFile
     schema: Any
-    """The file's own."""
+    """The file's Parquet schema."""
     found: pa.Schema
     groups: Sequence[_RowGroup]
 
@@ -73,8 +73,8 @@ class _Contents:
 
 
 def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) -> Reading:
-    """The sample of the table that the files hold one behind the other. Raises Refused, also for a file of a schema
-    that does not agree with the first one's."""
+    """Take the sample of the table that consists of the files in order. Raises Refused, also for a file whose schema
+    does not agree with the first one's."""
     contents: list[_Contents] = []
     input_rows = 0
     for file in files:
@@ -118,7 +118,7 @@ def _row_groups(file: ParquetFile, metadata: pq.FileMetaData) -> Iterator[_RowGr
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.num_rows < 0:
-            raise Refused(f"says that row group {number} has {group.num_rows:,} rows", "the file may be hostile")
+            raise Refused(f"declares {group.num_rows:,} rows for row group {number}", "The file may be hostile.")
         yield _RowGroup(file, number, group.num_rows, group.total_byte_size)
 
 
@@ -134,8 +134,8 @@ def _union(contents: Sequence[_Contents], partitions: Partitions, int96_unit: st
 def _int96_unit(
     contents: Sequence[_Contents], blocks: Sequence[sampling.Block], input_rows: int, progress: Progress
 ) -> Generator[int, None, str]:
-    """The unit that holds the INT96 values of the sample, which are read for that; yields the rows of the table, as a
-    sign of life."""
+    """Return the unit that holds the INT96 values of the sample, which are read for this; yields the number of rows as
+    a sign of life."""
     found = parquet_types.Int96Unit()
     start = 0
     for each in contents:
@@ -153,7 +153,7 @@ def _int96_unit(
 
 
 def _index_remarks(found: pa.Schema) -> list[str]:
-    """What is to be said of the index of a DataFrame, which pandas stores as columns, or as a range in its notes."""
+    """Return remarks on the index of a DataFrame, which pandas stores as columns, or as a range in its metadata."""
     try:
         index = json.loads((found.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, KeyError, TypeError):
@@ -170,7 +170,7 @@ def _index_remarks(found: pa.Schema) -> list[str]:
     if ranges:
         start, step, name = (ranges[0].get(key) for key in ("start", "step", "name"))
         said.append(
-            f"the index of a DataFrame is left out: pandas has noted it as numbers from {start} in steps of {step}"
+            f"the index of a DataFrame is left out: pandas stores it as a range from {start} in steps of {step}"
             f"{'' if name is None else f', called {name!r}'}\n"
             "write the file by reset_index().to_parquet(FILE) to measure it as a column"
         )
@@ -190,7 +190,7 @@ class _Layout:
     int96_unit: str
 
     def batches(self, group: _RowGroup) -> Iterator[pa.RecordBatch]:
-        """The rows of a row group with all columns in their order."""
+        """Yield the rows of a row group with all columns in order."""
         for batch in group.batches(self.int96_unit):
             yield self.partitions.filled(batch, group.file.partition).select(self.schema.names)
 
@@ -207,15 +207,15 @@ def _of_row_groups(
             rows = yield from _of_batches(layout.batches(group), parts, layout.schema)
             if rows < parts[-1].end:
                 raise Refused(
-                    f"holds {rows:,} rows, and says {group.rows:,}", "the file may be damaged or hostile: repair it"
+                    f"has {rows:,} rows, but declares {group.rows:,}", "The file may be damaged or hostile. Repair it."
                 )
 
 
 def _of_batches(
     batches: Iterator[pa.RecordBatch], parts: Sequence[sampling.Block], schema: pa.Schema
 ) -> Generator[pa.RecordBatch, None, int]:
-    """The rows of the parts, as they are kept; returns how many rows have been looked at. No batch behind the last part
-    is asked for."""
+    """Yield the rows of the parts as they are stored; return the number of rows read. Reads no batch after the last
+    part."""
     start = 0
     for batch in batches:
         for part in sampling.overlaps(parts, start, batch.num_rows):
@@ -234,7 +234,7 @@ def _remarks(found: pa.Schema) -> list[str]:
 
 
 def read_arrow(source: TableFile) -> Reading:
-    """The sample of an Arrow IPC file, which Feather is, or stream. Raises Refused."""
+    """Take the sample of an Arrow IPC file, such as Feather, or stream. Raises Refused."""
     mapped = pa.memory_map(f"/proc/self/fd/{source.stream.fileno()}")
     is_file = mapped.read(len(_ARROW_FILE)) == _ARROW_FILE
     make = _file_batches if is_file else _stream_batches
@@ -267,7 +267,7 @@ def _stream_batches(mapped: pa.MemoryMappedFile, options: pa.ipc.IpcReadOptions)
 
 
 def read_orc(source: TableFile) -> Reading:
-    """The sample of an ORC file. Raises Refused."""
+    """Take the sample of an ORC file. Raises Refused."""
     source.progress.at(source.path)
     orc = pyarrow.orc.ORCFile(source.stream)
     found = orc.schema
@@ -290,7 +290,7 @@ def _stripe(orc: Any, number: int, columns: Sequence[str] | None = None) -> pa.R
             raise
         raise Refused(
             "has points in time before 1677 or after 2262, which pyarrow does not read from ORC",
-            "write the table to Parquet by the program that wrote it, with timestamps in microseconds",
+            "Write the table to Parquet with the program that wrote it, with timestamps in microseconds.",
         ) from None
 
 

@@ -1,7 +1,7 @@
-"""How a CSV file is laid out: lines before its header, delimiter, names of its columns.
+"""Detect the layout of a CSV file: lines before its header, delimiter, column names.
 
-Found in the beginning of the file; what several readings fit is decided by what most lines agree on, and said. This
-module reads no values.
+It is found in the beginning of the file. If several readings fit, the one that most lines agree on is taken, with a
+remark. This module reads no values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from data_generator.imported.refusal import Refused
 DELIMITERS = (",", ";", "\t", "|")
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "'|'", " ": "space"}
 _UNUSUAL = ("::", "||", "^", "~", "\x01", "\x1f", ":", " ")
-"""What may divide a file that none of the usual delimiters does."""
+"""Delimiters considered if none of the usual ones fits."""
 
 _RECORDS = 100
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -25,7 +25,7 @@ _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of one file. `skipped` lines stand before the header; `remarks` are warnings of two lines."""
+    """The layout of one file. `skipped` lines precede the header; `remarks` are warnings of two lines."""
 
     delimiter: str
     skipped: int
@@ -33,23 +33,25 @@ class Layout:
     remarks: tuple[str, ...]
 
     def understood(self, record: Sequence[str]) -> dict[str, str]:
-        """What the user should know of it; `record` is the first one."""
+        """Return the layout for the user; `record` is the first record."""
         header = f"line {self.skipped + 1}" if self.has_header else "none: columns are called '0', '1', .."
         if self.has_header and (empty := sum(not name for name in record)):
-            header += f"; {empty} without a name" + ", called 'Unnamed: ' and their number"
+            header += f"; {empty} without a name" + ", named 'Unnamed: ' and their number"
         skipped = {"skipped": f"{self.skipped} lines before the header"} if self.skipped else {}
         return {"delimiter": delimiter_name(self.delimiter), "header": header, **skipped}
 
 
 def delimiter_name(delimiter: str) -> str:
-    """'comma' for ',', and the like."""
+    """Return 'comma' for ',', and similar names."""
     return _NAMES.get(delimiter, repr(delimiter))
 
 
 def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, longest: int) -> Layout:
-    """The layout of the file that begins so; `options` go before what is found, as does an ending that says tabs.
+    """Return the layout of a file with this beginning; `options` take precedence over detection, as does a suffix for
+    tabs.
 
-    `longest` is the most characters of a field. Raises Refused for a file whose delimiter is not one character."""
+    `longest` is the most characters of a field. Raises Refused if the delimiter is not one character.
+    """
     csv.field_size_limit(longest)
     remarks: list[str] = []
     skipped = 0
@@ -62,8 +64,8 @@ def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, long
         skipped += len(comments)
         beginning = beginning[sum(map(len, comments)) :]
         remarks.append(
-            f"{len(comments)} lines before the header begin with '#' and are passed over: {comments[0].strip()!r}\n"
-            "take '#' away from the last of them if it has the names of the columns"
+            f"{len(comments)} lines before the header begin with '#' and are skipped: {comments[0].strip()!r}\n"
+            "remove '#' from the last of them if it has the column names"
         )
     delimiter = named or _delimiter(beginning, remarks)
     _refuse_doubled(beginning, delimiter)
@@ -71,8 +73,8 @@ def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, long
 
 
 def _comments(beginning: str, named: str | None) -> list[str]:
-    """The lines of comment before the header. The last line with '#' is the header where it has as many fields as the
-    first line behind it."""
+    """Return the comment lines before the header. The last line with '#' is the header if it has as many fields as the
+    first line after it."""
     lines = beginning.splitlines(keepends=True)
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), 0)
     if not count:
@@ -85,15 +87,15 @@ def _comments(beginning: str, named: str | None) -> list[str]:
 
 
 def _delimiter(beginning: str, remarks: list[str]) -> str:
-    """The delimiter that divides the header and the lines behind it into the same number of fields."""
+    """Return the delimiter that divides the header and the lines after it into the same number of fields."""
     widths = {delimiter: _widths(beginning, delimiter) for delimiter in DELIMITERS}
     alike = [delimiter for delimiter, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
     if len(alike) > 1:
         chosen = max(alike, key=lambda delimiter: widths[delimiter][0])
         others = " and ".join(delimiter_name(other) for other in alike if other != chosen)
         remarks.append(
-            f"every line can be divided by {delimiter_name(chosen)}, which is taken, and by {others}\n"
-            "name another by --delimiter"
+            f"every line can be divided by {delimiter_name(chosen)}, which is used, and by {others}\n"
+            "--delimiter names another"
         )
         return chosen
     if alike:
@@ -106,7 +108,7 @@ def _delimiter(beginning: str, remarks: list[str]) -> str:
 
 
 def _widths(beginning: str, delimiter: str) -> list[int]:
-    """How many fields each of the first records has; the last one, which may be cut, is left out."""
+    """Return the number of fields of each of the first records, without the last one, which may be truncated."""
     found = []
     try:
         for number, fields in enumerate(csv.reader(beginning.splitlines(keepends=True), delimiter=delimiter)):
@@ -126,18 +128,18 @@ def _remark_unusual(beginning: str, remarks: list[str]) -> None:
         if len(counts) == 1 and counts != {0}:
             step = f"--delimiter {delimiter!r} divides them" if len(delimiter) == 1 else _replaced(delimiter)
             remarks.append(
-                f"the file is read as one column, and every line holds {delimiter!r} {counts.pop()} times\n{step}"
+                f"the file is read as one column, and every line has {delimiter!r} {counts.pop()} times\n{step}"
             )
             return
 
 
 def _refuse_doubled(beginning: str, delimiter: str) -> None:
-    """Raises Refused where the delimiter is two characters: each second field of each record is empty."""
+    """Raise Refused if the delimiter is two characters: every second field of each record is empty."""
     records = list(csv.reader(beginning.splitlines(keepends=True)[:_RECORDS], delimiter=delimiter))
     records = [record for record in records[: max(1, len(records) - 1)] if record]
     if records and all(len(record) > 2 and len(record) % 2 and not any(record[1::2]) for record in records):
-        raise Refused(f"is divided by {delimiter * 2!r}, and one character is read", _replaced(delimiter * 2))
+        raise Refused(f"is divided by {delimiter * 2!r}, and a delimiter is one character", _replaced(delimiter * 2))
 
 
 def _replaced(delimiter: str) -> str:
-    return f"replace it first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"
+    return f"Replace it first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"

@@ -1,7 +1,7 @@
-"""CSV: counted, then its sample read as text, then the types found in the whole sample.
+"""CSV: count the rows, read the sample as text, then find the types in the whole sample.
 
-Twice through the file and no more: pyarrow's own types come from its first block alone, and a column that begins with
-integers may go on with anything. This module depends on no other kind of file.
+The file is read exactly twice. pyarrow's type detection uses only its first block, and a column that begins with
+integers may continue with anything. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from data_generator.imported.tables.text_types.inference import Column, inferred
 from data_generator.imported.tables.text_types.numbers import NUMBER
 
 _FEW_COLUMNS = 32
-"""pyarrow reserves a whole block for each column of text. With more columns that would be gigabytes; dictionaries,
-which are four times as slow, reserve nothing."""
+"""pyarrow reserves a whole block for each text column, which would be gigabytes for more columns than this.
+Dictionaries, which are four times as slow, reserve nothing."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
-"""A quote amid text: part of a value that is not quoted, or one that parsers would drop."""
+"""A quote amid text: part of an unquoted value, or one that parsers drop."""
 
 _SCANNED_ROWS = 20_000_000
-"""Up to here rows are turned into lines of the file by reading it once more."""
+"""Up to this many rows, row numbers are converted to line numbers by reading the file once more."""
 
 
 @dataclass(frozen=True)
@@ -52,25 +52,25 @@ class _File:
     layout: Layout
 
     def bytes(self) -> ByteStream:
-        """From the header on."""
+        """Return the content from the header on."""
         content = self.source.content()
         content.skip_lines(self.layout.skipped)
         return content
 
     @cached_property
     def first_record(self) -> list[str]:
-        """The fields of the first record: the names of the columns, unless there is no header. Raises Refused."""
+        """Return the fields of the first record: the column names, unless there is no header. Raises Refused."""
         csv.field_size_limit(BLOCK_BYTES)
         lines = self.bytes().text_lines(BLOCK_BYTES + 1, "strict")
         records = filter(None, csv.reader(lines, delimiter=self.layout.delimiter))
         first = None
         try:
             first = next(records)
-            # pyarrow takes a header without a row behind it for a row that never ends.
+            # pyarrow takes a header without a following row for a row that never ends.
             if self.layout.has_header:
                 next(records)
         except StopIteration:
-            raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
+            raise Refused("has no rows", "Name a file with a table.", self.source.path) from None
         except (UnicodeDecodeError, csv.Error) as error:
             if first is None and isinstance(error, UnicodeDecodeError):
                 self._refuse_bytes()
@@ -80,11 +80,11 @@ class _File:
 
     @property
     def keys(self) -> list[str]:
-        """Names that no two columns share, by which pyarrow is asked for them."""
+        """Return unique column names for pyarrow."""
         return list(map(str, range(len(self.first_record))))
 
     def batches(self, content: ByteStream, keys: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
+        """Yield the rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
         rows = 0
         try:
             with self._reader(content, keys, kind) as reader:
@@ -100,7 +100,7 @@ class _File:
             content,
             pyarrow.csv.ReadOptions(
                 use_threads=False,
-                # pyarrow reads up to 32 of them ahead.
+                # pyarrow reads up to 32 blocks ahead.
                 block_size=BLOCK_BYTES,
                 column_names=self.keys,
                 skip_rows_after_names=int(self.layout.has_header),
@@ -117,7 +117,7 @@ class _File:
             raise Refused(
                 f"has {odd['found']} {columns} and the {first} {odd['expected']}, divided by "
                 f"{delimiter_name(self.layout.delimiter)}",
-                "repair the line, or name another delimiter by --delimiter",
+                "Repair the line, or name another `delimiter`.",
                 # pyarrow counts the header as row 1.
                 self._place(int(odd["row"]) - 1 - self.layout.has_header),
             ) from None
@@ -126,18 +126,18 @@ class _File:
         if "straddling" in said:
             self._refuse_length(self._place(rows))
         if "Empty CSV" in said:
-            raise Refused("holds no rows", "name a file with a table in it", self.source.path) from None
-        raise Refused(f"cannot be read as CSV: {said}", "repair it, or name another") from None
+            raise Refused("has no rows", "Name a file with a table.", self.source.path) from None
+        raise Refused(f"cannot be read as CSV: {said}", "Repair it, or name another file.") from None
 
     def _refuse_length(self, where: str) -> NoReturn:
         raise Refused(
             f"begins a row of more than {BLOCK_BYTES >> 20} MB",
-            "a quotation mark that is never closed makes such a row: close it, or leave the line out",
+            "An unclosed quotation mark makes such a row: close it, or leave the line out.",
             where,
         ) from None
 
     def _refuse_bytes(self) -> NoReturn:
-        """The line of the first byte that is not UTF-8."""
+        """Raise Refused with the line of the first byte that is not UTF-8."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         content, line = self.source.content(), 1
         while part := content.read(BLOCK_BYTES):
@@ -147,10 +147,10 @@ class _File:
                 line += error.object[: error.start].count(b"\n")
                 refuse_encoding(f"{self.source.path}, line {line:,}", error.object[error.start], part)
             line += part.count(b"\n")
-        raise Refused("ends amid a character of UTF-8", "write it again", self.source.path)
+        raise Refused("ends within a UTF-8 character", "Write it again.", self.source.path)
 
     def refuse_lone_quote(self) -> None:
-        """Raises Refused for a quoted value in which a quote is not doubled: parsers drop it and change the value."""
+        """Raise Refused for a quoted value with a quote that is not doubled: parsers drop it and change the value."""
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter, strict=True)
         try:
             for number, _ in enumerate(reader):
@@ -159,18 +159,18 @@ class _File:
         except csv.Error:
             raise Refused(
                 'has a quote within a quoted value, where CSV doubles it ("")',
-                "write it again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
+                "Write it again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
                 f"{self.source.path}, line {self.layout.skipped + reader.line_num:,}",
             ) from None
 
     def _place(self, row: int) -> str:
-        """Where the row with this number, counted from 0 behind the header, begins in the file."""
+        """Return where in the file the row with this number begins, counted from 0 after the header."""
         lines = self.lines_of([row]) if row <= _SCANNED_ROWS else {}
         return f"{self.source.path}, line {lines[row]:,}" if row in lines else f"{self.source.path}, row {row + 1:,}"
 
     def lines_of(self, rows: Sequence[int]) -> dict[int, int]:
-        """The lines in which these rows begin; lines are more than rows where a value holds a newline, or a line is
-        empty."""
+        """Return the lines in which these rows begin; they differ from row numbers if a value has a newline or a line
+        is empty."""
         csv.field_size_limit(BLOCK_BYTES)
         wanted, found, row = set(rows), {}, -1 - self.layout.has_header
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter)
@@ -184,19 +184,19 @@ class _File:
                         break
                 before = self.layout.skipped + reader.line_num
         except csv.Error:
-            # A row of more than a block: it begins where the one before ended.
+            # A row of more than a block begins where the previous one ended.
             found.setdefault(row + 1, before + 1)
         return found
 
 
 def read(source: TableFile) -> Reading:
-    """The sample of a CSV file, whose first row has the names unless `source.options` deny it. Raises Refused."""
+    """Take the sample of a CSV file, whose first row has the names unless `source.options` deny it. Raises Refused."""
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))
     if even != odd:
         encoding = "utf-16-be" if even else "utf-16-le"
-        raise Refused("has every second byte 0, as UTF-16", f"--encoding {encoding} may be the right one", source.path)
+        raise Refused("has every second byte 0, like UTF-16", f"Try `encoding={encoding!r}`.", source.path)
     is_by_tabs = ".tsv" in source.path.lower()[-8:]
     layout = found_layout(beginning, source.options, is_by_tabs=is_by_tabs, longest=BLOCK_BYTES)
     file = _File(source, layout)
@@ -230,7 +230,7 @@ def read(source: TableFile) -> Reading:
     if layout.has_header and (repeats or _are_values(record, columns)):
         remarks.insert(0, _no_header(layout, record))
     if not is_a_row_a_line and len(names) == 1 and newlines > input_rows:
-        remarks.append('empty lines are passed over, as pandas does\na missing value of a single column is written ""')
+        remarks.append('empty lines are skipped, as in pandas\na missing value in a single column is written ""')
     schema = table_types.kept_schema(table.schema)
     understood = {
         **layout.understood(record),
@@ -253,12 +253,12 @@ def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_
 
 
 def _occurs(text: str, column: pa.ChunkedArray) -> bool:
-    """Whether the name of a column is one of its values."""
+    """Return whether the name of a column is one of its values."""
     return bool(text) and pa.compute.index(column, text).as_py() >= 0
 
 
 def _are_values(record: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Whether the first row has numbers over all columns of numbers."""
+    """Return whether the first row has numbers over all columns of numbers."""
     over = [text for text, column in zip(record, columns, strict=True) if _is_number(column.values.type)]
     return bool(over) and all(re.fullmatch(NUMBER, text) for text in over)
 
@@ -270,7 +270,7 @@ def _is_number(kind: pa.DataType) -> bool:
 def _no_header(layout: Layout, record: Sequence[str]) -> str:
     shown = ", ".join(map(repr, record[:4])) + (", .." if len(record) > 4 else "")
     return (
-        f"line {layout.skipped + 1} is taken as the names of the columns, and looks like values: {shown}\n"
+        f"line {layout.skipped + 1} is used as the column names, but looks like values: {shown}\n"
         "--no-header reads it as the first row"
     )
 
@@ -283,7 +283,7 @@ def _missing_text(columns: Sequence[Column]) -> str:
 
 
 def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:
-    """How many rows there are, and how many lines. Raises Refused for quotes that would change values."""
+    """Return the number of rows and of lines. Raises Refused for quotes that would change values."""
     content, rows = file.bytes(), 0
     lone_quotes: list[bytes] = []
 
@@ -303,8 +303,8 @@ def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:
 def _texts(
     file: _File, blocks: Sequence[sampling.Block], input_rows: int
 ) -> Generator[int, None, list[pa.ChunkedArray]]:
-    """The columns of the sample, as the text that stands there. How many rows there are is said again for each block: a
-    word now and then is what keeps the process from being ended."""
+    """Return the columns of the sample as text. Yields the number of rows for each block, because a process without
+    messages is ended."""
     parts: list[list[pa.Array]] = [[] for _ in file.keys]
     start = 0
     kind = pa.string() if len(parts) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
@@ -317,5 +317,5 @@ def _texts(
         start += batch.num_rows
         yield input_rows
     if start < blocks[-1].end:
-        raise Refused("was changed while it was read", "try again", file.source.path)
+        raise Refused("changed while it was read", "Try again.", file.source.path)
     return [pa.chunked_array(column, pa.string()) for column in parts]

@@ -1,6 +1,6 @@
-"""Excel: the first row of a sheet has the names; cells have types of their own, and a column has one.
+"""Excel: the first row has the column names. Cells have individual types; a column gets one type.
 
-A sheet is in memory as a whole: it has at most 1,048,576 rows. This module depends on no other kind of file.
+A whole sheet is in memory: it has at most 1,048,576 rows. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ _KINDS: Mapping[type, str] = {
     datetime.timedelta: "duration",
 }
 _EXACT = 1 << 53
-"""A cell holds a float64: integers are exact below."""
+"""A cell is a float64: integers below this are exact."""
 _WORDS = frozenset(MISSING) - {""}
 
-_SAVED = "open the file in Excel or LibreOffice, save it, and read it again"
+_SAVED = "Open the file in Excel or LibreOffice, save it, and read it again"
 _ODD = {
     ERROR: ("errors in {} cells are missing values", "repair the formulas, if a value is meant"),
     FORMULA: ("formulas without a stored value in {} cells are missing values", _SAVED),
-    STALE: ("formulas in {} cells have values that the file asks to compute again when it is opened", _SAVED),
+    STALE: ("formulas in {} cells have values that the file requests to compute again when it is opened", _SAVED),
     FINE: ("times with fractions of a millisecond in {} cells are rounded to milliseconds", "store them as text"),
-    EARLY: ("dates before 1900 in {} cells, which Excel does not have, are read as midnight", "store them as text"),
-    LEAP: ("29 February 1900, a day of Excel's that no calendar has, in {} cells is read as the 28th", "repair them"),
-    HUGE: ("numbers beyond those that a cell holds in {} cells are infinite", "store them as text"),
+    EARLY: ("dates before 1900 in {} cells, which Excel does not support, are read as midnight", "store them as text"),
+    LEAP: ("29 February 1900, a day that exists only in Excel, in {} cells is read as the 28th", "repair them"),
+    HUGE: ("numbers beyond the range of a cell in {} cells are infinite", "store them as text"),
     DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
 }
-"""What is odd about cells -> what is said of them, and the next step."""
+"""Problem of cells -> the remark, and the next step."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,18 @@ class _Table:
 
     @property
     def first_row(self) -> int:
-        """The row of the sheet, counted from 0, behind the header."""
+        """Return the row of the sheet, counted from 0, after the header."""
         return self.sheet.area.row + self.source.options.header
 
     def cell(self, column: int, place: int) -> str:
-        """The name of a cell, by the place of its row in the sample."""
+        """Return the name of a cell, by the place of its row in the sample."""
         return (
             f"cell {letters(self.sheet.area.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
         )
 
 
 def read(source: TableFile) -> Reading:
-    """The sample of a sheet. Raises Refused."""
+    """Take the sample of a sheet. Raises Refused."""
     source.progress.at(source.path)
     workbook = sheets.opened(source)
     sheet = yield from sheets.chosen(workbook, source)
@@ -149,12 +149,12 @@ def _header_remarks(table: _Table, header: Sequence[Any] | None) -> Iterator[str
     where = f"cell {letters(table.sheet.area.column + first)}{number}: {shown!r}"
     if unnamed:
         yield (
-            f"row {number} is taken as the names of the columns and has none for {unnamed:,} of {len(header):,} "
-            f"({where})\nif it is a title, take it and the rows above the names away"
+            f"row {number} is used as the column names and has none for {unnamed:,} of {len(header):,} "
+            f"({where})\nif it is a title, remove it and the rows above the names"
         )
     elif not any(isinstance(value, str) for value in header):
         yield (
-            f"row {number} is taken as the names of the columns, and holds values other than text ({where})\n"
+            f"row {number} is used as the column names, but has values other than text ({where})\n"
             "--no-header reads it as the first row"
         )
 
@@ -165,14 +165,14 @@ def _row_remarks(table: _Table) -> Iterator[str]:
         row = table.first_row + sampling.row_at(table.blocks, empty[0]) + 1
         yield (
             f"{len(empty):,} empty rows are rows without values (the first: row {row:,})\n"
-            "take them away in the file if they are not meant"
+            "remove them from the file if they are not intended"
         )
     merged = sum(last >= table.first_row for _, last in table.sheet.area.merged)
     if merged:
         row = next(first for first, last in table.sheet.area.merged if last >= table.first_row)
         yield (
             f"{merged:,} ranges of merged cells: only the first cell of each has the value (the first: row {row + 1:,})"
-            "\nunmerge them and fill in the values, if all rows are meant to have them"
+            "\nunmerge them and fill in the values if all rows should have them"
         )
 
 
@@ -185,7 +185,7 @@ def _odd_remarks(table: _Table, place: int, odd: odd_cells.Found) -> Iterator[st
 
 
 def _column(table: _Table, place: int) -> tuple[pa.Array, Sequence[Note]]:
-    """The column in the type that all of its cells have, or that the user names. Raises Refused."""
+    """Return the column in the type of all its cells, or in the type that the user names. Raises Refused."""
     name, cells = table.names[place], [row[place] for row in table.rows]
     kind = table.source.options.columns.get(name)
     if kind is not None:
@@ -214,7 +214,7 @@ def _mixed(name: str, values: Sequence[Any], kinds: Counter[str]) -> Note:
     most, *_ = listed = kinds.most_common()
     place = next(at for at, value in enumerate(values) if value is not None and _KINDS[type(value)] != most[0])
     said = "mixed, stays text: " + ", ".join(f"{kind} ({count:,})" for kind, count in listed)
-    step = f"repair the file; {column_option(name, 'text')} says that text is meant"
+    step = f"repair the file; {column_option(name, 'text')} says that text is intended"
     return Note(name, place, str(_text(values[place])), said, step)
 
 
@@ -234,7 +234,7 @@ def _as_named(table: _Table, place: int, cells: Sequence[Any], kind: str) -> pa.
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:
-    """Whole numbers are integers, as pandas reads them."""
+    """Convert whole numbers to integers, as pandas does."""
     numbers = pa.array([None if value is None else float(value) for value in values], pa.float64())
     is_whole = all(value is None or (float(value).is_integer() and abs(value) < _EXACT) for value in values)
     return numbers.cast(pa.int64()) if is_whole else numbers
@@ -249,7 +249,7 @@ def _dates(values: Sequence[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str | None:
-    """A cell as text: a whole number without its '.0'."""
+    """Return a cell as text: a whole number without its '.0'."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return None if value is None else str(value)

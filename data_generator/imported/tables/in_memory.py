@@ -1,8 +1,8 @@
-"""Tables in memory that a program hands over: kept in a file for as long as they are measured.
+"""Tables in memory from a program: stored in a file while they are measured.
 
-From that file they are taken as any file of the user's is, so that there is one way in. Its name follows from the
-content: the same table is the same input again, also for a run that is resumed. What a DataFrame holds that no table
-can is refused here by name, as a file could not say it.
+The file is then read like any file of the user, so there is one import path. Its name is derived from the content: the
+same table is the same input again, even for a resumed run. Properties of a DataFrame that no table can have are refused
+here, where they can be named.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _CLASSES: dict[type, str] = {
     tuple: "list",
     dict: "dict",
 }
-"""Python's types that a column of objects may hold, one of them in a column; a class counts as the first of its bases
-that is named here."""
+"""Python's types that a column of objects may have, one per column; a class counts as the first of its bases listed
+here."""
 
 
 @dataclass(frozen=True)
 class HeldTable:
-    """The file in which a table is kept, and what reports call the table: 'pandas DataFrame in memory'."""
+    """The file of a table, and its name in reports: 'pandas DataFrame in memory'."""
 
     path: Path
     title: str
@@ -68,16 +68,16 @@ class HeldTable:
 
 
 def is_given(data: object) -> bool:
-    """Return whether this is to be kept as a table, and is not the path of one, nor nothing."""
+    """Return whether this is data to store as a table: neither a path nor None."""
     return data is not None and not isinstance(data, str | os.PathLike)
 
 
 @contextmanager
 def held(data: Any) -> Iterator[HeldTable]:
-    """Keep a table in a file of the cache until the block ends. Warns of a DataFrame's index, which becomes columns.
+    """Store a table in a file of the cache until the block ends. Warns of a DataFrame's index, which becomes columns.
 
-    Raises DataError for what is no table, for columns that cannot be told apart or have values of several types, and
-    for a cache folder that cannot take the file.
+    Raises DataError for other objects, for columns with equal names or values of several types, and for a cache folder
+    that cannot take the file.
     """
     title = _title(data)
     reader = _reader(data, title)
@@ -104,17 +104,22 @@ def _reader(data: Any, title: str) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if not hasattr(data, "__arrow_c_stream__"):
-        step = "call .collect() first" if hasattr(data, "collect") else f"give a path, or {TAKEN}"
-        raise DataError(f"data: {type(data).__name__} is no table\n  {step}")
+        step = "Call .collect() first." if hasattr(data, "collect") else f"Pass a path, or {TAKEN}"
+        raise DataError(f"`data`: {type(data).__name__} is not a table.", step, parameter="data", allowed=TAKEN)
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         said = (str(error).splitlines() or [""])[0]
-        raise DataError(f"data: {type(data).__name__} is no table ({printable(said)})\n  give {TAKEN}") from None
+        raise DataError(
+            f"`data`: {type(data).__name__} is not a table ({printable(said)}).",
+            f"Pass {TAKEN}.",
+            parameter="data",
+            allowed=TAKEN,
+        ) from None
 
 
 def _is_frame(data: Any) -> bool:
-    """Whether pandas made it; a program that gives another table need not have pandas loaded."""
+    """Return whether pandas made it; a program that passes another table need not have loaded pandas."""
     return any(f"{base.__module__}.{base.__name__}".startswith("pandas.") for base in type(data).__mro__) and (
         hasattr(data, "columns") and hasattr(data, "index")
     )
@@ -128,8 +133,8 @@ def _of_frame(frame: pd.DataFrame, title: str) -> pa.Table:
 
     if isinstance(frame.columns, pd.MultiIndex):
         raise DataError(
-            f"{title}: its columns are a MultiIndex of {frame.columns.nlevels} levels, which no format has\n"
-            '  join them: df.columns = ["_".join(map(str, name)) for name in df.columns]'
+            f"{title}: its columns are a MultiIndex of {frame.columns.nlevels} levels, which no format supports.",
+            'Join them: df.columns = ["_".join(map(str, name)) for name in df.columns]',
         )
     frame = _with_index_as_columns(frame, title)
     _check_names(list(frame.columns), title)
@@ -151,12 +156,12 @@ def _with_index_as_columns(frame: pd.DataFrame, title: str) -> pd.DataFrame:
     for name in names:
         if name in frame.columns:
             raise DataError(
-                f"{title}: its index would become the column {name!r}, which is there already\n"
-                "  name it otherwise: df.rename_axis('NAME'), or leave it out: df.reset_index(drop=True)"
+                f"{title}: its index would become the column {name!r}, which already exists.",
+                "Rename it: df.rename_axis('NAME'), or leave it out: df.reset_index(drop=True)",
             )
     listed = ", ".join(repr(name) for name in names)
     warnings.warn(
-        f"{title}: its index is measured as the column {listed}, as formats store no index; "
+        f"{title}: its index is measured as the column {listed}, because formats store no index; "
         "df.reset_index(drop=True) leaves it out",
         stacklevel=6,
     )
@@ -168,12 +173,12 @@ def _check_names(names: list[Any], title: str) -> None:
     for place, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise DataError(
-                f"{title}: column {place} is called {name!r}, which is {type(name).__name__} and not text\n"
-                "  make all names text: df.columns = df.columns.astype(str)"
+                f"{title}: the name of column {place}, {name!r}, is {type(name).__name__} and not text.",
+                "Make all names text: df.columns = df.columns.astype(str)",
             )
     for name, count in Counter(names).items():
         if count > 1:
-            raise DataError(f"{title}: {count} columns are called {name!r}\n  give each column a name of its own")
+            raise DataError(f"{title}: {count} columns have the name {name!r}.", "Give each column a unique name.")
 
 
 def _column(series: pd.Series, title: str) -> pa.Array | pa.ChunkedArray:
@@ -184,13 +189,13 @@ def _column(series: pd.Series, title: str) -> pa.Array | pa.ChunkedArray:
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         said = printable((str(error).splitlines() or [""])[0])
         raise DataError(
-            f"{title}: column {series.name!r} ({series.dtype}) cannot be taken: {said}\n"
-            "  leave the column out, or store it as another type"
+            f"{title}: column {series.name!r} ({series.dtype}) cannot be converted: {said}.",
+            "Leave the column out, or store it as another type.",
         ) from None
 
 
 def _check_objects(series: pd.Series, title: str) -> None:
-    """Raise DataError unless the values that are there are of one type, which a table can hold."""
+    """Raise DataError unless all present values have one type, which a table can hold."""
     present = series[series.notna()]
     found = Counter(map(type, present))
     kinds: Counter[str] = Counter()
@@ -199,13 +204,13 @@ def _check_objects(series: pd.Series, title: str) -> None:
     if len(kinds) > 1:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
         raise DataError(
-            f"{title}: column {series.name!r} holds values of several types: {listed}\n"
-            f"  give it one: df[{series.name!r}] = df[{series.name!r}].astype('str')"
+            f"{title}: column {series.name!r} has values of several types: {listed}.",
+            f"Convert it: df[{series.name!r}] = df[{series.name!r}].astype('str')",
         )
     for unknown in kinds.keys() - set(_CLASSES.values()):
         raise DataError(
-            f"{title}: column {series.name!r} holds values of the type {unknown}, which no table has\n"
-            f"  leave it out, or make it text: df[{series.name!r}] = df[{series.name!r}].astype('str')"
+            f"{title}: column {series.name!r} has values of the type {unknown}, which no table supports.",
+            f"Leave it out, or convert it to text: df[{series.name!r}] = df[{series.name!r}].astype('str')",
         )
 
 
@@ -222,7 +227,7 @@ def _kind(kind: type) -> str:
 
 
 def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Path, IO[bytes]]:
-    """Write the table to a file that is named by its content, and return it with a lock that others may share."""
+    """Write the table to a file named by its content, and return it with a shared lock."""
     descriptor, name = tempfile.mkstemp(suffix=cache.PARTIAL, dir=folder)
     written = open(descriptor, "w+b")  # noqa: SIM115  (closed with its lock)
     try:
@@ -233,11 +238,11 @@ def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Pat
                     stream.write_batch(batch)
         except pa.ArrowException as error:
             said = printable((str(error).splitlines() or [""])[0])
-            raise DataError(f"{title}: cannot be read: {said}\n  leave out the column that it names") from None
+            raise DataError(f"{title} cannot be read: {said}.", "Leave out the column that it names.") from None
         written.flush()
         written.seek(0)
         digest = hashlib.file_digest(written, "sha256").hexdigest()[:16]
-        # What tells a sample's input from others has its time.
+        # The modification time identifies the input of a sample, so it must not change.
         os.utime(name, ns=(0, 0))
         path = folder / f"{title.replace(' ', '-')}-{digest}{_SUFFIX}"
         while True:
@@ -257,7 +262,7 @@ def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Pat
 
 
 def _shared(path: Path) -> IO[bytes] | None:
-    """The file of another call with its lock; None where that call has just removed it."""
+    """Return the locked file of another call; None if that call has just removed it."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -277,7 +282,7 @@ def _is_there(path: Path, file: IO[bytes]) -> bool:
 
 
 def _remove_last(path: Path, locked: IO[bytes]) -> None:
-    """Remove the file, unless another call has it too."""
+    """Remove the file, unless another call uses it too."""
     with suppress(BlockingIOError):
         fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_there(path, locked):

@@ -1,7 +1,6 @@
-"""JSON: its records are counted, then those of the sample parsed together, so that types come from all of them.
+"""JSON: count the records, then parse those of the sample together, so that types come from all of them.
 
-What a value becomes is found in data_generator.imported.tables.json_lines.columns. This module depends on no other kind
-of file.
+data_generator.imported.tables.json_lines.columns finds the types. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _MOST_AT_ONCE = 10_000
 _FIRST_AT_ONCE = 1_000
 _CELLS_AT_ONCE = 4_000_000
 _BYTES_AT_ONCE = 8 << 20
-"""How much is parsed at once: Python's objects take up to 30 times the memory of the text, and each record has a cell
-for each name."""
+"""Bytes parsed at once: Python's objects take up to 30 times the memory of the text, and each record has a cell for
+each name."""
 
 
 def read(source: TableFile) -> Reading:
-    """The sample of a file with JSON objects. Raises Refused."""
+    """Take the sample of a file with JSON objects. Raises Refused."""
     records = json_records.found(source)
     input_rows = 0
     for part in records.parts():
@@ -86,7 +85,7 @@ def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int)
         row += len(part)
         yield input_rows
     if row < blocks[-1].end:
-        raise Refused("was changed while it was read", "try again", records.source.path)
+        raise Refused("changed while it was read", "Try again.", records.source.path)
     return chosen
 
 
@@ -99,7 +98,7 @@ class _Gathered:
 
 
 def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
-    """The columns in which places with values of several kinds are text."""
+    """Return the columns; places with values of several kinds are text."""
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
     while True:
@@ -114,14 +113,14 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
             break
         as_text |= mixed
     if not root.fields:
-        raise Refused("holds objects without names", "name a file with a table in it", source.path)
+        raise Refused("has objects without names", "Name a file with a table.", source.path)
     source.progress.at(source.path)
     check_columns(named, list(root.fields))
     return _Gathered(root.fields, lengths)
 
 
 def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Line]]]:
-    """The records in parts of bearable size for the `columns` found so far, each with the place of its first."""
+    """Yield the records in parts of limited size for the `columns` found so far, each with the place of its first."""
     start = 0
     while start < len(chosen):
         most = min(_MOST_AT_ONCE, max(100, _CELLS_AT_ONCE // len(columns))) if columns else _FIRST_AT_ONCE
@@ -147,7 +146,7 @@ def _add(source: TableFile, root: Column, number: int, start: int, part: Sequenc
         root.add_objects(number, parsed, lambda place: start + place)
     except TooDeep as deep:
         where = f"{source.path}, line {part[deep.place - start].number:,}"
-        raise Refused(f"is nested more than {MOST_LEVELS} levels deep", "leave it out", where) from None
+        raise Refused(f"is nested more than {MOST_LEVELS} levels deep", "Leave it out.", where) from None
     except (UnicodeEncodeError, RecursionError):
         for record, values in zip(part, parsed, strict=True):
             if not is_sound(values):
@@ -158,7 +157,7 @@ def _add(source: TableFile, root: Column, number: int, start: int, part: Sequenc
 def _as_named(
     name: str, values: pa.ChunkedArray, source: TableFile, lines: Sequence[int], notes: list[Note]
 ) -> pa.ChunkedArray:
-    """A column of text as the type that the user names. Raises Refused, with the line."""
+    """Convert a text column to the type that the user names. Raises Refused, with the line."""
     kind = source.options.columns[name]
     if kind in ("text", "category"):
         return values if kind == "text" else values.dictionary_encode()

@@ -1,8 +1,8 @@
-"""The user's own table: a sample of it, taken once, checked, and kept in the cache of data sets.
+"""The user's own table: a sample, taken once, checked, and stored in the cache of data sets.
 
-It is read when the data set is resolved, because its rows and its schema have to be known by then; what was found is
-noted, so that the next time it is known at once for an input that has not changed. `share` makes a smaller data set of
-the same sample. This module opens no file of the user's itself.
+It is read when the data set is resolved, because its rows and schema must be known by then. The facts are stored, so an
+unchanged input needs no second reading. `share` makes a smaller data set of the same sample. This module opens no file
+of the user.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from data_generator.imported.tables.table_reading import TableFacts
 VERSION = 5
 NAME = "table"
 MOST_ROWS = 1_000_000
-"""Of a sample, where nobody asks for another number."""
+"""Default size of a sample."""
 
 
 def build(
@@ -38,14 +38,14 @@ def build(
     options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """A sample of at most `rows` rows of the table at `source`, read as `options` say; of each of its blocks the first
+    """Return a sample of at most `rows` rows of the table at `source`, read with `options`; of each block the first
     `share`.
 
-    Reads the table where that has not been done before; `on_rows` hears how many rows are read. Raises DataError when
-    it is not there, or is refused.
+    Reads the table unless that was done before; `on_rows` is called with the number of rows read. Raises DataError if
+    it is missing or refused.
     """
     if source is None:
-        raise DataError(f"{name}: needs --data PATH\n  {table_input.TAKEN}")
+        raise DataError(f"The data set {name} needs `data`.", table_input.TAKEN, parameter="data")
     sample = _Sample(source, rows or MOST_ROWS, options)
     whole = sample.whole(on_rows)
     share = float(parameters["share"])
@@ -74,14 +74,14 @@ def build(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Where the table is, and how many of its rows are wanted."""
+    """Location of the table, and the number of rows wanted."""
 
     path: Path
     rows: int
     options: ReadOptions
 
     def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
-        """The sample as a data set, which lies in the cache when this returns, but for one that is lost."""
+        """Return the sample as a data set. It is in the cache when this returns, unless it was lost."""
         about = self.about()
         folder = cache.default_folder()
         facts = _known(cache.read_facts(NAME, VERSION, about, folder))
@@ -91,7 +91,7 @@ class _Sample:
         return self._dataset(about, facts, schema)
 
     def about(self) -> dict[str, str]:
-        """What tells this sample from others, and from itself before a change of the input. Raises DataError."""
+        """Return what identifies this sample and this state of the input. Raises DataError."""
         found = table_input.find(self.path)
         table_input.check_options(found, self.options)
         return {**found.about(), "most_rows": str(self.rows), **self.options.about()}
@@ -113,7 +113,7 @@ class _Sample:
         schema: pa.Schema,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """The sample, taken again where nobody gives its batches: the cache has lost it."""
+        """Return the sample. Without `batches` it is taken again, because the cache has lost it."""
 
         def again() -> Iterator[pa.RecordBatch]:
             return self._again(about, facts, schema)
@@ -131,21 +131,21 @@ class _Sample:
         )
 
     def _again(self, about: Mapping[str, str], facts: TableFacts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """The batches of another process."""
+        """Yield the batches of another process."""
         with table_worker.started(table_input.find(self.path), self.rows, self.options) as answers:
             if (answers.facts, answers.schema) != (facts, schema):
                 raise _changed(about)
             yield from self._checked(answers, about)
 
     def _checked(self, answers: table_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """The batches; at the end, if the input is still as it was."""
+        """Yield the batches. At the end, raise DataError if the input has changed."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(about)
 
 
 def _changed(about: Mapping[str, str]) -> DataError:
-    return DataError(f"{NAME}: {printable(about['path'])} was changed while it was read\n  try again")
+    return DataError(f"{NAME}: {printable(about['path'])} changed while it was read.", "Try again.")
 
 
 def _with_facts(about: Mapping[str, str], facts: TableFacts) -> dict[str, str]:
@@ -154,7 +154,7 @@ def _with_facts(about: Mapping[str, str], facts: TableFacts) -> dict[str, str]:
 
 
 def _known(facts: Mapping[str, Any]) -> TableFacts | None:
-    """What the cache has noted; None where that is not whole."""
+    """Return the facts stored in the cache; None if they are incomplete."""
     try:
         return msgspec.json.decode(facts["facts"][0], type=TableFacts)
     except (msgspec.MsgspecError, LookupError, TypeError):

@@ -1,6 +1,6 @@
-"""The Parquet files of a folder as one table: one schema for all, and columns whose values stand in names of folders.
+"""The Parquet files of a folder as one table: one schema for all, and columns from the names of folders.
 
-Types agree where one of them holds the values of all, and a column without any value agrees with every type.
+Types agree if one of them holds the values of all; a column without values agrees with every type.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import table_types
 
-_STEP = "put the files of one schema into a folder, and name that"
+_STEP = "Put the files of one schema into a folder, and name that."
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 Partition = Mapping[str, str | None]
-"""Values that stand in the names of a file's folders, by column; None is missing."""
+"""Values in the names of a file's folders, by column; None is missing."""
 
 
 def partition_of(name: str) -> dict[str, str | None]:
-    """The values in the folders of a file's name: 'year=2024/month=1/part.parquet' has those of year and month.
+    """Return the values in the folders of a file's name: those of year and month for 'year=2024/month=1/part.parquet'.
 
-    Raises Refused for a name that is not UTF-8 once it is decoded, and for a column that two folders give.
+    Raises Refused for a name that is not UTF-8 after decoding, and for a column that two folders give.
     """
     values: dict[str, str | None] = {}
     for folder in os.path.dirname(name).split(os.sep):
@@ -38,42 +38,42 @@ def partition_of(name: str) -> dict[str, str | None]:
         try:
             column, value = (urllib.parse.unquote(part, errors="strict") for part in (column, value))
         except UnicodeDecodeError:
-            raise Refused(f"the folder {folder!r} is not UTF-8 once it is decoded", "rename it") from None
+            raise Refused(f"the folder {folder!r} is not UTF-8 after decoding", "Rename it.") from None
         if column in values:
-            raise Refused(f"two folders give values of the column {column!r}", "rename one of them")
+            raise Refused(f"two folders give values of the column {column!r}", "Rename one of them.")
         values[column] = None if value == _MISSING else value
     return values
 
 
 class Partitions:
-    """The columns that stand in the names of folders; all files have values of the same ones."""
+    """The columns in the names of folders; all files have values for the same ones."""
 
     def __init__(self, partitions: Sequence[Partition], in_files: Container[str]) -> None:
-        """Of all files. As in pandas and pyarrow a column is of integers where all its values are, else of text.
-        Columns that are `in_files` too are of the files' type, and have to agree."""
+        """`partitions` are those of all files. As in pandas and pyarrow, a column is integer if all its values are,
+        else text. Columns that are `in_files` too have the files' type, and must agree."""
         values = {name: [partition[name] for partition in partitions] for name in partitions[0] if name not in in_files}
         self._in_files = [name for name in partitions[0] if name in in_files]
         self.types = {name: _type(texts) for name, texts in values.items()}
         self.remarks = [
-            f"values of the partition column {name!r} are taken as integers, and do not come back as they are "
-            f"written: {text!r} is {int(text)}\nrename the folders, if they are names and not numbers"
+            f"values of the partition column {name!r} become integers, which are not written the same way: "
+            f"{text!r} becomes {int(text)}\nrename the folders if they are names and not numbers"
             for name, texts in values.items()
             if pt.is_integer(self.types[name]) and (text := _changed(texts)) is not None
         ]
 
     def understood(self) -> dict[str, str]:
-        """As Found.understood."""
+        """Return the columns for Found.understood."""
         said = ", ".join([*(f"{name} ({kind})" for name, kind in self.types.items()), *self._in_files])
         return {"partitions": f"{said}, from the names of folders"} if said else {}
 
     def added(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of a file with these columns behind its own."""
+        """Return the schema of a file with these columns appended."""
         for name, kind in self.types.items():
             schema = schema.append(pa.field(name, kind))
         return schema
 
     def filled(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """The rows of a file with these columns. Raises Refused where the file has one of them with another value."""
+        """Return the rows of a file with these columns. Raises Refused if the file has another value for one."""
         for name in self._in_files:
             _check_agrees(name, batch[name], partition[name])
         for name, kind in self.types.items():
@@ -92,7 +92,7 @@ def _type(texts: Sequence[str | None]) -> pa.DataType:
 
 
 def _changed(texts: Sequence[str | None]) -> str | None:
-    """The first that is not the text of its number, such as '01'."""
+    """Return the first text that differs from its number's text, such as '01'."""
     return next((text for text in texts if text is not None and str(int(text)) != text), None)
 
 
@@ -105,8 +105,8 @@ def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
         is_same = bool(pc.all(pc.fill_null(pc.equal(column.cast(pa.string()), text), False)).as_py())
     if not is_same:
         raise Refused(
-            f"has values of the column {name!r} that differ from {text!r}, which the name of its folder gives",
-            "rename one of the two",
+            f"has values of the column {name!r} that differ from {text!r} in the name of its folder",
+            "Rename one of the two.",
         )
 
 
@@ -114,7 +114,7 @@ def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
 
 
 class Union:
-    """The schema that holds the values of all files, in the order of the first one's columns."""
+    """The schema that holds the values of all files, in the column order of the first one."""
 
     def __init__(self, first: pa.Schema, name: str) -> None:
         """`name` is the first file."""
@@ -124,7 +124,7 @@ class Union:
         self._reordered = ""
 
     def add(self, schema: pa.Schema, file: str) -> None:
-        """Take in the schema of another file. Raises Refused where it cannot agree, naming the first such column."""
+        """Add the schema of another file. Raises Refused, naming the first column that does not agree."""
         for name in self._names:
             if name not in schema.names:
                 raise Refused(f"lacks the column {name!r}, which {self._first} has", _STEP)
@@ -144,16 +144,16 @@ class Union:
 
     @property
     def schema(self) -> pa.Schema:
-        """For all files so far."""
+        """Return the schema for all files so far."""
         return pa.schema(list(self._types.items()))
 
     def remarks(self) -> list[str]:
-        """What the files do not agree in; two lines each."""
+        """Return remarks on differences between the files; two lines each."""
         said = []
         if self._reordered:
             said.append(
-                f"{self._reordered} has its columns in another order than {self._first}; they are taken by their names"
-                "\nnothing is to be done, if equal names mean the same"
+                f"{self._reordered} has its columns in another order than {self._first}; they are matched by name"
+                "\nnothing to do if equal names mean the same"
             )
         widened = [
             f"{name!r} ({' and '.join(map(str, kinds))}, taken as {self._types[name]})"
@@ -172,7 +172,7 @@ class Union:
 
 
 def _holding(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds the values of both, themselves; None where there is none."""
+    """Return the type that holds the values of both, which may be one of them; None if there is none."""
     if one == other or pt.is_null(other):
         return one
     if pt.is_null(one):

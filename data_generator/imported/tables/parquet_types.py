@@ -1,7 +1,7 @@
-"""What a Parquet file says of its columns and pyarrow does not: INT96, ENUM, and annotations that become plain bytes.
+"""Facts on Parquet columns that pyarrow does not report: INT96, ENUM, and annotations that become plain bytes.
 
 INT96 holds any day with nanoseconds. pyarrow reads it as 64-bit nanoseconds, and values beyond the years 1677 to 2262
-wrap around without a word: so the unit is chosen by the values.
+wrap around silently, so the unit is chosen by the values.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from data_generator.imported.tables import table_types
 _INT96 = "INT96"
 _NS_PER_S = 1_000_000_000
 _MOST_S = (1 << 63) // 1_000_000
-"""Seconds from 1970 that microseconds in 64 bits reach to."""
+"""Seconds from 1970 in the range of 64-bit microseconds."""
 
 _DROPPED = ("BSON", "GEOMETRY", "GEOGRAPHY", "UNDEFINED", "UNKNOWN")
-"""Annotations that pyarrow drops, INTERVAL among them as UNKNOWN; UUID and JSON come as types of their own."""
+"""Annotations that pyarrow drops, among them INTERVAL as UNKNOWN; UUID and JSON become separate types."""
 _WITHOUT_VALUES = "Null"
 
 
 def annotated(schema: Any, found: pa.Schema, int96_unit: str) -> pa.Schema:
-    """The Arrow schema of a file, with text for ENUM and timestamps of this unit for INT96. `schema` is the file's own,
-    as pyarrow.parquet.ParquetFile.schema has it."""
+    """Return the Arrow schema of a file, with text for ENUM and timestamps of this unit for INT96. `schema` is
+    pyarrow.parquet.ParquetFile.schema."""
     leaves = _leaves(schema)
     return pa.schema([field.with_type(_annotated(field.type, leaves, int96_unit)) for field in found])
 
 
 def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
-    """Columns that are measured as something plainer than the file says they are -> what it says."""
+    """Return columns that are measured as a plainer type than the file declares -> the declared type."""
     leaves = _leaves(schema)
     said: dict[str, str] = {}
     for field in found:
@@ -51,20 +51,20 @@ def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
 
 
 def int96_paths(schema: Any) -> list[str]:
-    """The INT96 columns of a file, as ParquetFile.iter_batches takes their names."""
+    """Return the names of the INT96 columns of a file, for ParquetFile.iter_batches."""
     return [leaf.path for leaf in _leaves(schema) if leaf.physical_type == _INT96]
 
 
 class Int96Unit:
-    """The unit that holds all INT96 values of a table: nanoseconds, or microseconds where those cannot."""
+    """The unit that holds all INT96 values of a table: nanoseconds, or else microseconds."""
 
     def __init__(self) -> None:
-        """Without any value yet."""
+        """Start without values."""
         self._is_beyond = False
         self._has_ns = ""
 
     def look(self, in_s: pa.RecordBatch, in_ns: pa.RecordBatch) -> None:
-        """Look at the same rows, read in seconds and in nanoseconds. Raises Refused for values that no unit holds."""
+        """Check the same rows, read in seconds and in nanoseconds. Raises Refused for values that no unit holds."""
         for name in in_s.schema.names:
             for seconds, wrapped in zip(_timestamps(in_s[name]), _timestamps(in_ns[name]), strict=True):
                 self._look(name, seconds, wrapped)
@@ -72,7 +72,7 @@ class Int96Unit:
             raise Refused(
                 f"column {self._has_ns!r} is INT96 with digits of nanoseconds, and the table has INT96 values before "
                 "1677 or after 2262; no timestamp holds both",
-                "store it by a newer writer as a timestamp in microseconds",
+                "Store it with a newer writer as a timestamp in microseconds.",
             )
 
     def _look(self, name: str, seconds: NDArray[np.int64], wrapped: NDArray[np.int64]) -> None:
@@ -80,23 +80,23 @@ class Int96Unit:
             return
         if max(seconds.max(), -seconds.min()) >= _MOST_S:
             raise Refused(
-                f"column {name!r} is INT96 and holds points in time beyond the year 294,000",
-                "replace them by missing values",
+                f"column {name!r} is INT96 with points in time beyond the year 294,000",
+                "Replace them by missing values.",
             )
         self._is_beyond |= bool((wrapped // _NS_PER_S != seconds).any())
-        # Nanoseconds wrap around at 64 bits; the difference, which is less than a second, does too.
+        # Nanoseconds wrap around at 64 bits; so does the difference, which is less than a second.
         below_s = wrapped.view(np.uint64) - seconds.view(np.uint64) * np.uint64(_NS_PER_S)
         if not self._has_ns and bool((below_s % np.uint64(1000)).any()):
             self._has_ns = name
 
     @property
     def unit(self) -> str:
-        """As pyarrow spells it."""
+        """Return the unit as pyarrow spells it."""
         return "us" if self._is_beyond else "ns"
 
 
 def _timestamps(array: pa.Array) -> Iterator[NDArray[np.int64]]:
-    """The values of all timestamps in an array, however deep."""
+    """Yield the values of all timestamps in an array, at any depth."""
     for leaf in table_types.leaves(array):
         if pt.is_timestamp(leaf.type):
             yield leaf.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -107,7 +107,7 @@ def _leaves(schema: Any) -> Iterator[Any]:
 
 
 def _leaves_of(kind: pa.DataType) -> int:
-    """How many columns of a Parquet file a column of Arrow is."""
+    """Return how many Parquet columns an Arrow column has."""
     if isinstance(kind, pa.BaseExtensionType):
         return _leaves_of(kind.storage_type)
     if pt.is_struct(kind):
@@ -141,7 +141,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Whether this may be the struct in which VARIANT is stored: pyarrow does not give the annotation of a group."""
+    """Return whether this may be the struct that stores VARIANT: pyarrow does not report the annotation of a group."""
     if not pt.is_struct(kind) or kind.num_fields < 2:
         return False
     first = [(kind.field(place).name, kind.field(place).type) for place in range(2)]

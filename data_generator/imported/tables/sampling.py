@@ -1,6 +1,6 @@
-"""Which rows of a large table are its sample: contiguous blocks, so that runs and sortedness survive.
+"""Choose the rows of a sample: contiguous blocks, so that runs and sortedness survive.
 
-Numbers only: this module knows neither files nor tables.
+This module handles only numbers; it does not depend on files or tables.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 BLOCKS = 16
-"""Of a table that is larger than its sample."""
+"""Blocks of a table that is larger than its sample."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows that stand together: from `start`, counted from 0, `rows` of them."""
+    """Contiguous rows: `rows` of them from `start`, counted from 0."""
 
     start: int
     rows: int
 
     @property
     def end(self) -> int:
-        """The first row behind it."""
+        """Return the first row after it."""
         return self.start + self.rows
 
 
 def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
-    """The blocks of a sample of `wanted_rows` rows (1 or more), in their order; the whole table where it has no more.
+    """Return the blocks of a sample of `wanted_rows` rows (at least 1) in order; the whole table if it has no more.
 
-    They are equally long, but for one row, and evenly spread: the first begins with the first row, the last ends with
-    the last.
+    Their lengths differ by at most one row, and they are evenly spread: the first begins with the first row, the last
+    ends with the last.
     """
     if input_rows <= wanted_rows:
         return (Block(0, input_rows),) if input_rows else ()
@@ -46,12 +46,12 @@ def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
 
 
 def shortened(whole: Sequence[Block], share: float) -> tuple[Block, ...]:
-    """Each block cut to its first `share` (over 0, at most 1), of at least one row."""
+    """Return each block cut to its first `share` (over 0, at most 1), with at least one row."""
     return tuple(Block(block.start, max(1, round(block.rows * share))) for block in whole)
 
 
 def places(whole: Sequence[Block]) -> tuple[Block, ...]:
-    """Where the blocks lie in the sample, one behind the other."""
+    """Return the positions of the blocks in the sample, one after the other."""
     found: list[Block] = []
     start = 0
     for block in whole:
@@ -61,7 +61,7 @@ def places(whole: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
-    """The parts of the blocks that lie in the `rows` rows from `start` on, counted from `start`."""
+    """Yield the parts of the blocks within the `rows` rows from `start`, counted from `start`."""
     for block in whole:
         first, end = max(block.start, start), min(block.end, start + rows)
         if first < end:
@@ -69,7 +69,7 @@ def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
 
 
 def row_at(whole: Sequence[Block], place: int) -> int:
-    """The row of the table that lies at this place of the sample. Raises IndexError beyond it."""
+    """Return the row of the table at this place of the sample. Raises IndexError beyond it."""
     for block, lies in zip(whole, places(whole), strict=True):
         if place < lies.end:
             return block.start + place - lies.start

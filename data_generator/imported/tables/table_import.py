@@ -1,15 +1,16 @@
-"""The process that opens the user's table: `python -m data_generator.imported.tables.table_import PARENT MEMORY_BYTES
-PROGRESS`.
+"""The process that opens the user's table.
 
-It takes a sample, and answers as data_generator.imported.import_process says, with these letters besides:
+    python -m data_generator.imported.tables.table_import PARENT MEMORY_BYTES PROGRESS
 
-    p  how many rows it has seen so far, as JSON
-    n  what was found: data_generator.imported.tables.table_reading.TableFacts, as JSON
-    s  the schema, as a message of Arrow IPC
-    c  categories of a column that are new, as data_generator.imported.tables.categories says
-    b  a batch of the sample, as a message of Arrow IPC, with codes in the place of categories
+It takes a sample, and answers as described in data_generator.imported.import_process, with these additional letters:
 
-Nothing here knows of caches or data sets.
+p  number of rows seen so far, as JSON
+n  facts: data_generator.imported.tables.table_reading.TableFacts, as JSON
+s  the schema, as an Arrow IPC message
+c  new categories of a column, as described in data_generator.imported.tables.categories
+b  a batch of the sample, as an Arrow IPC message, with codes instead of categories
+
+This module does not depend on caches or data sets.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _MAGIC = (
     (b"PK\x03\x04", EXCEL),
     (b"\xd0\xcf\x11\xe0", EXCEL),
 )
-"""How files begin that say what they are; text does not."""
+"""First bytes of files that identify themselves; text does not."""
 _FEATHER_1 = b"FEA1"
 
 
@@ -51,11 +52,11 @@ _READERS: Mapping[str, str] = {
     EXCEL: "excel_reader:read",
     AVRO: "avro_reader:read",
 }
-"""Kind of file -> module and function; imported when it is needed."""
+"""Kind of file -> module and function, imported when needed."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """The letters and contents that answer a task, without the end. Raises Refused."""
+    """Yield the letters and contents that answer a task, without the end. Raises Refused."""
     if task["kind"] == PARQUET:
         yield from _of_parquet(task, progress)
         return
@@ -87,25 +88,25 @@ def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
 
 
 def _check_beginning(stream: IO[bytes], task: Task) -> None:
-    """Raises Refused for a file that is not what its name says."""
+    """Raise Refused for a file that is not what its name says."""
     beginning = stream.read(16)
     stream.seek(0)
     kind = task["kind"]
     found = next((known for magic, known in _MAGIC if beginning.startswith(magic)), None)
     if beginning.startswith(_FEATHER_1):
-        raise Refused("is Feather of version 1", "write it again by pandas: read_feather(FILE).to_feather(NEW)")
+        raise Refused("is Feather version 1", "Convert it with pandas: read_feather(FILE).to_feather(NEW)")
     if kind in PACKED_KINDS:
         check_packing(task["path"], beginning)
         found = None if packing_of(task["path"]) else found
     if found == kind or (found is None and kind in PACKED_KINDS):
         return
     if found is None:
-        raise Refused(f"is no {kind} file: it begins with {beginning[:6]!r}", "repair it, or give it the right name")
-    raise Refused(f"is {found} by its content, and {kind} by its name", "give it the right name")
+        raise Refused(f"is not a {kind} file: it begins with {beginning[:6]!r}", "Repair it, or correct its name.")
+    raise Refused(f"is {found} by its content, but {kind} by its name", "Correct its name.")
 
 
 def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
-    """The frames of a reader's work: how far it is, what it has found, and the sample."""
+    """Yield the frames of a reader's work: its progress, the facts, and the sample."""
     while True:
         try:
             rows = next(reading)
@@ -127,7 +128,7 @@ def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
 READER = Reader(
     frames,
     install={"fastavro": ("fastavro", "avro"), "python_calamine": ("python-calamine", "excel")},
-    smaller="ask for a smaller sample by --rows N, or name a part of the data",
+    smaller="Request a smaller sample by `rows`, or name a part of the data.",
 )
 
 if __name__ == "__main__":

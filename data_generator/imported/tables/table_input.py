@@ -1,7 +1,7 @@
-"""What lies where a table is said to be, by names, sizes and times alone: no file is opened here.
+"""Find the user's table by names, sizes and times alone; no file is opened here.
 
-One file, whose suffix says what it holds, or a folder of Parquet files. What is inside is looked at by
-data_generator.imported.tables.table_import, in a process of its own.
+A table is one file, whose suffix determines its kind, or a folder of Parquet files.
+data_generator.imported.tables.table_import looks at the content, in a separate process.
 """
 
 from __future__ import annotations
@@ -43,80 +43,85 @@ SUFFIXES: Mapping[str, str] = {
     ".ods": EXCEL,
     ".avro": AVRO,
 }
-"""The end of a file's name -> what it holds. Of text it may be followed by an ending of byte_stream.PACKED."""
+"""Suffix of a file -> its kind. Text may have a suffix of byte_stream.PACKED in addition."""
 PACKED_KINDS = (CSV, JSON)
-"""What may be compressed as a whole; the others compress within themselves."""
+"""Kinds that may be compressed as a whole; the others compress internally."""
 
 TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
     CSV: ("columns", "delimiter", "decimal", "encoding", "header", "day_first"),
     JSON: ("columns", "encoding"),
     EXCEL: ("columns", "sheet", "header"),
 }
-"""Kind of file -> the options of ReadOptions that its reader follows; the others say themselves what they hold."""
+"""Kind of file -> the options of ReadOptions that its reader supports; the other kinds are self-describing."""
 
 TAKEN = (
-    "a table is taken as CSV (.csv, .tsv), JSON (.json, .jsonl, .ndjson), each also as .csv.gz and the like, Parquet, "
-    "Feather/Arrow, ORC, Excel, Avro, or a folder of Parquet files"
+    "A table is read from CSV (.csv, .tsv), JSON (.json, .jsonl, .ndjson), both also compressed (.csv.gz and similar), "
+    "Parquet, Feather/Arrow, ORC, Excel, Avro, or a folder of Parquet files."
 )
-_IMAGES = "images go with run image --data PATH"
+_IMAGES = "For images, use the suite image."
 
 
 def find(given: Path) -> UserInput:
-    """The table at the user's path.
+    """Return the table at the user's path.
 
-    Links are followed; of a folder, to files below it only. Raises DataError for a path that is missing, empty, holds
-    nothing that is taken, or where it cannot be told what belongs to the table.
+    Links are followed; within a folder only to files below it. Raises DataError for a path that is missing, empty, not
+    a supported kind, or ambiguous.
     """
     path, about = located(given, TAKEN)
     if stat.S_ISDIR(about.st_mode):
         return UserInput(path, PARQUET, tuple(_parquet_files(path)))
     if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"{printable(path)}: is neither a file nor a folder\n  {TAKEN}")
+        raise DataError(f"{printable(path)} is neither a file nor a folder.", TAKEN)
     if path.suffix.lower() in IMAGE_SUFFIXES:
-        raise DataError(f"{printable(path)}: is an image, and the suite is about tables\n  {_IMAGES}")
+        raise DataError(f"{printable(path)} is an image, and the suite measures tables.", _IMAGES)
     kind = kind_of(path.name)
     _check_packing(path, kind)
     if kind is None:
-        raise DataError(f"{printable(path)}: its name does not say what it holds\n  {TAKEN}")
+        raise DataError(f"{printable(path)} has a name that does not show its kind.", TAKEN)
     if about.st_size == 0:
-        raise DataError(f"{printable(path)}: is empty (0 bytes)\n  name a file with a table in it")
+        raise DataError(f"{printable(path)} is empty (0 bytes).", "Name a file with a table.")
     return UserInput(path, kind, (input_file(path, path.name, about),))
 
 
 def check_options(found: UserInput, options: ReadOptions) -> None:
-    """Raises DataError for an option that files of this kind have no use for: it would be passed over in silence."""
+    """Raise DataError for an option that does not apply to this kind of file and would be ignored."""
     foreign = options.foreign_to(TAKEN_OPTIONS.get(found.kind, ()))
     if foreign:
-        flag = {"columns": "--column", "header": "--no-header"}.get(foreign[0], f"--{foreign[0].replace('_', '-')}")
         able = ", ".join(kind for kind, taken in TAKEN_OPTIONS.items() if foreign[0] in taken)
-        raise DataError(f"{printable(found.path)}: is {found.kind}, and {flag} is for {able}\n  leave the option out")
+        raise DataError(
+            f"{printable(found.path)} is {found.kind}, and `{foreign[0]}={getattr(options, foreign[0])!r}` applies to "
+            f"{able} only.",
+            "Omit it.",
+            parameter=foreign[0],
+            given=getattr(options, foreign[0]),
+        )
 
 
 def kind_of(name: str) -> str | None:
-    """What a file holds, by the end of its name; None where that does not say it."""
+    """Return the kind of a file, by its suffix; None if that does not determine it."""
     packing = packing_of(name)
     kind = _kind_inside(name)
     return kind if not packing or kind in PACKED_KINDS else None
 
 
 def _kind_inside(name: str) -> str | None:
-    """What a file holds once it is unpacked."""
+    """Return the kind of a file after unpacking."""
     lowered = name.lower().removesuffix(packing_of(name))
     return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
 
 
 def _check_packing(path: Path, kind: str | None) -> None:
-    """Raises DataError for a compressed file that is not read as it is."""
+    """Raise DataError for a compressed file that cannot be read directly."""
     packing = packing_of(path.name)
     if not packing or kind is not None:
         return
     unpack = f"{PACKED[packing]} {shlex.quote(printable(path.name))}"
     inside = _kind_inside(path.name)
     if inside is not None:
-        raise DataError(f"{printable(path)}: is compressed {inside}, which is read uncompressed\n  {unpack}")
+        raise DataError(f"{printable(path)} is compressed {inside}, which is read uncompressed only.", f"Run: {unpack}")
     raise DataError(
-        f"{printable(path)}: is compressed, and its name does not say what it holds\n  call it .csv{packing} or "
-        f".jsonl{packing} if it is that, or unpack it: {unpack}"
+        f"{printable(path)} is compressed, and its name does not show its kind.",
+        f"Name it .csv{packing} or .jsonl{packing} if it is that, or unpack it: {unpack}",
     )
 
 
@@ -126,46 +131,48 @@ def _parquet_files(path: Path) -> list[InputFile]:
     others: list[str] = []
     files = list(_walk(path, path, 0, others))
     if not files:
-        looked = f"holds no Parquet files (looked {DEPTH} folders deep)"
-        raise DataError(f"{printable(path)}: {looked}\n  {TAKEN}; {_IMAGES}")
+        looked = f"has no Parquet files (searched {DEPTH} folders deep)"
+        raise DataError(f"{printable(path)} {looked}.", f"{TAKEN} {_IMAGES}")
     if others:
         raise DataError(
-            f"{printable(path)}: holds Parquet files and tables of other kinds: {printable(', '.join(others[:4]))}\n"
-            "  name the one that is meant, or put the Parquet files into a folder by themselves"
+            f"{printable(path)} has Parquet files and tables of other kinds: {printable(', '.join(others[:4]))}.",
+            "Name one of them, or put the Parquet files into a separate folder.",
         )
     folders = sorted({_without_values(file.name) for file in files})
     if len(folders) > 1:
         raise DataError(
-            f"{printable(path)}: holds Parquet files in several folders: {printable(', '.join(folders))}\n"
-            "  name the one that is meant"
+            f"{printable(path)} has Parquet files in several folders: {printable(', '.join(folders))}.",
+            "Name one of them.",
         )
     return files
 
 
 def _without_values(name: str) -> str:
-    """The folders of a file, of those that hold a column's values the columns alone: 'year=2024' is 'year=..'."""
+    """Return the folders of a file, without the values of partition columns: 'year=..' for 'year=2024'."""
     folders = os.path.dirname(name).split(os.sep)
     return os.sep.join(_PARTITION.sub("=..", folder) for folder in folders) or "."
 
 
 _PARTITION = re.compile("(?<=.)=.*", re.DOTALL)
-"""A value in the name of a folder; what stands before it is the name of a column."""
+"""A value in the name of a folder; the name of a column precedes it."""
 
 
 def _walk(root: Path, folder: Path, depth: int, others: list[str]) -> Iterator[InputFile]:
-    """The Parquet files below the folder, in the order of their names; names of other tables go to `others`. What
-    begins with '_' is passed over, as engines put their notes there, and JSON, as descriptions of tables are that."""
+    """Yield the Parquet files below the folder, ordered by name; names of other tables are appended to `others`.
+
+    Names that begin with '_' are skipped because engines use them for metadata, and JSON because it describes tables.
+    """
     _refuse_more_than_files(folder)
     for entry in entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            # Folders with values in their names are as many as columns are in them: they do not count.
+            # Folders with values in their names are as many as their columns: they do not count.
             deeper = depth + (_PARTITION.search(entry.name) is None)
             if deeper <= DEPTH and not entry.name.startswith("_"):
                 yield from _walk(root, Path(entry.path), deeper, others)
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
-                f"{printable(entry.path)}: is a link to a folder\n  links to folders are not followed: put the folder "
-                "there, or remove the link"
+                f"{printable(entry.path)} is a link to a folder, which is not followed.",
+                "Put the folder there, or remove the link.",
             )
         elif packing_of(entry.name) and _kind_inside(entry.name) == PARQUET:
             _check_packing(Path(entry.path), None)
@@ -186,14 +193,14 @@ _TABLES_WITH_A_LOG = (
         "duckdb -c \"COPY (FROM iceberg_scan('FOLDER')) TO 'new.parquet'\"",
     ),
 )
-"""What such a table has in its folder, its name, and how it becomes Parquet files."""
+"""What such a table has in its folder, its name, and the command that writes it to Parquet files."""
 
 
 def _refuse_more_than_files(folder: Path) -> None:
-    """Raises DataError where a table is more than its files: a log says which of them count."""
+    """Raise DataError if a log decides which files belong to the table."""
     for mark, what, call in _TABLES_WITH_A_LOG:
         if next(folder.glob(mark), None) is not None:
             raise DataError(
-                f"{printable(folder)}: is {what}, whose log says which of its files and rows count\n"
-                f"  write the table to Parquet, and name that: {call}"
+                f"{printable(folder)} is {what}, whose log decides which of its files and rows count.",
+                f"Write the table to Parquet, and name that: {call}",
             )

@@ -1,7 +1,7 @@
-"""What the readers of the user's tables have in common: what they are given, and what they give back.
+"""Inputs and results that the readers of the user's tables share.
 
-A reader is a generator: while it counts it yields the rows that it has seen, and what it returns is the sample. Readers
-run in the process of data_generator.imported.tables.table_import alone.
+A reader is a generator: it yields the number of rows seen while it counts, and returns the sample. Readers run only in
+the process of data_generator.imported.tables.table_import.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from data_generator.imported.tables.sampling import Block
 
 @dataclass(frozen=True)
 class TableFile:
-    """One file, opened: `path` is how messages name it, `rows` how many are wanted of it at most."""
+    """One open file: `path` is for messages, `rows` the most rows wanted of it."""
 
     path: str
     stream: IO[bytes]
@@ -33,17 +33,16 @@ class TableFile:
     options: ReadOptions = AS_FOUND
 
     def content(self) -> ByteStream:
-        """The content of a text file from its beginning, unpacked, as UTF-8. Raises Refused."""
+        """Return the content of a text file from its beginning, unpacked, as UTF-8. Raises Refused."""
         return ByteStream(self.stream.fileno(), self.path, self.size_bytes, self.options.encoding)
 
 
 @dataclass(frozen=True)
 class Found:
-    """The sample of a table: the rows of the whole, the blocks of the sample, and its batches, all of them with
-    `schema`.
+    """The sample of a table: rows of the whole, blocks of the sample, and its batches, all with `schema`.
 
-    `remarks` are warnings of two lines: what was changed or may be meant otherwise, and what to do. `understood` says
-    how the file was read, as text by subject: {'delimiter': 'semicolon', 'encoding': 'utf-8'}.
+    `remarks` are warnings of two lines: what was changed or is ambiguous, and what to do. `understood` describes how
+    the file was read, as text by subject: {'delimiter': 'semicolon', 'encoding': 'utf-8'}.
     """
 
     input_rows: int
@@ -54,13 +53,13 @@ class Found:
     understood: Mapping[str, str] = field(default_factory=dict)
 
     def facts(self) -> TableFacts:
-        """What is known of the sample before its batches are made."""
+        """Return what is known of the sample before its batches are made."""
         rows = sum(block.rows for block in self.blocks)
         return TableFacts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
 
 
 class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a reader found, as it is sent between processes and kept in the cache."""
+    """Facts found by a reader, as sent between processes and stored in the cache."""
 
     input_rows: int
     rows: int
@@ -74,13 +73,13 @@ Reading = Generator[int, None, Found]
 
 
 def chosen_blocks(input_rows: int, rows: int) -> tuple[Block, ...]:
-    """The blocks of the sample. Raises Refused for a table without rows."""
+    """Return the blocks of the sample. Raises Refused for a table without rows."""
     if input_rows < 1:
-        raise Refused("holds no rows", "name a file with a table in it")
+        raise Refused("has no rows", "Name a file with a table.")
     return sampling.blocks(input_rows, rows)
 
 
 def as_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """A table that is whole in memory, in batches as they are kept."""
+    """Yield a table in memory as batches of the stored size."""
     for batch in table.to_batches(max_chunksize=1 << 17):
         yield from table_types.kept(batch, table.schema)

@@ -1,8 +1,8 @@
-"""The types in which a user's table is kept: those of docs/data.md, and lists, structs and maps of them.
+"""The types in which a user's table is stored: those of docs/target.md, and lists, structs and maps of them.
 
-Others that hold the same values become one of these (views and large types, extensions, and inside of nested columns
-dictionaries and half floats); what has no such type is refused by column and type. Metadata is dropped: pandas' own is
-not to be trusted.
+Other types with the same values are converted (views and large types, extensions, and within nested columns
+dictionaries and half floats). Columns of all other types are refused. Metadata are dropped: pandas' metadata cannot be
+trusted.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import Refused
 
 BATCH_BYTES = 32 << 20
-"""Larger batches are cut."""
+"""Larger batches are divided."""
 
 MOST_COLUMNS = 1 << 14
-"""As many as a sheet of Excel has. Readers, formats and reports take time and memory for each column, however few rows
-there are: a hundred thousand take minutes and gigabytes."""
+"""The limit of an Excel sheet. Readers, formats and reports take time and memory for each column even with few rows: a
+hundred thousand columns take minutes and gigabytes."""
 
 _CODES = (pa.int8(), pa.int16(), pa.int32())
-"""Types of codes that pandas gives categories, or pyarrow."""
+"""Types of codes that pandas or pyarrow give categories."""
 DECIMAL_DIGITS = 38
-"""The most of a decimal: wider ones have no counterpart in most formats."""
+"""Most digits of a decimal: wider ones have no counterpart in most formats."""
 
 _BOOL8 = "arrow.bool8"
 _EXTENSION_NAME = b"ARROW:extension:name"
@@ -34,10 +34,10 @@ _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.i
 
 
 def column_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which a column of this type is kept, itself where it can be; None where there is none.
+    """Return the type in which a column of this type is stored, unchanged if possible; None if there is none.
 
-    Categories stay categories where they are text or numbers; others become the plain values that they stand for, as
-    few libraries can hold them otherwise.
+    Categories stay categories if they are text or numbers; others become plain values, because few libraries support
+    them.
     """
     if pt.is_float16(kind):
         return kind
@@ -55,12 +55,12 @@ def column_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_type(kind: pa.DataType) -> pa.DataType | None:
-    """The type in which values of this type are kept inside of a column, itself where it can be; None where there is
+    """Return the type in which values of this type are stored within a column, unchanged if possible; None if there is
     none."""
     if any(is_so(kind) for is_so in _AS_THEY_ARE) or pt.is_timestamp(kind):
         return kind
     if pt.is_null(kind):
-        # pandas reads a column without any value so.
+        # pandas reads a column without values as float64.
         return pa.float64()
     if pt.is_float16(kind):
         return pa.float32()
@@ -93,7 +93,7 @@ def _kept_nested(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_schema(found: pa.Schema) -> pa.Schema:
-    """The schema in which a table of this one is kept. Raises Refused, naming the column."""
+    """Return the schema in which a table with this schema is stored. Raises Refused, naming the column."""
     check_number(sum(_columns_in(column.type) for column in found))
     check_names(found.names)
     return pa.schema([_kept_field(column) for column in found])
@@ -102,25 +102,25 @@ def kept_schema(found: pa.Schema) -> pa.Schema:
 def _kept_field(column: pa.Field) -> pa.Field:
     held = column_type(column.type)
     if held is None:
-        step = "leave the column out, or store it as another type"
+        step = "Leave the column out, or store it as another type."
         if pt.is_decimal(column.type):
-            step = f"leave the column out, or store it with at most {DECIMAL_DIGITS} digits"
+            step = f"Leave the column out, or store it with at most {DECIMAL_DIGITS} digits"
         raise Refused(f"column {column.name!r} is {column.type}, which is not measured", step)
     for kind in _parts(held):
         fields = [kind.field(place).name for place in range(kind.num_fields)] if pt.is_struct(kind) else []
         twice = next((name for name in fields if fields.count(name) > 1), None)
         if twice is not None:
-            raise Refused(f"column {column.name!r} has two fields {twice!r}", "give each field a name of its own")
+            raise Refused(f"column {column.name!r} has two fields {twice!r}", "Give each field a unique name.")
         if pt.is_timestamp(kind) and kind.tz is not None and not _is_known_zone(kind.tz):
             raise Refused(
                 f"column {column.name!r} has the time zone {kind.tz!r}, which is not known here",
-                "name a zone of the IANA database, such as 'Europe/Prague', or an offset, such as '+05:30'",
+                "Name a zone of the IANA database, such as 'Europe/Prague', or an offset, such as '+05:30'.",
             )
     return pa.field(column.name, held)
 
 
 def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The type, and all types inside of it."""
+    """Yield the type and all types within it."""
     yield kind
     for place in range(kind.num_fields):
         yield from _parts(kind.field(place).type)
@@ -135,7 +135,7 @@ def _is_known_zone(zone: str) -> bool:
 
 
 def _columns_in(kind: pa.DataType) -> int:
-    """How many columns a column is where it is taken apart: one for each field of a struct."""
+    """Return how many columns a column has: one for each field of a struct."""
     if pt.is_struct(kind):
         return sum(_columns_in(kind.field(place).type) for place in range(kind.num_fields))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
@@ -144,32 +144,32 @@ def _columns_in(kind: pa.DataType) -> int:
 
 
 def check_number(columns: int) -> None:
-    """Raises Refused for more columns than are taken; fields of structs count as columns. Call it as soon as the number
-    is known: whatever comes next costs something for each."""
+    """Raise Refused for too many columns; fields of structs count as columns. Call it as soon as the number is known,
+    because every later step takes time per column."""
     if columns > MOST_COLUMNS:
         raise Refused(
-            f"has {columns:,} columns, and at most {MOST_COLUMNS:,} are taken",
-            "leave columns out, or store them as rows: one for the name of the column, one for its value",
+            f"has {columns:,} columns, more than the limit of {MOST_COLUMNS:,}",
+            "Leave columns out, or store them as rows: one column for the name, one for the value.",
         )
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises Refused for too many columns or none, and for a name that two columns have."""
+    """Raise Refused for too many columns or none, and for repeated names."""
     check_number(len(names))
     if not names:
-        raise Refused("holds no columns", "name a file with a table in it")
+        raise Refused("has no columns", "Name a file with a table.")
     seen: set[str] = set()
     for number, name in enumerate(names, start=1):
         if name in seen:
             raise Refused(
-                f"column {number} has the name {name!r}, as column {list(names).index(name) + 1} has",
-                "give each column a name of its own",
+                f"column {number} has the name {name!r}, like column {list(names).index(name) + 1}",
+                "Give each column a unique name.",
             )
         seen.add(name)
 
 
 def named(names: Sequence[str]) -> list[str]:
-    """Names of columns as pandas has them where a file leaves one empty: 'Unnamed: 0'. Raises Refused as check_names
+    """Return column names with those that a file leaves empty as in pandas: 'Unnamed: 0'. Raises Refused as check_names
     does."""
     check_number(len(names))
     filled = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
@@ -178,8 +178,8 @@ def named(names: Sequence[str]) -> list[str]:
 
 
 def name_remarks(names: Sequence[str]) -> list[str]:
-    """Warnings about names of columns that are kept as they are and easily taken for another: names that differ only in
-    upper and lower case, and names that begin or end with white space. Two lines each."""
+    """Return warnings about column names that are easily confused: names that differ only in upper and lower case, and
+    names with white space at either end. Two lines each."""
     said = []
     alike: dict[str, list[str]] = {}
     for name in names:
@@ -187,46 +187,46 @@ def name_remarks(names: Sequence[str]) -> list[str]:
     same = [f"{first!r} and {second!r}" for first, second, *_ in (group for group in alike.values() if len(group) > 1)]
     if same:
         said.append(
-            f"names of columns differ only in upper and lower case: {listed(same)}\n"
-            "SQL takes them for one, so formats that are asked by SQL refuse the table; rename one to measure them"
+            f"column names differ only in upper and lower case: {listed(same)}\n"
+            "SQL treats them as equal, so formats with SQL queries refuse the table; rename one to measure them"
         )
     padded = [repr(name) for name in names if name != name.strip()]
     if padded:
         said.append(
-            f"names of columns begin or end with white space, which is kept: {listed(padded)}\n"
-            "take it away in the file if it is not meant"
+            f"column names begin or end with white space, which is kept: {listed(padded)}\n"
+            "remove it from the file if it is not intended"
         )
     return said
 
 
 def listed(said: Sequence[str]) -> str:
-    """The first three, and how many more there are."""
+    """Return the first three, and how many more there are."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 
 
 def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> list[str]:
-    """What is to be said of columns that are kept as another type than they have; two lines each. `stored_as` names
-    columns that the file says to be of a type that `found` does not have, and that type."""
+    """Return remarks on columns that are stored as another type; two lines each. `stored_as` are columns that the file
+    declares as a type that `found` does not have, with that type."""
     said = []
     plain = [repr(column.name) for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
     if plain:
         said.append(
             f"categories that are neither text nor numbers are measured as plain values: {listed(plain)}\n"
-            "a format that keeps categories may do better with them than is shown"
+            "a format that keeps categories may do better with them than shown"
         )
     own = {**_own_types(found), **(stored_as or {})}
     if own:
         as_plain = [f"{name!r} ({own[name]} as {column_type(found.field(name).type)})" for name in own]
         said.append(
-            f"columns of special types are measured as what they are stored as: {listed(as_plain)}\n"
-            "write the values as another type if they mean something else to you"
+            f"columns of special types are measured as their storage types: {listed(as_plain)}\n"
+            "write the values as another type if they have another meaning"
         )
     return said
 
 
 def _own_types(found: pa.Schema) -> dict[str, str]:
-    """Columns with an extension type, whether pyarrow knows it or not, and its name. bool8 becomes booleans."""
+    """Return columns with an extension type, known to pyarrow or not, and its name. bool8 becomes booleans."""
     named = {column.name: next(_extensions(column), "") for column in found}
     return {name: own for name, own in named.items() if own and own != _BOOL8}
 
@@ -247,8 +247,8 @@ def _stays(kind: pa.DataType) -> bool:
 
 
 def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch with the kept schema, in parts of bearable size. Raises Refused for values that the type cannot hold,
-    and ArrowInvalid for a batch that is not sound."""
+    """Yield the batch with the stored schema, in parts of limited size. Raises Refused for values that the type cannot
+    hold, and ArrowInvalid for an invalid batch."""
     _check_sound(batch)
     rows_at_once = max(1, batch.num_rows * BATCH_BYTES // max(batch.nbytes, BATCH_BYTES))
     for start in range(0, batch.num_rows, rows_at_once):
@@ -258,8 +258,8 @@ def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _check_sound(batch: pa.RecordBatch) -> None:
-    """Raises Refused for dates and times that are none, ArrowInvalid for a batch that is damaged: its offsets would
-    lead anywhere in memory."""
+    """Raise Refused for invalid dates and times, and ArrowInvalid for a damaged batch, whose offsets could point
+    anywhere in memory."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -267,7 +267,7 @@ def _check_sound(batch: pa.RecordBatch) -> None:
         if match is None:
             raise
         raise Refused(
-            f"column {batch.schema.names[int(match[1])]!r}: {match[2]}", "store it as a timestamp or as a duration"
+            f"column {batch.schema.names[int(match[1])]!r}: {match[2]}", "Store it as a timestamp or as a duration."
         ) from None
 
 
@@ -277,7 +277,7 @@ _FIRST_DAY, _LAST_DAY = -719162, 2932896
 
 
 def _check_days(array: pa.Array, name: str) -> None:
-    """Raises Refused for a date beyond the years that Python has: no DataFrame and hardly a format holds it."""
+    """Raise Refused for a date beyond Python's range of years, which no DataFrame and hardly any format supports."""
     for leaf in leaves(array):
         if not pt.is_date32(leaf.type):
             continue
@@ -287,13 +287,13 @@ def _check_days(array: pa.Array, name: str) -> None:
             raise Refused(
                 f"column {name!r} has {len(wrong):,} dates beyond the years 1 to 9999, such as day "
                 f"{wrong[0].as_py():,} from 1970 on",
-                "replace them by missing values, or store the column as integers",
+                "Replace them by missing values, or store the column as integers.",
             )
 
 
 def leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """The arrays of plain values in one of lists, structs and maps, which may have parents that are missing; itself
-    where it has plain values."""
+    """Yield the arrays of plain values within lists, structs and maps, whose parents may be missing; the array itself
+    if it has plain values."""
     kind = array.type
     if pt.is_struct(kind):
         for part in array.flatten():
@@ -321,7 +321,7 @@ def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
     except pa.ArrowNotImplementedError as error:
         raise Refused(
             f"column {field.name!r} is {array.type}, which is not measured ({str(error).splitlines()[0]})",
-            "leave the column out, or store it as another type",
+            "Leave the column out, or store it as another type.",
         ) from None
 
 
@@ -331,7 +331,7 @@ def _category(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Without what `cast` does not know."""
+    """Return the array without types that `cast` does not support."""
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
     return pc.run_end_decode(array) if pt.is_run_end_encoded(array.type) else array

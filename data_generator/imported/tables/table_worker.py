@@ -1,6 +1,6 @@
-"""The sample that the process of data_generator.imported.tables.table_import takes of the user's table, checked.
+"""The sample of the user's table that data_generator.imported.tables.table_import takes, checked.
 
-What becomes of that process is told by data_generator.imported.import_worker.
+data_generator.imported.import_worker reports how that process ended.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from data_generator.imported.tables.table_reading import TableFacts
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_import")
-"""-P: the user's current folder must not stand before the project on the path."""
+"""-P: the user's current folder must not precede the project on the path."""
 
 STALL_S = 60.0
-"""Without a word for so long, the process is ended: it says something for every 8 MB that it reads."""
+"""The process is ended after this long without a message; it sends one for every 8 MB that it reads."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for a sample of text, and for the column of it whose type is being found."""
+"""Room for a sample of text, and for the column whose type is being determined."""
 
 
 @contextmanager
 def started(
     found: UserInput, rows: int, options: ReadOptions = AS_FOUND, on_rows: Callable[[int], None] | None = None
 ) -> Iterator[Import]:
-    """A process that takes a sample of at most `rows` rows of what was found, read as `options` say; `on_rows` hears
-    how many rows it has seen. Raises DataError when it refuses them."""
+    """Yield a process that takes a sample of at most `rows` rows, read with `options`.
+
+    `on_rows` is called with the number of rows seen so far. Raises DataError if it refuses the table.
+    """
     task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
         yield Import(answers, found.path, on_rows)
@@ -52,7 +54,7 @@ class Import:
     """The sample of one process."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Waits for `facts` and `schema`. Raises DataError when there will be none."""
+        """Wait for `facts` and `schema`. Raises DataError if there are none."""
         self._answers, self._path = answers, path
         while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
             seen = bytes(frame[1])
@@ -64,8 +66,8 @@ class Import:
         self.schema = self._checked_schema(answers.frame(SCHEMA)[1])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, with `schema`. Raises DataError for what is refused, for a process that came to an end before they
-        did, and for answers that make no sense."""
+        """Yield the rows with `schema`. Raises DataError for a refused table, a process that ended early, and invalid
+        answers."""
         left = self.facts.rows
         decoder = Decoder(self.schema)
         while (frame := self._answers.frame(CATEGORIES, BATCH, END))[0] != END:
@@ -80,12 +82,13 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)}: a sample of {self.facts.rows - left:,} rows could be read, and it has to be "
-                f"one of {self.facts.rows:,}\n  {REPAIR}"
+                f"{printable(self._path)}: only {self.facts.rows - left:,} of {self.facts.rows:,} rows of the sample "
+                "could be read.",
+                REPAIR,
             )
 
     def _checked_facts(self, content: bytearray) -> TableFacts:
-        """A parser that was taken over could answer anything."""
+        """Check the facts, because a compromised parser could answer anything."""
         try:
             facts = msgspec.json.decode(content, type=TableFacts)
         except msgspec.MsgspecError:
@@ -109,6 +112,6 @@ class Import:
 
 
 def _remark(text: str) -> str:
-    """Two lines, each without what a terminal would take for a command."""
+    """Return two lines, without control characters for terminals."""
     said, _, remedy = text.partition("\n")
     return f"{printable(said)}\n{printable(remedy)}"

@@ -1,6 +1,6 @@
-"""The user's own WebFace file: HDF5, with one compound data set somewhere among its keys.
+"""The user's own WebFace file: HDF5 with one compound data set among its keys.
 
-It is read batch by batch; columns of bytes become strings.
+It is read batch by batch; byte columns become strings.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _BATCH_ROWS = 262_144
 
 
 def open_file(path: Path, rows: int | None = None) -> Dataset:
-    """The first `rows` rows (all by default) of the file's compound data set.
+    """Return the first `rows` rows (default: all) of the file's compound data set.
 
-    Integers, floats and booleans keep their width; fixed and variable bytes become strings, without the
-    zeros that HDF5 pads them with. Raises DataError for a file that is missing, damaged, or holds no or
-    several such data sets, and for a column that a table cannot hold.
+    Integers, floats and booleans keep their width; fixed and variable bytes become strings, without HDF5's padding
+    zeros. Raises DataError for a file that is missing, damaged, or has no or several such data sets, and for a column
+    that a table cannot hold.
     """
     try:
         import h5py
     except ModuleNotFoundError:
-        missing = "reading HDF5 needs h5py, not installed here; pip install -e '.[hdf5]'"
+        missing = "reading HDF5 needs h5py, which is not installed. Run: pip install -e '.[hdf5]'"
         raise DataError(f"{path}: {missing}") from None
     try:
         about = path.stat()
@@ -39,9 +39,9 @@ def open_file(path: Path, rows: int | None = None) -> Dataset:
             columns = {name: _column(path, compound.dtype[name], name) for name in compound.dtype.names}
             stored = len(compound)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read as HDF5: {error.strerror or error}") from error
+        raise DataError(f"{path} cannot be read as HDF5: {error.strerror or error}") from error
     if not stored:
-        raise DataError(f"{path}: {key!r} has no rows")
+        raise DataError(f"{path}: {key!r} has no rows.")
     count = stored if rows is None else min(rows, stored)
     schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
 
@@ -81,12 +81,12 @@ def _compound_key(path: Path, file: Any) -> str:
         return found[0]
     if found:
         raise DataError(
-            f"{path}: has {len(found)} compound data sets, one is needed: {', '.join(found)}\n"
-            "  copy the one that is meant into a file of its own (h5copy)"
+            f"{path} has {len(found)} compound data sets, and one is needed: {', '.join(found)}.",
+            "Copy the right one into a separate file (h5copy).",
         )
     raise DataError(
-        f"{path}: has no compound data set of one dimension, which is what a table is\n"
-        f"  its data sets: {', '.join(others) or 'none'}"
+        f"{path} has no one-dimensional compound data set, which is a table.",
+        f"Its data sets: {', '.join(others) or 'none'}.",
     )
 
 
@@ -104,11 +104,11 @@ def _column(path: Path, dtype: np.dtype[Any], name: str) -> tuple[pa.DataType, _
             return pa.string(), lambda values: pa.array(values, pa.binary()).cast(pa.string())
         if h5py.check_string_dtype(dtype) is not None:
             return pa.string(), lambda values: pa.array(values, pa.binary()).cast(pa.string())
-    raise DataError(f"{path}: column {name!r} is {dtype}; it needs numbers, booleans or strings")
+    raise DataError(f"{path}: column {name!r} is {dtype}; only numbers, booleans and strings are supported.")
 
 
 def _made(path: Path, name: str, start: int, make: _Make, records: Any) -> pa.Array:
     try:
         return make(records[name])
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: column {name!r} holds bytes that are no UTF-8, near row {start:,}") from error
+        raise DataError(f"{path}: column {name!r} has bytes that are not UTF-8, near row {start:,}.") from error

@@ -124,18 +124,18 @@ def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
         name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")
         name = name.strip() if closing else name.strip().replace("-", "_")
         if operation_name_of(name).name not in known or (bracket and not closing):
-            raise PreferenceError(f"--prefer {part!r}: nothing is called {name!r}{_near(name, known)}")
+            raise PreferenceError(f"{name!r} cannot be weighed{_near(name, known)}")
         if name in weights:
-            raise PreferenceError(f"--prefer: {name} stands there twice; give it one weight")
+            raise PreferenceError(f"{name} is named twice. Give it one weight.")
         try:
             weight = float(number) if sign else 1.0
         except ValueError:
             weight = -1.0
         if not (math.isfinite(weight) and weight >= 0):
-            raise PreferenceError(f"--prefer {part!r}: a weight is a number from 0 on, e.g. {name}=2")
+            raise PreferenceError(f"a weight must be a number of at least 0 (got {part!r}). Write e.g. {name}=2.")
         weights[name] = weight
     if not any(weights.values()):
-        raise PreferenceError(f"--prefer {text!r}: gives nothing a weight; write e.g. read=3,size=2,save=1")
+        raise PreferenceError(f"at least one weight must be above 0 (got {text!r}). Write e.g. read=3,size=2,save=1.")
     return weights
 
 
@@ -144,7 +144,7 @@ def parse_needs(text: str) -> tuple[str, ...]:
     needs = tuple(dict.fromkeys(part.replace("_", "-") for part in _parts(text)))
     for need in needs:
         if need not in NEEDS:
-            raise PreferenceError(f"--need {need!r} is not known{_near(need, NEEDS)}")
+            raise PreferenceError(f"{need!r} is not a known need{_near(need, NEEDS)}")
     return needs
 
 
@@ -152,7 +152,7 @@ def parse_bytes(text: str) -> int:
     """Parse '8G' or '500 MB' into bytes, in powers of 1000. Raises PreferenceError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
     if match is None or float(match[1]) == 0:
-        raise PreferenceError(f"{text!r} is no amount of bytes; write e.g. 500M or 8G")
+        raise PreferenceError(f"{text!r} is not a number of bytes. Write e.g. 500M or 8G.")
     return int(float(match[1]) * _BYTES[match[2].upper()])
 
 
@@ -161,7 +161,7 @@ def parse_bandwidth(text: str) -> float:
     try:
         return float(parse_bytes(text.strip().removesuffix("/s")))
     except PreferenceError:
-        raise PreferenceError(f"{text!r} is no bandwidth; write e.g. 200MB/s") from None
+        raise PreferenceError(f"{text!r} is not a bandwidth. Write e.g. 200MB/s.") from None
 
 
 def _parts(text: str) -> list[str]:
@@ -173,4 +173,4 @@ def _near(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     guess = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{guess}; there are: {', '.join(names)}"
+    return f"{guess}. There are {', '.join(names)}."

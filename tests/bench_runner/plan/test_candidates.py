@@ -48,8 +48,8 @@ def test_the_baseline_takes_part_whatever_the_patterns_say(wishes: dict[str, tup
         assert tracks(plan("choice", baseline=plain, **wishes)) == {**without, plain: "choice"}
 
 
-def test_a_baseline_without_other_variants_is_refused() -> None:
-    with pytest.raises(PlanError, match="nothing matches"):
+def test_the_baseline_alone_is_nothing_to_measure() -> None:
+    with pytest.raises(PlanError, match="No variant matches"):
         plan("choice", formats=("pickle",), formats_not=("pickle",), baseline="csv[engine=pandas]")
 
 
@@ -91,7 +91,7 @@ def test_a_spelling_takes_in_what_a_suite_leaves_out() -> None:
 
 
 def test_of_a_spelling_that_is_dropped_nothing_is_left() -> None:
-    with pytest.raises(PlanError, match="nothing matches"):
+    with pytest.raises(PlanError, match="No variant matches"):
         plan("tabular", formats=(SPELLED,), formats_not=("polars",))
 
 
@@ -112,7 +112,7 @@ def test_a_wrong_setting_of_a_spelling_is_named(suite: str, spelled: str, words:
 
 
 def test_a_spelling_of_a_name_that_nothing_has_names_the_nearest() -> None:
-    with pytest.raises(PlanError, match=r"'parquett\[codec=zstd\]' matches nothing \(did you mean 'parquet'\?\)"):
+    with pytest.raises(PlanError, match=r"'parquett\[codec=zstd\]' matches no variant \(did you mean 'parquet'\?\)"):
         plan("tabular", formats=("parquett[codec=zstd]",))
 
 
@@ -146,8 +146,8 @@ def test_what_is_left_out_exists(suite: str) -> None:
 def test_a_format_that_a_suite_leaves_out_is_refused_with_reason_and_remedy(asked: str) -> None:
     with pytest.raises(PlanError) as raised:
         plan("engines", formats=(asked,))
-    assert "'lance': the suite engines leaves it out: have fewer than 2 calls" in str(raised.value)
-    assert "--formats 'lance[engine=pylance]'" in str(raised.value)
+    assert "the suite engines leaves 'lance' out: have fewer than 2 calls" in str(raised.value)
+    assert "formats='lance[engine=pylance]'" in str(raised.value)
 
 
 def test_what_one_suite_leaves_out_may_be_in_another_of_the_same_run() -> None:
@@ -160,10 +160,10 @@ def test_the_codecs_that_are_asked_for_take_in_what_the_suite_leaves_out() -> No
     assert "csv[engine=pandas,codec=zstd,level=1]" in tracks(plan("compression", codecs=("zstd",)))
 
 
-def test_a_format_without_any_of_the_codecs_is_not_offered() -> None:
-    with pytest.raises(PlanError, match="'excel' matches nothing") as raised:
+def test_a_format_that_has_none_of_the_codecs_is_not_told_as_being_there() -> None:
+    with pytest.raises(PlanError, match="'excel' matches no variant") as raised:
         plan("compression", formats=("excel",))
-    assert "excel" not in str(raised.value).partition("there are: ")[2]
+    assert "excel" not in str(raised.value).partition("There are ")[2]
 
 
 def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
@@ -239,7 +239,7 @@ def test_a_third_partys_format_takes_part(installed: Callable[[Path], None], sui
 def test_a_third_partys_format_with_one_call_is_not_in_the_suite_of_engines(installed: Callable[[Path], None]) -> None:
     installed(EXAMPLE)
     assert not any(variant.startswith("arrow-stream") for variant in tracks(plan("engines")))
-    with pytest.raises(PlanError, match="'arrow-stream': the suite engines leaves it out: have fewer than 2 calls"):
+    with pytest.raises(PlanError, match="the suite engines leaves 'arrow-stream' out: have fewer than 2 calls"):
         plan("engines", formats=("arrow-stream",))
     spelled = "arrow-stream[engine=pyarrow,batch_rows=500]"
     assert tracks(plan("engines", formats=(spelled,))) == {spelled: "spelled"}

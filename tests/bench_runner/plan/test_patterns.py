@@ -102,37 +102,38 @@ def test_all_else_is_searched_for(text: str) -> None:
 )
 def test_what_means_nothing_is_named_with_the_nearest_name_and_the_next_step(text: str, guess: str) -> None:
     with pytest.raises(PlanError) as raised:
-        patterns.check_found("--formats", ("csv", text), (PARQUET, CSV), ("parquet", "csv"), "the next step")
-    assert str(raised.value) == f"--formats {text!r} matches nothing{guess}\n  the next step"
+        patterns.check_found("formats", ("csv", text), (PARQUET, CSV), ("parquet", "csv"))
+    assert str(raised.value) == f"formats: {text!r} matches no variant{guess}. There are parquet, csv."
+    assert (raised.value.parameter, raised.value.given) == ("formats", text)
 
 
 def test_every_alternative_that_means_something_is_silent() -> None:
-    patterns.check_found("--formats", ("csv|par", PARQUET), (PARQUET, CSV), (), "")
+    patterns.check_found("formats", ("csv|par", PARQUET), (PARQUET, CSV), ())
 
 
 @pytest.mark.parametrize("text", ["(", "csv|[", "*"])
 def test_what_is_no_regular_expression_is_named(text: str) -> None:
     with pytest.raises(PlanError, match="is not a regular expression"):
-        patterns.check("--formats", (text,))
+        patterns.check("formats", (text,))
 
 
 def test_a_spelling_needs_to_be_no_regular_expression() -> None:
-    patterns.check("--formats", ("vortex[engine=vortex-data]",))
+    patterns.check("formats", ("vortex[engine=vortex-data]",))
 
 
 @pytest.mark.parametrize("asked", [("jsn|csv",), ("csv", "jsn"), ("csv|jsn",)])
 def test_one_typo_among_names_is_named(asked: tuple[str, ...]) -> None:
-    with pytest.raises(PlanError, match=r"--formats 'jsn' matches nothing \(did you mean 'json'\?\)"):
+    with pytest.raises(PlanError, match=r"formats: 'jsn' matches no variant \(did you mean 'json'\?\)"):
         make_plan([SUITES["tabular"]], Request(rows=1000, formats=asked))
 
 
 def test_a_name_that_is_like_no_other_is_named_with_what_there_is() -> None:
-    with pytest.raises(PlanError, match="--formats 'nothing like it' matches nothing\n  there are: avro, csv, excel"):
+    with pytest.raises(PlanError, match=r"formats: 'nothing like it' matches no variant\.\n  There are avro, csv,"):
         make_plan([SUITES["tabular"]], Request(rows=1000, formats=("nothing like it|csv",)))
 
 
 def test_what_is_not_wanted_must_exist_too() -> None:
-    with pytest.raises(PlanError, match=r"--formats-not 'exel' matches nothing \(did you mean 'excel'\?\)"):
+    with pytest.raises(PlanError, match=r"formats_not: 'exel' matches no variant \(did you mean 'excel'\?\)"):
         make_plan([SUITES["tabular"]], Request(rows=1000, formats_not=("exel",)))
 
 

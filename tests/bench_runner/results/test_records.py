@@ -342,7 +342,7 @@ def test_a_round_measured_again_is_no_repetition(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "no run.json here"),
+        (None, r"no run\.json"),
         ("{", "not readable as JSON"),
         ("[]", "schema is 'list'"),
         ("{}", "schema is None"),

@@ -35,7 +35,7 @@ def test_a_packed_run_is_the_run(tmp_path: Path) -> None:
     found = read_run(tmp_path)
     assert replace(found, folder=run.folder) == replace(run, folder=run.folder)
     (tmp_path / "samples.jsonl").touch()
-    with pytest.raises(RecordError, match="remove one of the two"):
+    with pytest.raises(RecordError, match="Remove one of them"):
         read_run(tmp_path)
 
 
@@ -76,13 +76,13 @@ def test_its_files_go_among_the_results_here(place: Path, tmp_path: Path, named:
     assert all(path.exists() for path in written)
     assert not list(place.rglob("*.csv"))
     assert not (tmp_path / "reference").exists()
-    with pytest.raises(RecordError, match=r"no run\.json here"):
+    with pytest.raises(RecordError, match=r"no run\.json"):
         stored_runs("results/reference")
 
 
 def test_a_package_without_a_reference_run_is_refused(place: Path) -> None:
     shutil.rmtree(place)
-    with pytest.raises(RecordError, match="no reference run"):
+    with pytest.raises(RecordError, match="Measure your own"):
         stored_runs("reference")
 
 

@@ -291,7 +291,7 @@ def test_several_data_sets_in_a_run_need_a_name(tmp_path: Path, capsys: pytest.C
         cli.main(["recommend", "--from", str(folder)])
     assert ended.value.code == 2
     err = capsys.readouterr().err
-    assert "name it by --datasets" in err
+    assert "by --datasets" in err
     assert "eq: 1,000,000 rows" in err
     assert asked(capsys, "--from", folder, "--datasets", "^int$")[0] == 0
 
@@ -331,17 +331,17 @@ def test_programs_measure_and_ask_what_they_measured(
 
 WRONG = [
     ([], "name what it is about"),
-    (["--data", "x", "--from", "y"], "leave out one of them"),
-    (["--datasets", "eq", "--prefer", "speed=3"], "nothing is called 'speed'"),
-    (["--datasets", "eq", "--need", "magic"], "--need 'magic' is not known"),
+    (["--data", "x", "--from", "y"], "Omit one of them"),
+    (["--datasets", "eq", "--prefer", "speed=3"], "'speed' cannot be weighed"),
+    (["--datasets", "eq", "--need", "magic"], "'magic' is not a known need"),
     (["--datasets", "eq", "--accept", "old"], "'old' is not one of 'established', 'young', 'experimental'"),
-    (["--datasets", "eq", "--max-memory", "lots"], "write e.g. 500M or 8G"),
-    (["--datasets", "eq", "--bandwidth", "fast"], "write e.g. 200MB/s"),
+    (["--datasets", "eq", "--max-memory", "lots"], "Write e.g. 500M or 8G"),
+    (["--datasets", "eq", "--bandwidth", "fast"], "Write e.g. 200MB/s"),
     (["--datasets", "eq", "--reads-per-save", "0"], "reads-per-save"),
-    (["--data", "/nosuch/file"], "no such file"),
+    (["--data", "/nosuch/file"], "--data must be an existing file or folder (got '/nosuch/file')"),
     (["--from", "/nosuch/run"], "no run.json"),
     (["--datasets", "nosuch"], "matches no data set"),
-    (["--datasets", "eq", "--formats", "nosuch"], "--formats 'nosuch' matches nothing"),
+    (["--datasets", "eq", "--formats", "nosuch"], "--formats: 'nosuch' matches no variant"),
 ]
 
 

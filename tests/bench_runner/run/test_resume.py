@@ -85,20 +85,20 @@ def info_with(place: str, value: Any) -> RunInfo:
 
 
 CHANGES = [
-    ("commit", "def", "commit was abc, now def"),
-    ("dirty", True, "dirty was False, now True"),
+    ("commit", "def", "commit was abc and is def"),
+    ("dirty", True, "dirty was False and is True"),
     ("changes", "another digest", "the uncommitted changes differ"),
-    ("isolate", "spawn", "isolate was forkserver, now spawn"),
-    ("machine/name", "office", "name was lab, now office"),
-    ("machine/cpu", "another CPU", "cpu was a CPU, now another CPU"),
-    ("machine/cores", 4, "cores was 2, now 4"),
-    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000, now 16000000000"),
-    ("machine/kernel", "6.2", "kernel was 6.1, now 6.2"),
-    ("machine/virtualisation", "kvm", "virtualisation was none, now kvm"),
-    ("machine/python", "3.12.0", "python was 3.11.7, now 3.12.0"),
-    ("libraries/pandas", "3.2.0", "pandas was 3.1.0, now 3.2.0"),
-    ("libraries/pandas", None, "pandas was 3.1.0, now absent"),
-    ("libraries/lxml", "6.0", "lxml was absent, now 6.0"),
+    ("isolate", "spawn", "isolate was forkserver and is spawn"),
+    ("machine/name", "office", "name was lab and is office"),
+    ("machine/cpu", "another CPU", "cpu was a CPU and is another CPU"),
+    ("machine/cores", 4, "cores was 2 and is 4"),
+    ("machine/memory_bytes", 16 * 10**9, "memory_bytes was 8000000000 and is 16000000000"),
+    ("machine/kernel", "6.2", "kernel was 6.1 and is 6.2"),
+    ("machine/virtualisation", "kvm", "virtualisation was none and is kvm"),
+    ("machine/python", "3.12.0", "python was 3.11.7 and is 3.12.0"),
+    ("libraries/pandas", "3.2.0", "pandas was 3.1.0 and is 3.2.0"),
+    ("libraries/pandas", None, "pandas was 3.1.0 and is absent"),
+    ("libraries/lxml", "6.0", "lxml was absent and is 6.0"),
 ]
 
 
@@ -108,7 +108,7 @@ def test_packed_samples_are_not_resumed(tmp_path: Path) -> None:
     lines = tmp_path / "samples.jsonl"
     (tmp_path / "samples.jsonl.xz").write_bytes(lzma.compress(lines.read_bytes()))
     lines.unlink()
-    with pytest.raises(RunError, match=r"unpack them first: unxz .*samples\.jsonl\.xz"):
+    with pytest.raises(RunError, match=r"Unpack them first: unxz .*samples\.jsonl\.xz"):
         earlier_part(tmp_path, NOW)
 
 
@@ -118,7 +118,7 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
     with pytest.raises(RunError) as refused:
         earlier_part(tmp_path, info_with(place, value))
     assert said in str(refused.value)
-    assert "start a new run, without --resume" in str(refused.value)
+    assert "Start a new run, without resume" in str(refused.value)
 
 
 def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
 def test_other_data_are_refused(tmp_path: Path) -> None:
     earlier = earlier_part(written(tmp_path), NOW)
     refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
-    with pytest.raises(RunError, match="data set eq has another digest"):
+    with pytest.raises(RunError, match="the digest of the data set eq has changed"):
         refuse_other_data(earlier, {"eq": "e" * 64})
 
 

@@ -198,7 +198,7 @@ def test_a_turn_that_fails_is_reported_with_its_side_and_reason(fakes: Fakes) ->
             "no such option: parse error: -x",
         ),
         ("sys.stderr.buffer.write(b'error: \\xff is no text\\n'); sys.exit(2)", "\ufffd is no text"),
-        ("print('stopped; all is in x\\n  --resume', file=sys.stderr); sys.exit(130)", "its run was stopped"),
+        ("print('Stopped. All is in x\\n  --resume', file=sys.stderr); sys.exit(130)", "its run was stopped"),
         ("print('round 1, 9 s left\\nstopped; all is in x', file=sys.stderr); sys.exit(130)", "its run was stopped"),
     ):
         with pytest.raises(RunError) as refused:
@@ -217,12 +217,12 @@ def test_a_turn_that_was_not_finished_is_the_last(fakes: Fakes) -> None:
 
 
 def test_an_interpreter_that_is_none_is_named_before_anything_is_measured(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"--before .*nowhere: No such file or directory\n  name the interpreter"):
+    with pytest.raises(RunError, match=r"before='.*nowhere' cannot be started \(No such file or directory\)"):
         check(Environment("before", tmp_path / "nowhere", tmp_path))
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'ModuleNotFoundError: No module named bench_runner' >&2\nexit 1\n")
     bare.chmod(0o755)
-    with pytest.raises(RunError, match=r"does not start there: ModuleNotFoundError(.|\n)*-m pip install -e \."):
+    with pytest.raises(RunError, match=r"cannot start Format Bench: ModuleNotFoundError(.|\n)*-m pip install -e \."):
         check(Environment("after", bare, tmp_path))
     bare.write_text("#!/bin/sh\necho 'unknown option -P' >&2\nexit 2\n")
     with pytest.raises(RunError, match=r"older than Python 3\.11"):
@@ -284,7 +284,7 @@ def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.Cap
     for words, told in (
         (("tabular", "--quick"), "side-by-side has no --quick"),
         (("tabular", "--budget=3m"), "side-by-side has no --budget"),
-        ((), "name a suite"),
+        ((), "No suite was named"),
         (("tabular", "--rounds", "4"), "x>=5"),
         (("tabular", "--resume"), "--resume needs --out"),
         (("tabular", "--resume", "--out", fakes.folder / "nothing"), "no runs to go on with"),

@@ -1,4 +1,4 @@
-"""Events have times that ascend over one year and keys that are unique, over all batches."""
+"""Events have ascending times over one year and unique keys, across all batches."""
 
 from __future__ import annotations
 

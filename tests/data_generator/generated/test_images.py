@@ -1,4 +1,4 @@
-"""Images as a table: batches over memory that is not copied, and what a sound batch is."""
+"""Images as a table: batches over memory that is not copied, and what a valid batch is."""
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ def test_a_batch_cuts_the_pixels_by_the_shapes() -> None:
     assert images.is_sound(made)
 
 
-def test_a_batch_lies_over_the_memory_given() -> None:
+def test_a_batch_uses_the_given_memory() -> None:
     memory = bytearray(3)
     made = images.batch(memory, of(1), of(1), of(3), np.array([0]))
     assert made["pixels"].buffers()[2].address == pa.py_buffer(memory).address
@@ -33,7 +33,7 @@ def test_a_batch_lies_over_the_memory_given() -> None:
 
 @pytest.mark.parametrize("pixels", [14, 16])
 def test_pixels_that_the_shapes_do_not_ask_for_are_refused(pixels: int) -> None:
-    with pytest.raises(ValueError, match=f"{pixels} bytes of pixels for images of 15 bytes"):
+    with pytest.raises(ValueError, match=rf"need 15 bytes of pixels \(got {pixels}\)"):
         batch(pixels=pixels)
 
 

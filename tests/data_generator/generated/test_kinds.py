@@ -1,4 +1,4 @@
-"""The kinds are what a user meets, each with the values that make it difficult."""
+"""The kinds of columns that users have, each with the values that make it difficult."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_columns_may_have_no_value_at_all() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_every_value_also_stands_beside_nulls(name: str) -> None:
+def test_every_value_also_occurs_with_nulls(name: str) -> None:
     kind = KINDS[name]
     plain, with_nulls = (list(map(repr, kind.table(nulls)["value"].to_pylist())) for nulls in (False, True))
     assert set(plain) <= set(with_nulls)

@@ -1,4 +1,4 @@
-"""Tables of large values: as large as asked for, the same rows whatever the number, as compressible as they say."""
+"""Tables of large values: the requested size, the same first rows for any number, and the stated compressibility."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_rows_go_on_over_batches() -> None:
 
 @pytest.mark.parametrize("name", ["vectors", "texts", "blobs"])
 def test_few_rows_are_the_first_of_many_in_their_values_sizes(name: str) -> None:
-    """Another number of rows is another table, but the same in kind."""
+    """Another number of rows is another table with the same properties."""
     few, many = made(name, 50), made(name, 200)
     assert abs(few.nbytes * 4 / many.nbytes - 1) < 0.15
 

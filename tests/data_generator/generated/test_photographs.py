@@ -1,4 +1,4 @@
-"""The stand-ins: they compress as photographs do, and have the shapes and the order of what they stand for."""
+"""The stand-ins compress like photographs, and have the shapes and order of the originals."""
 
 import io
 
@@ -118,7 +118,7 @@ def test_imagenet_like_has_many_shapes_and_a_shorter_side_of_160() -> None:
     assert 90_000 < shapes.size_bytes.mean() < 108_000
 
 
-def test_shapes_told_are_the_shapes_made() -> None:
+def test_declared_shapes_are_the_shapes_made() -> None:
     shapes = photographs._imagenet_shapes("imagenet-like", 60)
     made = table("imagenet-like", 60)
     for column in ("height", "width", "channels"):

@@ -30,7 +30,7 @@ def test_random_order_is_hardly_sorted() -> None:
 
 
 def test_a_saw_of_one_window_is_sorted_but_for_its_ends() -> None:
-    """Windows end where the saw falls: the falls between them are not counted."""
+    """Windows end where the saw falls, so the falls between them are not counted."""
     assert measured(np.tile(np.arange(512), 4)).sortedness == 1.0
     assert measured(np.tile(np.arange(256), 4)).sortedness == pytest.approx((510 - 1) / 511)
 

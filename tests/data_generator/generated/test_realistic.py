@@ -1,4 +1,4 @@
-"""The realistic tables hold to the profiles of real columns."""
+"""The realistic tables match the profiles of real columns."""
 
 import math
 
@@ -14,7 +14,7 @@ from data_generator.generated.profile import ColumnStatistics, column_statistics
 from data_generator.generated.profiles import PROFILES, TypeProfile
 
 ROWS = {"core": 250_000, "bi": 250_000, "classic": 50_000, "geo": 1_000_000, "log": 50_000, "ml": 1_000_000}
-"""As few as show the shapes of the columns, some of which have large sets of values."""
+"""The fewest rows that show the shapes of the columns, some of which have large sets of values."""
 
 
 def table(name: str, rows: int) -> pa.Table:
@@ -32,9 +32,9 @@ def by_type(made: pa.Table) -> dict[str, list[ColumnStatistics]]:
 
 
 def bounds(profile: TypeProfile, statistic: str, rows: int) -> tuple[float, float, float]:
-    """The 10th, 50th and 90th percentile.
+    """Return the 10th, 50th and 90th percentile.
 
-    The real tables had other row counts, so that their distinct counts and ratios do not agree at so many rows: the
+    The real tables had other row counts, so their distinct counts and ratios do not agree for this number of rows. The
     ratio decides, but a set of up to 100 values does not shrink with the table.
     """
     low, _, middle, _, high = getattr(profile, statistic)
@@ -46,7 +46,7 @@ def bounds(profile: TypeProfile, statistic: str, rows: int) -> tuple[float, floa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROFILES)
-def test_every_column_lies_within_its_profile_and_the_medians_in_the_middle(name: str) -> None:
+def test_every_column_is_within_its_profile_and_the_medians_in_the_middle(name: str) -> None:
     """The shares of missing and of distinct values have a resolution of one row."""
     measured = by_type(table(name, ROWS[name]))
     assert {kind: len(columns) for kind, columns in measured.items()} == {

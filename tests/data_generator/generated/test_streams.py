@@ -1,4 +1,4 @@
-"""Random words and what is made of them: pinned, because every machine must make the same."""
+"""Random words and the values derived from them are pinned, because every machine must make the same."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def test_letters_are_all_26_and_equally_likely() -> None:
     text = np.frombuffer(streams.letters(260_000, "t"), dtype=np.uint8)
     counts = np.bincount(text - ord("a"), minlength=26)
     assert len(counts) == 26
-    # 256 is no multiple of 26: without the refused bytes some letters are a tenth likelier (10 sigma here).
+    # 256 is not a multiple of 26: without rejected bytes some letters are a tenth likelier (10 sigma here).
     assert counts.max() / counts.min() < 1.06
 
 

@@ -1,5 +1,4 @@
-"""The synthetic tables: what the thesis says of them, and what it got wrong (identical columns)."""
-
+"""The synthetic tables: properties stated in the thesis, and its error (identical columns)."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""WebFace: the generated table is like the thesis's, and the user's own file is read as it is."""
+"""WebFace: the generated table is like the thesis's, and the user's own file is read unchanged."""
 
 import os
 import time
@@ -61,7 +61,7 @@ def test_the_schema_is_the_thesis_s() -> None:
 
 @pytest.mark.slow
 def test_bytes_per_row_are_the_thesis_s_within_a_fifth(tmp_path: Path) -> None:
-    """Table 6.5, and what a later suite needs: zstd level 1 makes 0.15 to 0.30 of Parquet without codec."""
+    """Table 6.5, and the requirement of a later suite: zstd level 1 makes 0.15 to 0.30 of Parquet without codec."""
     rows = 12_000
     frame = pa.Table.from_batches(resolve("webface", {}, rows=rows).batches()).to_pandas()
     frame.to_csv(tmp_path / "csv", index=False)
@@ -153,10 +153,10 @@ def refused(path: Path, message: str) -> None:
 def test_files_that_cannot_serve_are_refused_with_their_keys(own_file: Path, tmp_path: Path) -> None:
     with h5py.File(own_file, "r+") as file:
         file["second"] = records(1)
-    refused(own_file, "has 2 compound data sets, one is needed: deep/down/faces, second")
+    refused(own_file, "has 2 compound data sets, and one is needed: deep/down/faces, second")
     with h5py.File(own_file, "r+") as file:
         del file["second"], file["deep/down"]
-    refused(own_file, r"has no compound data set of one dimension.*\n  its data sets: deep/numbers, plane")
+    refused(own_file, r"has no one-dimensional compound data set.*\s+Its data sets: deep/numbers, plane")
     with h5py.File(own_file, "w") as file:
         file["faces"] = records(0)
     refused(own_file, "'faces' has no rows")
@@ -177,4 +177,4 @@ def test_columns_that_a_table_cannot_hold_are_named(own_file: Path) -> None:
     refused(own_file, "column 'vector' is")
     with h5py.File(own_file, "w") as file:
         file["faces"] = np.array([(b"\xff\xfe",)], [("name", "S2")])
-    refused(own_file, "column 'name' holds bytes that are no UTF-8, near row 0")
+    refused(own_file, "column 'name' has bytes that are not UTF-8, near row 0")

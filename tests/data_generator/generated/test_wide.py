@@ -1,4 +1,4 @@
-"""Wide tables, and values of one size: as wide and as large as asked for, no column or batch like another."""
+"""Wide tables, and values of one size: the requested width and size, with no two columns or batches alike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_column_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_are_those_of_the_spelling_and_never_more() -> None:
-    """So that --rows makes a large table small, and a small one not large."""
+    """So that --rows reduces a large table, and does not enlarge a small one."""
     spelled = {"columns": "2", "rows": "8"}
     assert [made("wide", spelled, rows).num_rows for rows in (None, 5, 50)] == [8, 5, 8]
 
@@ -51,6 +51,6 @@ def test_values_have_their_size(size: int) -> None:
     assert len({str(value) for value in fixed.to_pylist()}) == 300
 
 
-def test_a_size_that_is_no_whole_number_of_floats_is_refused() -> None:
-    with pytest.raises(DataError, match="kind=fixed takes multiples of 4"):
+def test_a_size_that_is_not_a_multiple_of_a_float_is_refused() -> None:
+    with pytest.raises(DataError, match="a multiple of 4"):
         resolve("values", {"bytes": "10", "kind": "fixed"})

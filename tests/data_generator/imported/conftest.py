@@ -1,7 +1,6 @@
-"""Here the readers of the user's files answer in a thread of this process: to start one of their own takes 0.3 s.
+"""Here the readers of the user's files run in a thread of this process, because starting a process takes 0.3 s.
 
-That they are processes, confined and ended with who started them, is the business of the tests that ask for
-`own_process`.
+Tests that request `own_process` cover the processes themselves: their confinement, and that they end with their parent.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from data_generator.imported.import_process import Progress, answer
 
 
 class _Here:
-    """Stands for the process that is started with this command."""
+    """Replaces the process started with this command."""
 
     def __init__(self, command: Sequence[str], request: IO[bytes], page: int, memory_bytes: int) -> None:
         reader, task, progress = import_module(command[-1]).READER, json.load(request), Progress(page)
@@ -42,14 +41,14 @@ class _Here:
         self.kill()
 
     def kill(self) -> None:
-        """Who answers finds that nobody hears it."""
+        """Close the pipe, so that the reader finds no one listening."""
         self.stdout.close()
         self._thread.join()
 
 
 @pytest.fixture
 def own_process() -> None:
-    """The readers are processes, as they are for the user."""
+    """Run the readers as processes, as for the user."""
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +58,7 @@ def _readers_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     real = import_worker._process
 
     def process(command: Sequence[str], request: IO[bytes], said: IO[bytes], page: int, memory_bytes: int) -> object:
-        # A test may have put code of its own in the place of the module.
+        # A test may have replaced the module with code.
         if command[-2] != "-m":
             return real(command, request, said, page, memory_bytes)
         return _Here(command, request, page, memory_bytes)

@@ -1,4 +1,4 @@
-"""Compressed files, whose names say how."""
+"""Compressed files whose names show the compression."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ ENDINGS = tuple(_WRITERS)
 
 
 def write(content: bytes, path: Path) -> Path:
-    """Write the content, compressed as the end of the name says."""
+    """Write the content, compressed according to the suffix."""
     _WRITERS[path.suffix.lower()](content, path)
     return path

@@ -1,4 +1,4 @@
-"""What the processes that open users' files say of one that they refuse."""
+"""The messages of processes that refuse a user's file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from data_generator.imported.import_process import REFUSAL
 
 
 def two_lines(answered: Iterable[tuple[bytes, bytes]]) -> str:
-    """The reason and the next step, of answers that end with a refusal."""
+    """Return the reason and the next step from answers that end with a refusal."""
     *_, (kind, content) = answered
     assert kind == REFUSAL, "it is taken"
     said = json.loads(content)

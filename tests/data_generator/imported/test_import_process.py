@@ -1,4 +1,4 @@
-"""A file that is only a pointer of Git LFS is named as such, whatever it should hold."""
+"""A Git LFS pointer is named as such, whatever kind of file was expected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from data_generator.imported.refusal import Refused
 from tests.data_generator.imported.tables.table_files import refusal
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"4d" * 32 + b"\nsize 12345\n"
-SAID = "is a pointer of Git LFS, and not yet the file that it stands for"
+SAID = "is a Git LFS pointer, not the file itself"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl", "a.arrow", "a.xlsx", "parts/a.parquet"])
@@ -23,7 +23,7 @@ def test_a_table_that_is_a_pointer_is_refused(name: str, tmp_path: Path) -> None
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(POINTER)
     given = path.parent if "/" in name else path
-    assert refusal(given) == f"{path}: {SAID}\n  git lfs pull"
+    assert refusal(given) == f"{path}: {SAID}\n  Run: git lfs pull"
 
 
 def test_an_image_that_is_a_pointer_is_refused(tmp_path: Path) -> None:

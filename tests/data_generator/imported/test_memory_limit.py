@@ -1,4 +1,4 @@
-"""How much memory there is: the machine's, or that of the tightest control group, with a made-up /proc and /sys."""
+"""Memory of the machine or of the tightest control group, with an invented /proc and /sys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that states what becomes of files names tests that exist."""
+"""The page that states how files are read names tests that exist."""
 
 from __future__ import annotations
 

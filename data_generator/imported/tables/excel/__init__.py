@@ -1,1 +1,1 @@
-"""Excel workbooks: which sheet is the table, and what its cells hold beyond their values."""
+"""Excel workbooks: choose the sheet, and find cells whose values are incomplete."""

@@ -1,8 +1,8 @@
-"""Cells of an .xlsx or .xlsm sheet of which the values that calamine gives are not the whole truth: errors and formulas
-that nobody computed, which it gives as empty cells, and digits that it drops.
+"""Find cells of an .xlsx or .xlsm sheet that calamine reads incompletely.
 
-They are found in the sheet's XML, which is parsed for them only where it has formulas, errors or long integers at all.
-This module depends on no values and no types.
+These are errors and formulas without a computed value, which it returns as empty cells, and values with more digits
+than it keeps. They are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers at
+all. This module does not depend on values and types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-ERROR, FORMULA, STALE = "error", "formula without a value", "formula that is to be computed"
+ERROR, FORMULA, STALE = "error", "formula without a value", "formula to be computed again"
 DIGITS, HUGE = "integer with more digits", "beyond float64"
 FINE, EARLY, LEAP = "fraction of a millisecond", "before 1900", "29 February 1900"
 
@@ -28,7 +28,7 @@ _OVERLAP_BYTES = 64
 _LONGEST_ROW_BYTES = 16 << 20
 _MS_PER_DAY = 86_400_000
 _ROUNDING_MS = 0.002
-"""Of a point in time that is written with 16 digits, as days."""
+"""Tolerance for a point in time that is written with 16 digits, as days."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
@@ -36,7 +36,7 @@ _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 @dataclass
 class OddCells:
-    """Cells of one column that are odd in the same way: how many, and row (counted from 0) and text of the first."""
+    """Cells of one column with the same problem: their number, and row (counted from 0) and text of the first."""
 
     count: int
     row: int
@@ -45,24 +45,24 @@ class OddCells:
 
 @dataclass(frozen=True)
 class Moments:
-    """Columns with cells that are dates or times, and those of them that are dates."""
+    """Columns with dates or times, and those of them with dates."""
 
     columns: Sequence[int]
     dates: Sequence[int]
 
 
 Found = dict[tuple[int, str], OddCells]
-"""Number of a column, counted from 0, and what is odd -> the cells."""
+"""Number of a column, counted from 0, and the problem -> the cells."""
 
 
 def letters(column: int) -> str:
-    """The letters of a column that is counted from 0: 'A', 'AA'."""
+    """Return the letters of a column number counted from 0: 'A', 'AA'."""
     return (letters(column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
 
 
 def found(stream: IO[bytes], sheet: str, first_row: int, moments: Moments, rows: int) -> Generator[int, None, Found]:
-    """Return the odd cells of the sheet from `first_row` on, counted from 0; none for a file that is not laid out as
-    .xlsx is. Yields `rows` again and again, to say that work goes on."""
+    """Return the odd cells of the sheet from `first_row` on, counted from 0; none for a file without the layout of
+    .xlsx. Yields `rows` repeatedly as a sign of life."""
     odd: Found = {}
     stream.seek(0)
     if not zipfile.is_zipfile(stream):
@@ -93,9 +93,8 @@ def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 class _Fine:
-    """Looks for fractions of a millisecond, for what lies before 1900, and for 29 February 1900, which Excel has and no
-    calendar (day 60 of its count). They are numbers of days in the file.
-    """
+    """Finds fractions of a millisecond, dates before 1900, and 29 February 1900, which exists in Excel but in no
+    calendar (day 60 of its count). In the file they are numbers of days."""
 
     def __init__(self, first_row: int, moments: Moments, is_1904: bool, odd: Found) -> None:
         self._first_row, self._odd = first_row, odd
@@ -107,7 +106,7 @@ class _Fine:
         self._rest = b""
 
     def add(self, chunk: bytes) -> None:
-        """Look at the rows that end in the next part of the XML."""
+        """Scan the rows that end in the next part of the XML."""
         if not self._columns:
             return
         text = self._rest + chunk
@@ -136,13 +135,13 @@ def _workbook(archive: zipfile.ZipFile) -> ElementTree.Element | None:
 
 
 def _has(workbook: ElementTree.Element, tag: str, attribute: str) -> bool:
-    """Whether the workbook has the attribute."""
+    """Return whether the workbook has the attribute."""
     elements = (element for element in workbook.iter() if _local(element.tag) == tag)
     return any(element.get(attribute) in ("1", "true") for element in elements)
 
 
 def _part(archive: zipfile.ZipFile, workbook: ElementTree.Element | None, sheet: str) -> str | None:
-    """The name of the sheet's part."""
+    """Return the name of the sheet's part."""
     try:
         relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     except (KeyError, ElementTree.ParseError):
@@ -161,8 +160,8 @@ def _local(tag: Any) -> str:
 
 
 class _Scan:
-    """Handlers for the events of a sheet's XML. They are called for each cell: what is only needed of odd ones is left
-    until one is met."""
+    """Handlers for the events of a sheet's XML. They are called for each cell, so work that only odd cells need is
+    deferred."""
 
     def __init__(self, first_row: int, is_to_compute: bool, odd: Found) -> None:
         self._first_row, self._is_to_compute, self._odd = first_row, is_to_compute, odd
@@ -195,7 +194,7 @@ class _Scan:
     def _start_cell(self, attributes: dict[str, str]) -> None:
         reference = attributes.get("r")
         if reference is None:
-            # Such a cell follows the one before it.
+            # A cell without a reference follows the previous one.
             self._column = self._place() + 1
         self._reference = reference
         self._kind = attributes.get("t", "n")
@@ -203,7 +202,7 @@ class _Scan:
         self._text.clear()
 
     def _place(self) -> int:
-        """The column of the cell."""
+        """Return the column of the cell."""
         match = _REFERENCE.fullmatch(self._reference or "")
         if match is None:
             return self._column
@@ -234,7 +233,7 @@ class _Scan:
         if self._kind == "e":
             return ERROR
         if self._has_formula:
-            # An empty text is what a formula with the value "" has.
+            # An empty text comes from a formula with the value "".
             is_empty_text = self._kind == "str" and self._has_value
             if not text and not is_empty_text:
                 return FORMULA

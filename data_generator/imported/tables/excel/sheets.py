@@ -1,4 +1,4 @@
-"""Which sheet of a workbook is the table, and its cells without what is empty around them."""
+"""Choose the sheet of a workbook, and its cells without the empty ones around them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _AT_ONCE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Area:
-    """The cells of a sheet without what is empty around them.
+    """The cells of a sheet without the empty ones around them.
 
-    They begin at `row` and `column`, counted from 0; `merged` are first and last rows of ranges of merged cells.
+    They begin at `row` and `column`, counted from 0; `merged` are first and last rows of merged ranges.
     """
 
     cells: Cells
@@ -33,7 +33,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The sheet that is read; `others` hold rows too, and were not named either."""
+    """The sheet to read; `others` have rows too, and were not named."""
 
     name: str
     number: int
@@ -42,34 +42,34 @@ class Sheet:
     area: Area
 
     def shown(self) -> str:
-        """The sheet for the user: "'Data' (2 of 3)"."""
+        """Return the sheet for the user: "'Data' (2 of 3)"."""
         return f"{printable(self.name)!r} ({self.number} of {self.of_sheets})"
 
     def remarks(self) -> list[str]:
-        """Which other sheets hold rows."""
+        """Return a remark on other sheets with rows."""
         if not self.others:
             return []
         few = ", ".join(repr(printable(name)) for name in self.others[:3]) + (", .." if len(self.others) > 3 else "")
         return [
-            f"sheet {self.shown()} is read; others hold rows too: {few}\n"
-            "name another by --sheet; for all of them put their rows into one sheet"
+            f"sheet {self.shown()} is read; other sheets with rows: {few}\n"
+            "--sheet names another; to measure all, put their rows into one sheet"
         ]
 
 
 def opened(source: TableFile) -> CalamineWorkbook:
-    """The workbook. Raises Refused for one that needs a password."""
+    """Return the workbook. Raises Refused if it needs a password."""
     source.stream.seek(0)
     try:
         return CalamineWorkbook.from_filelike(source.stream)
     except python_calamine.CalamineError:
         if not _is_encrypted(source):
             raise
-        step = "save a copy without it: in Excel, File, Info, Protect Workbook, Encrypt with Password"
+        step = "Save a copy without it: in Excel, File, Info, Protect Workbook, Encrypt with Password."
         raise Refused("is protected by a password", step, source.path) from None
 
 
 def _is_encrypted(source: TableFile) -> bool:
-    """Whether the file is a compound file with the stream into which Excel encrypts a workbook."""
+    """Return whether the file is a compound file with the stream of an encrypted workbook."""
     source.stream.seek(0)
     rest = b""
     while part := source.stream.read(_AT_ONCE_BYTES):
@@ -80,24 +80,27 @@ def _is_encrypted(source: TableFile) -> bool:
 
 
 def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
-    """Return the sheet to read; yields 0 for each sheet that is looked at. Raises Refused.
+    """Return the sheet to read; yields 0 for each sheet that is examined. Raises Refused.
 
-    It is the one that the user names, or the first visible work sheet with a header and a row, or the first hidden one.
+    It is the one that the user names, or the first visible work sheet with a header and a row, or the first such hidden
+    one.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]
     named = _named(sheets, source)
     if named is not None and named not in work:
         raise Refused(
-            f"sheet {printable(sheets[named].name)!r} is no work sheet, but a chart or macros",
-            f"name one of {_listed(sheets[place].name for place in work)} by --sheet",
+            f"sheet {printable(sheets[named].name)!r} is not a work sheet, but a chart or macros",
+            f"Name by `sheet` one of {_listed(sheets[place].name for place in work)}.",
             source.path,
         )
     least = 2 if source.options.header else 1
     if named is not None:
         area = _area(workbook, named)
         if len(area.cells) < least:
-            raise Refused(f"sheet {printable(sheets[named].name)!r} holds no rows", "name another", source.path)
+            raise Refused(
+                f"sheet {printable(sheets[named].name)!r} has no rows", "Name another by `sheet`.", source.path
+            )
         return Sheet(sheets[named].name, named + 1, len(sheets), (), area)
     work.sort(key=lambda place: sheets[place].visible != SheetVisibleEnum.Visible)
     for place in work:
@@ -107,7 +110,7 @@ def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None
             break
     else:
         names = _listed(sheet.name for sheet in sheets)
-        raise Refused(f"holds no rows in its sheets: {names}", "name a file with a table in it", source.path)
+        raise Refused(f"has no rows in its sheets: {names}", "Name a file with a table.", source.path)
     others = []
     for other in sorted(work[work.index(place) + 1 :]):
         yield 0
@@ -125,7 +128,7 @@ def _named(sheets: Sequence[SheetMetadata], source: TableFile) -> int | None:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
         return int(wanted) - 1
     names = _listed(sheet.name for sheet in sheets)
-    raise Refused(f"has no sheet {printable(wanted)!r}, which --sheet names", f"its sheets are {names}", source.path)
+    raise Refused(f"has no `sheet` named {printable(wanted)!r}", f"Its sheets are {names}.", source.path)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,8 +1,8 @@
-"""Columns of JSON values, gathered part by part: nested objects and lists become structs and lists of columns.
+"""Columns of JSON values, collected part by part: nested objects and lists become structs and lists of columns.
 
-Scalars are kept as the text that the file has until all of them are known, but for numbers that a type holds as they
-are written. A place at which values of several kinds occur becomes text (JSON), and nothing above it does; if their
-text was not kept, they have to be gathered once more. This module depends on no files.
+Scalars are kept as the text in the file until all of them are known, except numbers that a type holds exactly as
+written. Where values of several kinds occur, they become text (JSON), but nothing above them does. If their text was
+not kept, they are collected again. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from data_generator.imported.tables.json_lines.values import KINDS, Number, text
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 
 MOST_LEVELS = 60
-"""Objects and lists within each other; Arrow's files hold 64."""
+"""Most levels of nested objects and lists; Arrow's files support 64."""
 
 Path = tuple[str | None, ...]
 """Names from the column downwards; None for the items of a list."""
 PlaceOf = Callable[[int], int]
-"""From the place of a value in a part to the row of the sample."""
+"""Maps the place of a value in a part to the row of the sample."""
 
 _NULL = type(None)
 _EMPTY: dict[str, Any] = {}
 
 
 def shown(path: Path) -> str:
-    """The path as messages name it: 'a.b[].c'."""
+    """Return the path for messages: 'a.b[].c'."""
     first, *below = path
     return str(first) + "".join("[]" if name is None else f".{name}" for name in below)
 
 
 class TooDeep(Exception):
-    """Objects and lists within each other beyond MOST_LEVELS, or beyond what Python can follow."""
+    """Nesting deeper than MOST_LEVELS, or than Python can follow."""
 
     def __init__(self, place: int) -> None:
         """`place` is the row of the sample."""
@@ -51,21 +51,21 @@ class TooDeep(Exception):
 
 
 class Limit:
-    """Counts columns, as table_types.check_number does, while they are found."""
+    """Counts columns while they are found, as table_types.check_number does."""
 
     def __init__(self) -> None:
-        # The records as a whole count as their fields, as a struct does.
+        # The records themselves count as their fields, like a struct.
         self._columns = 1
 
     def add(self, columns: int) -> None:
-        """Raises Refused for more columns than a table may have."""
+        """Count more columns. Raises Refused for more than a table may have."""
         self._columns += columns
         table_types.check_number(self._columns)
 
 
 @dataclass
 class Column:
-    """The values at one path. `as_text` are the paths whose values are written as text from the beginning."""
+    """The values at one path. `as_text` are the paths whose values are text from the start."""
 
     path: Path
     as_text: frozenset[Path]
@@ -74,19 +74,19 @@ class Column:
     first: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Kind -> row of the sample and text of the first such value."""
     _parts: dict[int, pa.Array] = field(default_factory=dict)
-    """Number of a part -> its texts, or which of its objects and lists are there."""
+    """Number of a part -> its texts, or which of its objects and lists are present."""
     fields: dict[str, Column] = field(default_factory=dict)
     _item: Column | None = None
     _offsets: dict[int, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> set[str]:
-        """What occurs here, other than null."""
+        """Return the kinds that occur here, other than null."""
         return {KINDS[kind] for kind in self.counts if kind is not _NULL}
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are written as text."""
+        """Return whether the values are written as text."""
         return self.path in self.as_text
 
     @property
@@ -120,7 +120,8 @@ class Column:
             self._add_nested(part, values, place_of)
 
     def _add_nested(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Take objects or lists apart; not both, and not with other values: those are gathered once more as text."""
+        """Split objects or lists into their parts. Objects mixed with lists or other values are collected again as
+        text."""
         if self._is_mixed:
             return
         if len(self.path) > MOST_LEVELS:
@@ -150,7 +151,7 @@ class Column:
             self._item.add(part, items, lambda item: place_of(int(np.searchsorted(offsets, item, "right")) - 1))
 
     def mixed(self) -> Iterator[Path]:
-        """The paths from here downwards at which values of several kinds occur, whose text is not kept."""
+        """Yield the paths from here downwards with values of several kinds whose text is not kept."""
         if self.is_text:
             return
         if self._is_mixed:
@@ -163,8 +164,11 @@ class Column:
             yield from self._item.mixed()
 
     def typed(self, lengths: Sequence[int], notes: list[Note]) -> list[pa.Array]:
-        """Return the values of each part, whose lengths are given, with the type that all of them have, and add the
-        warnings about them to `notes`. Call it once, where `mixed` returns nothing: memory is released on the way."""
+        """Return the values of each part in the type of all of them, and append warnings to `notes`. `lengths` are the
+        lengths of the parts.
+
+        Call it once, when `mixed` yields nothing: memory is released on the way.
+        """
         parts = [self._parts.pop(part, None) for part in range(len(lengths))]
         if self.is_text or self._is_mixed:
             notes += self._notes_of_text()
@@ -223,11 +227,11 @@ class Column:
 
 
 def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
-    """The values of these objects by their names, None where an object has no such name. Raises Refused for more names
+    """Return the values of these objects by name, None where an object lacks the name. Raises Refused for more names
     than a table may have columns."""
     first = records[0]
     if len(first) > 1 and set(map(len, records)) == {len(first)}:
-        # Most files have the same names in each record, and this takes a third of the time.
+        # Most files have the same names in each record; this takes a third of the time.
         with contextlib.suppress(KeyError):
             return dict(zip(first, zip(*map(operator.itemgetter(*first), records), strict=True), strict=True))
     columns: dict[str, list[Any]] = {}
@@ -244,7 +248,7 @@ def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
 
 
 def _filled(parts: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> list[pa.Array]:
-    """The parts, with nulls where there is none."""
+    """Return the parts, with nulls for missing parts."""
     return [pa.nulls(length, kind) if part is None else part for part, length in zip(parts, lengths, strict=True)]
 
 
@@ -253,7 +257,7 @@ def _is_missing(valid: pa.Array | None, length: int) -> pa.Array:
 
 
 def _cut(values: pa.ChunkedArray, lengths: Sequence[int]) -> list[pa.Array]:
-    """The values in parts of these lengths."""
+    """Return the values in parts of these lengths."""
     found, start = [], 0
     for length in lengths:
         chunks = values.slice(start, length).chunks

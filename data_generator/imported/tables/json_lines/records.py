@@ -1,7 +1,7 @@
-"""The records of a JSON file with the numbers of their lines: an object a line, one array of objects, or objects over
+"""The records of a JSON file with their line numbers: one object per line, one array of objects, or objects over
 several lines.
 
-Lines are not looked into here. The other two are parsed once to find where a record ends, within a bounded buffer.
+Lines are not parsed here. The other two are parsed once to find where records end, within a bounded buffer.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from data_generator.imported.tables.table_reading import TableFile
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
 MOST_BYTES = BLOCK_BYTES
-"""Of a record that is not a line."""
+"""Most bytes of a record that is not a line."""
 
 _WHITE = " \t\r\n"
-# Long integers would be refused by Python, and numbers are not looked at here.
+# Python would refuse long integers, and numbers do not matter here.
 _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 
 class Layout(enum.Enum):
-    """How records follow each other in a file; the value is how users are told."""
+    """How records follow each other in a file; the value is shown to users."""
 
-    LINES = "an object in each line"
+    LINES = "one object per line"
     ARRAY = "one array of objects"
     OBJECTS = "objects over several lines"
 
@@ -45,12 +45,12 @@ class Records:
     beginning: str
 
     def parts(self) -> Iterator[list[Line]]:
-        """The records from the first on, those of a block together. Raises Refused for a record of more than a block,
-        and for what is not JSON, where records are not lines."""
+        """Yield the records from the first on, block by block. Raises Refused for a record of more than a block, and
+        for invalid JSON where records are not lines."""
         return self._lines() if self.layout is Layout.LINES else self._parsed()
 
     def check_document(self) -> None:
-        """Raise Refused if the one record of the file is no row."""
+        """Raise Refused if the only record of the file is not a row."""
         is_lines = any(ending in self.source.path.lower() for ending in (".jsonl", ".ndjson"))
         shapes.refuse_document(self.beginning, self.source.path, is_lines=is_lines)
 
@@ -66,7 +66,7 @@ class Records:
             raise
 
     def _parsed(self) -> Iterator[list[Line]]:
-        """The records of an array, or of objects that follow each other."""
+        """Yield the records of an array, or of consecutive objects."""
         scan = _Scan(self, self.source.content())
         while not scan.is_over:
             found = scan.records()
@@ -85,7 +85,7 @@ class _Expected(enum.Enum):
 
 
 class _Scan:
-    """Finds records in a text of which no more than two blocks are in memory."""
+    """Finds records in a text of which at most two blocks are in memory."""
 
     def __init__(self, records: Records, content: ByteStream) -> None:
         self._records, self._content = records, content
@@ -98,7 +98,7 @@ class _Scan:
         self.is_over = False
 
     def records(self) -> list[Line]:
-        """The records in the next block. Raises Refused."""
+        """Return the records in the next block. Raises Refused."""
         self._read()
         found: list[Line] = []
         while self._skip_white():
@@ -112,13 +112,13 @@ class _Scan:
                     self._refuse(error)
                 return found
             if not isinstance(record, dict):
-                self._say("is JSON, but not an object with names", "write an object a line: {..}")
+                self._say("is JSON, but not an object with names", "Write one object per line: {..}")
             found.append(Line(self.line, self._text[self._at : end].encode("utf-8", "surrogatepass")))
             self._move(end)
             self._is_first = False
             self._expected = _Expected.SEPARATOR if self._is_array else _Expected.RECORD
         if self._is_read and self._is_array and self._expected is not _Expected.NOTHING:
-            self._say("ends before ']' closes its array", "it seems to be cut off: write it again")
+            self._say("ends before ']' closes its array", "It seems to be cut off. Write it again.")
         self.is_over = self._is_read
         return found
 
@@ -134,10 +134,11 @@ class _Scan:
         self._at = 0
 
     def _is_separator(self, character: str) -> bool:
-        """Whether the character belongs to the array and not to a record. Raises Refused for one that cannot come."""
+        """Return whether the character belongs to the array and not to a record. Raises Refused for one that is not
+        allowed."""
         expected = self._expected
         if expected is _Expected.NOTHING:
-            self._say("has something behind its array", "write an object a line, and nothing else")
+            self._say("has content after its array", "Write one object per line, and nothing else.")
         if expected is _Expected.OPENING:
             self._expected = _Expected.FIRST
             return True
@@ -146,13 +147,13 @@ class _Scan:
             return True
         if expected is _Expected.SEPARATOR:
             if character != ",":
-                self._say("is not JSON: a comma is missing behind an object", "repair it")
+                self._say("is not JSON: a comma is missing after an object", "Repair it.")
             self._expected = _Expected.RECORD
             return True
         return False
 
     def _skip_white(self) -> bool:
-        """Whether something comes behind the white space."""
+        """Skip white space and return whether something follows."""
         ahead = self._at
         while ahead < len(self._text) and self._text[ahead] in _WHITE:
             ahead += 1
@@ -167,21 +168,21 @@ class _Scan:
         if self._is_first and not self._is_array:
             self._records.check_document()
         if isinstance(error, RecursionError):
-            self._say("begins an object that is nested too deeply", "leave it out")
+            self._say("begins an object that is nested too deeply", "Leave it out.")
         if len(self._text) - self._at > MOST_BYTES:
-            self._say(f"begins an object of more than {MOST_BYTES >> 20} MB", "leave it out")
+            self._say(f"begins an object of more than {MOST_BYTES >> 20} MB", "Leave it out.")
         said, place = getattr(error, "msg", str(error)), getattr(error, "pos", self._at)
         if place >= len(self._text.rstrip()):
-            self._say(f"begins an object that the file does not end: {said}", "it seems to be cut off: write it again")
+            self._say(f"begins an object that never ends: {said}", "It seems to be cut off. Write it again.")
         self._move(place)
-        self._say(f"is not JSON: {said}", "repair it, or leave it out")
+        self._say(f"is not JSON: {said}", "Repair it, or leave it out.")
 
     def _say(self, reason: str, step: str) -> NoReturn:
         raise Refused(reason, step, f"{self._records.source.path}, line {self.line:,}") from None
 
 
 def found(source: TableFile) -> Records:
-    """The records of the file, by how it begins. Raises Refused for an array of something other than objects."""
+    """Return the records of the file, by its beginning. Raises Refused for an array of anything but objects."""
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     if beginning.lstrip(_WHITE).startswith("["):
@@ -194,13 +195,13 @@ def found(source: TableFile) -> Records:
 
 
 def _has_arrays(beginning: str) -> bool:
-    """Whether the first two lines are an array each."""
+    """Return whether each of the first two lines is an array."""
     lines = [line for line in beginning.splitlines() if line.strip()]
     return len(lines) > 1 and lines[1].lstrip().startswith("[") and _ends(lines[0])
 
 
 def is_over_lines(beginning: str) -> bool:
-    """Whether an object begins in the first line and ends in another, or behind the beginning."""
+    """Return whether an object begins in the first line and ends in another, or after the beginning."""
     text = beginning.lstrip(_WHITE)
     line, newline, _ = text.partition("\n")
     if not newline or not text.startswith("{") or _ends(line):
@@ -208,14 +209,14 @@ def is_over_lines(beginning: str) -> bool:
     try:
         _, end = _decode(text, 0)
     except (ValueError, RecursionError) as error:
-        # A whole MiB may hold less than one object; the first line alone is wrong where it has no place for more.
+        # One MiB may hold less than one object; an error is certain only if the first line ends within it.
         is_cut = len(beginning.encode("utf-8", "replace")) >= 1 << 20
         return is_cut and getattr(error, "pos", 0) > len(line)
     return end > len(line)
 
 
 def _ends(line: str) -> bool:
-    """Whether a value that begins in this line ends in it."""
+    """Return whether a value that begins in this line ends in it."""
     try:
         _decode(line.lstrip(_WHITE), 0)
     except (ValueError, RecursionError):

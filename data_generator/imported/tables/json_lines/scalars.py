@@ -1,7 +1,6 @@
-"""Scalars of JSON, given as the text that the file has, as columns of the type that all of them have.
+"""Convert JSON scalars, given as the text in the file, to columns of the type that all of them have.
 
-Numbers become what numbers in CSV become. Text is looked at for dates and points in time alone: text with digits is
-text in JSON.
+Numbers are converted as in CSV. Text is checked only for dates and points in time: text of digits is text in JSON.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _MOST_CHARACTERS = 400
 
 
 def typed_scalars(path: str, texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, Sequence[Note]]:
-    """Return values of one kind ('boolean', 'number' or 'text') with the type that all of them have, and the warnings.
+    """Return values of one kind ('boolean', 'number' or 'text') in the type of all of them, and the warnings.
 
-    `path` is how messages name the place of the values.
+    `path` is the place of the values for messages.
     """
     if kind == "boolean":
         return texts.cast(pa.bool_()), ()
@@ -44,7 +43,7 @@ def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequen
     distinct = DistinctTexts(pc.fill_null(texts, ""), ("", _NAN))
     found = numbers(path, distinct)
     if found is None:
-        # Nothing but NaN and Infinity, which Arrow reads too.
+        # Only NaN and Infinity, which Arrow reads too.
         return texts.cast(pa.float64()), ()
     if found.values is None:
         return texts, found.notes
@@ -62,8 +61,8 @@ def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequen
 
 
 def compact(texts: pa.Array, has_fractions: bool) -> pa.Array:
-    """Return numbers as int64, or as float64 if some have fractions, where each is exactly the number that is written;
-    else the texts, of which `typed_scalars` finds what is lost."""
+    """Return numbers as int64, or as float64 if some have fractions, if each is exactly the number written; else the
+    texts, so that `typed_scalars` can find what is lost."""
     if not has_fractions:
         try:
             return texts.cast(pa.int64())
@@ -87,7 +86,7 @@ def _is_exact(text: str, value: float) -> bool:
 
 
 def same_type(parts: Sequence[pa.Array | None]) -> list[pa.Array | None] | None:
-    """Return parts of numbers with one type; None where some are text, or hold integers that float64 does not."""
+    """Return parts of numbers in one type; None if some are text, or have integers that float64 does not hold."""
     kinds = {part.type for part in parts if part is not None}
     if pa.string() in kinds:
         return None

@@ -1,6 +1,6 @@
-"""JSON that is not a table of records: what it is called, and the command that makes records of it.
+"""JSON that is not a table of records: its name, and the command that converts it to records.
 
-Recognized by the beginning of the file alone, which may end anywhere.
+It is recognized by the beginning of the file alone, which may end anywhere.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LOADED = "json.load(open('FILE'))"
 
 
 def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
-    """Raise Refused if the one object that the file has is a whole table or an answer of a service, and not a row.
+    """Raise Refused if the only object of the file is a whole table or a service's response, and not a row.
 
-    Of a file whose name says that it holds lines (`is_lines`), only what cannot be meant as a row is refused.
+    If the file's name is one of lines (`is_lines`), only what cannot be a row is refused.
     """
     fields = _partial(beginning, 0, 0)[0]
     if not isinstance(fields, dict):
@@ -32,7 +32,7 @@ def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
 
 
 def refuse_array(beginning: str, where: str) -> None:
-    """Raise Refused if the array with which the file begins holds something other than objects."""
+    """Raise Refused if the array at the beginning of the file has anything but objects."""
     items = _partial(beginning, 0, 0)[0]
     if not isinstance(items, list) or not items or isinstance(items[0], dict):
         return
@@ -44,9 +44,9 @@ def refuse_array(beginning: str, where: str) -> None:
 
 
 def refuse_arrays(where: str) -> None:
-    """Raise Refused for a file with an array a line."""
+    """Raise Refused for a file with one array per line."""
     each = "map(json.loads, open('FILE'))).add_prefix('c'"
-    raise Refused("has an array in each line, and an object with names is read", _frame(each), where)
+    raise Refused("has an array in each line instead of an object with names", _frame(each), where)
 
 
 def _frame(made: str, index: str = ", index=False") -> str:
@@ -54,7 +54,7 @@ def _frame(made: str, index: str = ", index=False") -> str:
 
 
 def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
-    """What the object is, and the next step; None for a row."""
+    """Return what the object is, and the next step; None for a row."""
     names = fields.keys()
     if {"columns", "data"} <= names <= {"columns", "index", "data", "index_names", "column_names"}:
         return "pandas.DataFrame.to_json(orient='split')", _frame(
@@ -90,7 +90,7 @@ def _begins_with_object(value: Any) -> bool:
 
 
 def _objects(fields: dict[str, Any]) -> tuple[str, str]:
-    """An object for each column, or for each row: rows are numbered where pandas wrote them."""
+    """Return the description for an object of columns or of rows; pandas numbers its rows."""
     if list(fields)[:2] == ["0", "1"][: len(fields)]:
         made = f"{_LOADED}.values()"
         return "an object for each row, as pandas.DataFrame.to_json(orient='index') writes", _frame(made)
@@ -105,7 +105,7 @@ def _objects(fields: dict[str, Any]) -> tuple[str, str]:
 
 
 def _partial(text: str, at: int, level: int) -> tuple[Any, int]:
-    """The value that begins at this place, as far as it goes, and where it ends; -1 where the text ends before it."""
+    """Return the value that begins at this place, as far as it is present, and its end; -1 if the text ends first."""
     at = _behind_white(text, at)
     opening = text[at : at + 1]
     if opening == "{" and level < _MOST_LEVELS:

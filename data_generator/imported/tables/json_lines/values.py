@@ -1,4 +1,4 @@
-"""One JSON value: parsed so that numbers stay as they are written, and written again.
+"""A JSON value: parsed so that numbers stay as written, and written again.
 
 This module depends on neither files nor tables.
 """
@@ -12,17 +12,17 @@ from typing import Any, NoReturn
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
-_REPAIR = "repair it, or leave it out"
+_REPAIR = "Repair it, or leave it out."
 
 
 class Integer(str):
-    """A number without a point and without an exponent, as it is written."""
+    """A number without a point or exponent, as written."""
 
     __slots__ = ()
 
 
 class Number(str):
-    """Another number, as it is written; also NaN, Infinity and -Infinity, which Python's writer uses."""
+    """Another number, as written; also NaN, Infinity and -Infinity, which Python's writer uses."""
 
     __slots__ = ()
 
@@ -35,11 +35,11 @@ KINDS: Mapping[type, str] = {
     list: "list",
     str: "text",
 }
-"""Type of a parsed value -> what messages call it."""
+"""Type of a parsed value -> its name for messages."""
 
 
 class _Twice(Exception):
-    """A name that an object has twice."""
+    """A repeated name in an object."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def record_of(line: bytes) -> dict[str, Any] | None:
 
 
 def refuse(line: bytes, where: str) -> NoReturn:
-    """Raise Refused with what is wrong with a line that `record_of` does not parse, or Arrow does not hold."""
+    """Raise Refused with the problem of a line that `record_of` does not parse, or that Arrow cannot hold."""
     try:
         text = line.decode()
         record = _DECODER.decode(text)
@@ -74,18 +74,18 @@ def refuse(line: bytes, where: str) -> NoReturn:
     except json.JSONDecodeError as error:
         raise Refused(f"is not JSON: {error.msg} (column {error.colno:,})", _REPAIR, where) from None
     except RecursionError:
-        raise Refused("is nested too deeply", "leave it out", where) from None
+        raise Refused("is nested too deeply", "Leave it out.", where) from None
     except _Twice as twice:
         raise Refused(f"has the field {str(twice)!r} twice in one object", _REPAIR, where) from None
     if not isinstance(record, dict):
-        raise Refused(f"is JSON, but not an object with names: {text[:20]!r}", "write an object a line: {..}", where)
+        raise Refused(f"is JSON, but not an object with names: {text[:20]!r}", "Write one object per line: {..}", where)
     if not _is_flat(record):
-        raise Refused("is nested too deeply", "leave it out", where)
-    raise Refused("holds half a character (a surrogate without its other half)", _REPAIR, where)
+        raise Refused("is nested too deeply", "Leave it out.", where)
+    raise Refused("has half a character (a surrogate without its other half)", _REPAIR, where)
 
 
 def is_sound(record: dict[str, Any]) -> bool:
-    """Whether the record can be written again: not nested too deeply, and all text made of whole characters."""
+    """Return whether the record can be written again: not nested too deeply, and without half characters."""
     try:
         _written(record).encode()
     except (UnicodeEncodeError, RecursionError):
@@ -102,7 +102,7 @@ def _is_flat(record: dict[str, Any]) -> bool:
 
 
 def text_of(value: Any) -> str | None:
-    """Return the value as text: strings as they are, everything else as JSON, and None for null."""
+    """Return the value as text: strings unchanged, everything else as JSON, and None for null."""
     if isinstance(value, str):
         return str(value)
     return None if value is None else "true" if value is True else "false" if value is False else _written(value)

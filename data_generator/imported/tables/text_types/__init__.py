@@ -1,1 +1,1 @@
-"""Columns of text become columns of the types that their values have; and the warnings that come of it."""
+"""Convert text columns to the types of their values, with warnings."""

@@ -1,4 +1,4 @@
-"""Warnings about the values of a column: what was changed or may be meant otherwise, an example and the next step.
+"""Warnings about the values of a column: what was changed or is ambiguous, an example and the next step.
 
 This module depends on neither files nor types.
 """
@@ -14,13 +14,13 @@ from data_generator.imported.refusal import printable
 _LONGEST_VALUE = 60
 
 Wheres = Callable[[Sequence[int]], Mapping[int, str]]
-"""Names places of the file, such as 'line 3', by places of the sample; those that it cannot find are left out."""
+"""Maps places in the sample to places in the file, such as 'line 3'; unknown ones are left out."""
 
 
 @dataclass(frozen=True)
 class Note:
     """A warning about a column. `place` is that of the first value concerned, counted from 0 in the sample, and `value`
-    is its text."""
+    its text."""
 
     column: str
     place: int
@@ -29,20 +29,20 @@ class Note:
     step: str
 
     def remark(self, where: str) -> str:
-        """Return the warning as two lines; `where` names the place in the file, such as 'line 3' or 'cell B3'."""
+        """Return the warning as two lines; `where` is the place in the file, such as 'line 3' or 'cell B3'."""
         shown = printable(self.value)
         shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}.."
         return f"column {printable(self.column)!r}: {self.said} ({where}: {shown!r})\n{self.step}"
 
 
 def remarks(notes: Iterable[Note], wheres: Wheres) -> list[str]:
-    """Return the remarks of the notes. `wheres` returns names of places in the file, such as 'line 3', by places in the
-    sample; places that it leaves out are named by their row of the sample."""
+    """Return the remarks of the notes. `wheres` maps places in the sample to places in the file; a place that it leaves
+    out is named by its row of the sample."""
     listed = list(notes)
     found = wheres(sorted({note.place for note in listed})) if listed else {}
     return [note.remark(found.get(note.place, f"row {note.place + 1:,} of the sample")) for note in listed]
 
 
 def column_option(column: str, kind: str) -> str:
-    """Return the option of the command line that reads the column as this type, quoted for a shell."""
+    """Return the command-line option that reads the column as this type, quoted for a shell."""
     return f"--column {shlex.quote(f'{printable(column)}={kind}')}"

@@ -1,7 +1,7 @@
-"""A column of text as the type that the user asks for with `--column NAME=TYPE`.
+"""Convert a text column to the type that the user names with `columns`.
 
-More spellings are taken than where types are found: the user has said what is meant. A value that does not fit ends the
-import; none is left out or changed.
+More spellings are accepted than in type detection, because the user has stated the type. A value that does not fit ends
+the import; none is left out or changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AMOUNT = re.compile(
     rf"\s*{_UNIT}?\s*(?P<after>[-)]?)"
 )
 _SEPARATORS = {".": ",'’\u00a0\u202f ", ",": ".'’\u00a0\u202f "}
-"""Decimal point -> what may stand between thousands."""
+"""Decimal point -> characters allowed between thousands."""
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
 _WHOLE: dict[str, tuple[pa.DataType, int, int]] = {
     "int64": (pa.int64(), -(1 << 63), (1 << 63) - 1),
@@ -50,24 +50,24 @@ class NotOfType(Exception):
 
 
 def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raises Refused for a type that is asked of a column that is not there."""
+    """Raise Refused for a type of a column that does not exist."""
     for name in wanted:
         if name not in names:
             few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
-            raise Refused(f"has no column {name!r}, which --column names", f"its columns are {few}")
+            raise Refused(f"has no column {name!r}, which `columns` names", f"Its columns are {few}.")
 
 
 def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
-    """The refusal of a value that the named type does not hold."""
+    """Return the refusal of a value that the named type does not hold."""
     return Refused(
-        f"column {name!r} holds {printable(unfit.value)[:60]!r}, which --column {name}={kind} does not take",
-        "name another type, or repair the value",
+        f"column {name!r} holds {printable(unfit.value)[:60]!r}, which does not fit `columns={ {name: kind}!r}`",
+        "Name another type, or repair the value.",
         where,
     )
 
 
 def converted(texts: pa.ChunkedArray, kind: str, options: ReadOptions) -> Column:
-    """The column as this type, one of data_generator.imported.read_options.TYPES. Raises NotOfType."""
+    """Return the column as this type, one of data_generator.imported.read_options.TYPES. Raises NotOfType."""
     distinct = DistinctTexts(texts, ("",) if kind == "text" else MISSING)
     return Column(distinct.spread(_values(distinct, kind, options)), (), distinct.missing)
 
@@ -94,7 +94,7 @@ def _values(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arra
 
 
 def _each(distinct: DistinctTexts, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
-    """The distinct values by a function that gives None for one that does not fit."""
+    """Convert the distinct values by a function that returns None for one that does not fit."""
     values = [read(text.strip()) for text in distinct.values.to_pylist()]
     _check(distinct, np.array([value is not None for value in values], bool))
     return pa.array(values, kind)
@@ -106,7 +106,7 @@ def _check(distinct: DistinctTexts, fits: Any) -> None:
 
 
 def _number(text: str, decimal: str) -> Decimal | None:
-    """A number with a sign, unit and separators between thousands; None for other text."""
+    """Return a number with a sign, unit and separators between thousands; None for other text."""
     match = _AMOUNT.fullmatch(text)
     if match is None or (match["before"] == "(") != (match["after"] == ")"):
         return None
@@ -175,7 +175,7 @@ def _moments(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arr
 
 
 def _first_misfit(values: pa.Array, kind: str) -> int:
-    """The first value with which those up to it are no longer of this kind, by halving."""
+    """Return the place of the first value of another kind, by bisection."""
     fitting, failing = 0, len(values)
     while failing - fitting > 1:
         middle = (fitting + failing) // 2

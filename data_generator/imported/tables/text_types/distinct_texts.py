@@ -1,4 +1,4 @@
-"""A column of text by its distinct values: what is asked of each is asked once, however often it occurs."""
+"""A text column by its distinct values, so each value is examined once, however often it occurs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MISSING = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-"""Text that means that a value is missing, as pandas reads it (pandas.read_csv, na_values)."""
+"""Text that means a missing value, as in pandas (pandas.read_csv, na_values)."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The values that match a pattern: whether each distinct value does, and how many rows hold one that does."""
+    """The values that match a pattern: whether each distinct value does, and how many rows have one that does."""
 
     distinct: NDArray[np.bool_]
     rows: int
 
 
 class DistinctTexts:
-    """The values of a column, without those that are missing; `texts` has no nulls."""
+    """The values of a column, without missing ones; `texts` has no nulls."""
 
     def __init__(self, texts: pa.ChunkedArray, missing: tuple[str, ...] = MISSING) -> None:
         encoded = texts.combine_chunks().dictionary_encode()
@@ -41,49 +41,50 @@ class DistinctTexts:
         """The distinct values in the order in which they first occur."""
         self.counts: NDArray[np.int64] = counts[~is_missing]
         self.rows = int(self.counts.sum())
-        """How many rows have a value."""
+        """Number of rows with a value."""
         self._all, self._codes = encoded.dictionary, codes
         self._numbers = np.where(is_missing[codes], -1, place_of[codes])
         spelled = encoded.dictionary.filter(pa.array(is_missing)).to_pylist()
         self.missing: dict[str, int] = dict(zip(spelled, counts[is_missing].tolist(), strict=True))
-        """Spelling of a missing value -> how many rows have it."""
+        """Spelling of a missing value -> number of rows with it."""
 
     def matching(self, pattern: str) -> Matched:
-        """The values that a regular expression (RE2) finds something in."""
+        """Return the values in which a regular expression (RE2) finds a match."""
         return self.chosen(pc.match_substring_regex(self.values, pattern).to_numpy(False))
 
     def chosen(self, distinct: NDArray[np.bool_]) -> Matched:
-        """These of the distinct values."""
+        """Return these of the distinct values."""
         return Matched(distinct, int(self.counts[distinct].sum()))
 
     def where(self, condition: Callable[[str], bool], among: NDArray[np.bool_]) -> Matched:
-        """Those of the distinct values `among` that fulfil a condition of Python's: only for few, or rare cases."""
+        """Return those of the distinct values `among` that fulfil a Python condition; use it for few values or rare
+        cases."""
         chosen = np.zeros(len(self.values), bool)
         for at in np.flatnonzero(among):
             chosen[at] = condition(self.values[int(at)].as_py())
         return self.chosen(chosen)
 
     def first(self, matched: Matched) -> tuple[int, str]:
-        """The first row whose value matches, and the value. Something must match."""
+        """Return the first row whose value matches, and the value. At least one must match."""
         at = int(np.argmax(matched.distinct))
         return int(np.argmax(self._numbers == at)), self.values[at].as_py()
 
     def spread(self, values: pa.Array) -> pa.Array:
-        """The column whose distinct values have become `values`, missing where it had none."""
+        """Return the column with its distinct values replaced by `values`, missing where it had none."""
         return values.take(pa.array(self._numbers, mask=self._numbers < 0))
 
     def first_missing(self, spelled: str) -> int:
-        """The first row whose missing value is spelled so."""
+        """Return the first row with this spelling of a missing value."""
         return int(np.argmax(self._codes == self._all.index(spelled).as_py()))
 
     @cached_property
     def texts(self) -> pa.Array:
-        """The column as text, missing where it has no value."""
+        """Return the column as text, missing where it has no value."""
         return self.spread(self.values)
 
 
 def missing_text(spelled: Counter[str]) -> str:
-    """How often which spelling stands for a missing value: "12 empty, 3 'NA'"."""
+    """Return the spellings of missing values with their counts: "12 empty, 3 'NA'"."""
     return (
         ", ".join(f"{rows:,} {text!r}" if text else f"{rows:,} empty" for text, rows in spelled.most_common()) or "none"
     )

@@ -1,6 +1,6 @@
-"""Text that is written as numbers or dates are, though not as pandas reads them: it stays text, with a warning.
+"""Warn of text written like numbers or dates, but not in the spelling of pandas: it stays text.
 
-The warning names the option that reads the column otherwise. Nothing is converted here.
+The warning names the option that converts the column. Nothing is converted here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from data_generator.imported.tables.text_types.distinct_texts import DistinctTex
 from data_generator.imported.tables.text_types.numbers import INTEGER, NUMBER, counted
 
 _MIXED_SHARE = 0.5
-"""A column of text of which at least this share is written as numbers or dates is worth a warning."""
+"""Least share of numbers or dates in a text column that is worth a warning."""
 
 _GROUPED = r"^\s*[+-]?[0-9]{1,3}(?:[,'’\x{a0}\x{202f} ][0-9]{3})+(?:\.[0-9]+)?\s*$"
 _AMOUNT = r"[+-]?[0-9][0-9.,'\x{a0}\x{202f} ]*"
@@ -21,14 +21,14 @@ _SIGN = r"(?:\p{Sc}|[A-Z]{3}|[A-Z]?\p{Sc}|Kč|kr\.?|zł|Ft|lei)"
 
 @dataclass(frozen=True)
 class _Hint:
-    """A way of writing values: its pattern, what it is called, and the next step, with '{column}' for the column."""
+    """A way of writing values: its pattern, its name, and the next step, with '{column}' for the column."""
 
     pattern: str
     called: str
     step: str
 
 
-_AS_NUMBER = "{float64} reads them as numbers, {text} says that text is meant"
+_AS_NUMBER = "{float64} reads them as numbers, {text} states that text is intended"
 _HINTS = (
     _Hint(r"^\s*[+-]?0[xX][0-9a-fA-F]+\s*$", "hexadecimal numbers", "{int64} reads them as numbers"),
     _Hint(rf"{_GROUPED}|{INTEGER}", "numbers with separators between thousands", _AS_NUMBER),
@@ -60,7 +60,7 @@ _AS_ISO = "write them as YYYY-MM-DD to have them read as dates"
 
 
 def hint(name: str, texts: DistinctTexts) -> Note | None:
-    """The warning on a column of text that looks like numbers or dates; None for one that is just text."""
+    """Return the warning on a text column that looks like numbers or dates; None for other text."""
     if not texts.rows:
         return None
     numbers = texts.matching(NUMBER)
@@ -87,13 +87,13 @@ def _dates(name: str, texts: DistinctTexts) -> Note | None:
     day_first, day_second = (texts.matching(pattern).rows for pattern in (_DAY_BEYOND_12_FIRST, _DAY_BEYOND_12_SECOND))
     called = "dates with the month first" if day_second and not day_first else "dates with the day first"
     if not day_first and not day_second:
-        called = "dates whose day and month cannot be told apart"
+        called = "dates whose day and month cannot be distinguished"
     step = _AS_ISO if day_second else "--day-first reads them as dates"
     return Note(name, *texts.first(matched), _stays_text(matched.rows, texts.rows, called), step)
 
 
 def _mixed(name: str, texts: DistinctTexts) -> Note | None:
-    """The first value that keeps a column from being one of numbers."""
+    """Return a note on the first value that keeps a column from being numeric."""
     fitting = texts.matching(NUMBER)
     if not _MIXED_SHARE * texts.rows <= fitting.rows < texts.rows:
         return None

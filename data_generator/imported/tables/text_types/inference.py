@@ -1,7 +1,6 @@
-"""From columns of text to columns of the type that all of their values have.
+"""Convert text columns to the type that all of their values have.
 
-What pandas.read_csv takes for a number, a boolean or a missing value is taken for one here; dates, times and points in
-time are found too.
+Numbers, booleans and missing values are recognized as in pandas.read_csv; dates, times and points in time too.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MIXED_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Column:
-    """A column with the type that was found for it, the warnings on it, and how its missing values were spelled."""
+    """A column in the detected type, its warnings, and the spellings of missing values."""
 
     values: pa.Array
     notes: tuple[Note, ...]
@@ -37,9 +36,9 @@ class Column:
 
 
 def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
-    """The values of a column of text in the type that all of them have; text where they have none.
+    """Return the values of a text column in the type of all of them; text if there is none.
 
-    `texts` has no nulls. Points in time are in microseconds, or nanoseconds where digits need them.
+    `texts` has no nulls. Points in time are in microseconds, or in nanoseconds if digits need them.
     """
     distinct = DistinctTexts(texts)
     if not distinct.rows:
@@ -58,14 +57,14 @@ def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
 
 
 def times(values: pa.Array) -> pa.Array:
-    """Times of the day written as 9:30, 09:30 or 09:30:15, in whole seconds."""
+    """Return times of day written as 9:30, 09:30 or 09:30:15, in whole seconds."""
     padded = pc.replace_substring_regex(pc.replace_substring_regex(values, "^(.):", r"0\1:"), "^(.....)$", r"\1:00")
     moments = pc.strptime(pc.binary_join_element_wise("1970-01-01", padded, " "), "%Y-%m-%d %H:%M:%S", "s")
     return moments.cast(pa.int64()).cast(pa.int32()).cast(pa.time32("s"))
 
 
 def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column | None:
-    """Dates and points in time; None where not all values are such."""
+    """Return dates and points in time; None if not all values are."""
     written = iso(distinct.values) if options.day_first else distinct.values
     texts = pa.chunked_array([distinct.spread(written)])
     moments = timestamps.points_in_time(pa.chunked_array([written]))
@@ -79,8 +78,8 @@ def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column
 
 
 def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
-    """Dates with the day first as ISO 8601 has them, 2024-01-31 for 31.1.2024; other text as it is. With `year_first`
-    those with the year first: 2024/1/31."""
+    """Return dates that begin with the day in ISO 8601, 2024-01-31 for 31.1.2024, and other text unchanged. With
+    `year_first` convert 2024/1/31 instead."""
     padded = pc.utf8_trim_whitespace(values)
     if year_first:
         padded = pc.replace_substring_regex(padded, "^([0-9]{4})[/.]([0-9][/.])", r"\1-0\2")
@@ -94,7 +93,7 @@ def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
 
 
 def _words_for_missing(name: str, distinct: DistinctTexts) -> tuple[Note, ...]:
-    """Among text a word such as 'NA' may be meant: the code of a country."""
+    """Return notes on words for missing values that may be text, such as 'NA', a country code."""
     words = {word: rows for word, rows in distinct.missing.items() if word}
     if not words:
         return ()
@@ -109,10 +108,10 @@ def _hints(name: str, distinct: DistinctTexts) -> tuple[Note, ...]:
 
 
 def refuse_encoding(where: str, byte: int, around: bytes = b"") -> NoReturn:
-    """Raises Refused for a byte that is no UTF-8, with the encoding that the bytes `around` it speak for."""
+    """Raise Refused for a byte that is not UTF-8, with the encoding suggested by the bytes `around` it."""
     chars = around.decode("utf-8", "surrogateescape")
     wrong = [ord(char) - 0xDC00 for char in chars if "\udc80" <= char <= "\udcff"] or [byte]
     if len(wrong) < sum(ord(char) > 127 for char in chars) / 2:
-        raise Refused(f"byte 0x{byte:02x} is not UTF-8, unlike the text around it", "repair the line", where)
+        raise Refused(f"byte 0x{byte:02x} is not UTF-8, unlike the text around it", "Repair the line.", where)
     encoding = "cp1252" if any(0x80 <= each < 0xA0 for each in wrong) else "latin-1"
-    raise Refused(f"byte 0x{byte:02x} is not UTF-8", f"--encoding {encoding} may be the right one", where)
+    raise Refused(f"byte 0x{byte:02x} is not UTF-8", f"Try `encoding={encoding!r}`.", where)

@@ -1,7 +1,7 @@
-"""Numbers in text: when a column of text is one of numbers, and what is lost or assumed where it becomes one.
+"""Numbers in text: when a text column is numeric, and what is lost or assumed by converting it.
 
-A number is taken as pandas takes it. What does not come back from the number (leading zeros, plus signs, digits beyond
-the precision of float64) is noted, and what no type holds stays text.
+A number is recognized as in pandas. Losses (leading zeros, plus signs, digits beyond the precision of float64) are
+noted, and numbers that no type holds stay text.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ _MANY_DIGITS = r"[0-9](?:\.?[0-9]){15,}"
 """Digits that float64 may not hold: it holds 15 of any number."""
 _MORE_THAN_DECIMAL = r"[1-9][0-9]{38}"
 _FLOAT_DIGITS = 17
-"""Digits that every float64 can be written with, so that it comes back."""
+"""Digits sufficient to write every float64 exactly."""
 _EXACT = Context(prec=2000)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of text as numbers; None where no type holds all of them."""
+    """A text column as numbers; None if no type holds all of them."""
 
     values: pa.Array | None
     notes: tuple[Note, ...] = ()
 
 
 def pattern_of(decimal: str) -> str:
-    """What a number looks like with this decimal point."""
+    """Return the pattern of a number with this decimal point."""
     return NUMBER if decimal == "." else _COMMA_NUMBER
 
 
 def numbers(name: str, texts: DistinctTexts, decimal: str = ".") -> Numbers | None:
-    """The column as int64, uint64 or float64; None where some of its values are no numbers.
+    """Return the column as int64, uint64 or float64; None if some values are not numbers.
 
-    `decimal` is the decimal point, '.' or ','; with a comma, points may stand between thousands.
+    `decimal` is the decimal point, '.' or ','; with a comma, points may separate thousands.
     """
     if texts.matching(pattern_of(decimal)).rows < texts.rows or texts.matching(_INFINITE).rows == texts.rows:
         return None
@@ -78,7 +78,7 @@ def numbers(name: str, texts: DistinctTexts, decimal: str = ".") -> Numbers | No
 
 
 def _plain(values: pa.Array, decimal: str) -> pa.Array:
-    """Numbers as Arrow parses them."""
+    """Return numbers as Arrow parses them."""
     plain = pc.utf8_trim_whitespace(values)
     if decimal == ",":
         plain = pc.replace_substring(pc.replace_substring(plain, ".", ""), ",", ".")
@@ -94,7 +94,7 @@ def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, w
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 value', '1,200 values'."""
+    """Return '1 value', '1,200 values'."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -112,9 +112,9 @@ def _integers(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str | None) -> Note:
-    """`kind` is a type that holds all of them, where there is one."""
+    """Return the note for values beyond a type. `kind` is a type that holds all of them, if there is one."""
     said = f"stays text; {counted(beyond.rows, 'number')} beyond {what}"
-    step = f"{column_option(name, 'text')} says that text is meant"
+    step = f"{column_option(name, 'text')} states that text is intended"
     return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers" if kind else step)
 
 
@@ -133,10 +133,10 @@ def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where a number is no longer the one that the text has."""
+    """Return where a number differs from the one in the text."""
     lost = (found == 0) & pc.match_substring_regex(plain, "^[^eE]*[1-9]").to_numpy(False)
     long = pc.match_substring_regex(plain, _MANY_DIGITS)
-    # Most numbers are written as Arrow writes them: these are looked at without Python.
+    # Most numbers are written as Arrow writes them: these are checked without Python.
     unlike = pc.and_(long, pc.not_equal(values.cast(pa.string()), plain)).to_numpy(False)
     for at in np.flatnonzero(unlike & ~lost):
         lost[at] = not _is_kept(plain[int(at)].as_py(), float(found[at]))
@@ -144,7 +144,7 @@ def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDAr
 
 
 def _is_kept(text: str, number: float) -> bool:
-    """Whether the text is this float64, written with as many digits as it has."""
+    """Return whether the text is this float64, written with as many digits as it has."""
     try:
         written = Decimal(text)
     except InvalidOperation:

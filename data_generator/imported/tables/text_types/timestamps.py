@@ -1,9 +1,9 @@
-"""Dates and points in time that are written as text, found in all values of a column.
+"""Detect dates and points in time in the values of a text column.
 
-The forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`, `2024-01-31 10:00`, `T` for
-the blank, seconds with up to nine digits behind the point, and an offset: `Z`, `+02`, `+02:00` or `+0200`. Years are 1
-to 9999. No value changes: a column becomes a date, or a timestamp in microseconds (nanoseconds where digits need them)
-that holds the same points in time; offsets become UTC. A column of which one value does not fit stays as it is.
+The forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`, `2024-01-31 10:00`, `T`
+instead of the blank, seconds with up to nine decimals, and an offset: `Z`, `+02`, `+02:00` or `+0200`. Years are 1 to
+9999. No value changes: a column becomes a date, or a timestamp in microseconds (nanoseconds if digits need them) with
+the same points in time; offsets become UTC. A column with one value that does not fit stays text.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _NEEDLESS_ZEROS = r"(\.\d{6})0+(Z|[+-][\d:]+)?$"
 _YEAR_1_US, _YEAR_9999_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 _MIXED_SHARE = 0.5
-"""A column of text with at least this share of dates or points in time is mixed, and worth a warning."""
+"""A text column with at least this share of dates or points in time is mixed, and worth a warning."""
 
 
 @dataclass(frozen=True)
 class _Forms:
-    """Which values of a column are dates, points in time without an offset, and points in time with one. Values that
-    are missing are none of them."""
+    """Which values of a column are dates, points in time without an offset, and points in time with one. Missing values
+    are none of them."""
 
     dates: pa.ChunkedArray
     naive: pa.ChunkedArray
@@ -43,15 +43,15 @@ class _Forms:
         return cls(*(_matches(texts, pattern) for pattern in patterns))
 
     def others(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Which values are none of these."""
+        """Return which values are none of these."""
         return pc.and_not(pc.is_valid(texts), pc.or_(pc.or_(self.dates, self.naive), self.aware))
 
 
 def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the values of a column of text as dates or points in time.
+    """Return the values of a text column as dates or points in time.
 
-    Returns None where there is no value, a value is written otherwise, points in time with an offset and values without
-    one are mixed, or where no type holds all of them.
+    Returns None if there is no value, a value has another form, points in time with and without an offset are mixed, or
+    no type holds all of them.
     """
     if not _may_be(texts):
         return None
@@ -63,7 +63,7 @@ def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def notes(name: str, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> list[Note]:
-    """Return the warnings about a column of text and what `points_in_time` returned for it."""
+    """Return the warnings about a text column and what `points_in_time` returned for it."""
     forms = _Forms.of(texts)
     return _stays_text(name, texts, forms) if values is None else _changed(name, texts, forms, values)
 
@@ -85,7 +85,7 @@ def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
     count, present = _count(others), len(texts) - texts.null_count
     if count >= present:
         return []
-    step = "repair the file, or take the figures as those of text"
+    step = "repair the file, or accept figures for text"
     if count:
         said = f"stays text: neither dates nor points in time in {count:,} of {present:,} values"
         return [_note(name, texts, others, said, step)] if count <= present * (1 - _MIXED_SHARE) else []
@@ -100,7 +100,7 @@ def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
 
 
 def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
-    """The type of values that have these forms; None for offsets in some of them."""
+    """Return the type of values with these forms; None if only some have offsets."""
     has_dates, has_naive, has_aware = (_count(mask) > 0 for mask in (forms.dates, forms.naive, forms.aware))
     if has_aware and (has_naive or has_dates):
         return None
@@ -111,7 +111,7 @@ def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
 
 
 def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """None where the type does not hold all of them, or pandas and Python do not."""
+    """Return the converted values; None if the type, pandas or Python cannot hold all of them."""
     try:
         values = _without_zeros(texts).cast(kind)
     except pa.ArrowInvalid:
@@ -126,7 +126,7 @@ def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
-    """The place of the first value that the type does not hold, by halving."""
+    """Return the place of the first value that the type does not hold, by bisection."""
     start, end = 0, len(texts)
     while end - start > 1:
         middle = (start + end) // 2
@@ -138,7 +138,7 @@ def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
 
 
 def _may_be(texts: pa.ChunkedArray) -> bool:
-    """Whether the first value looks like a date: most columns of text are seen to be none by it."""
+    """Return whether the first value looks like a date, which excludes most text columns."""
     first = next((text for text in texts.drop_null().slice(0, 1).to_pylist()), None)
     return first is not None and first[4:5] == "-"
 

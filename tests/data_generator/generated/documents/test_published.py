@@ -1,5 +1,8 @@
-"""The generated documents have the columns, the size and the kinds of values of the published table, and questions that
-are asked of them have answers. The published figures are facts kept here: Alkowaileet and Carey, VLDB 2022, table 1."""
+"""The generated documents have the columns, size and kinds of values of the published table, and questions have
+answers.
+
+The published figures are facts stored here: Alkowaileet and Carey, VLDB 2022, table 1.
+"""
 
 import functools
 import itertools
@@ -21,7 +24,7 @@ PUBLISHED = {
     "wos": (6_200, 296, str),
     "tweets-2016": (2_700, 275, str),
 }
-"""Name -> bytes of a document, columns, the kind of most columns; None where no kind has most."""
+"""Name -> bytes of a document, columns, the kind of most columns; None if no kind has most."""
 TOLERANCE = 0.15
 
 Steps = tuple[str, ...]
@@ -41,7 +44,7 @@ def made(name: str, count: int, **parameters: str) -> tuple[bytes, list[dict[str
 
 
 def values(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, type]]:
-    """Each value that is no null, with where it lies; an object or array that is empty counts as one of its own."""
+    """Yield each value that is not null, with its place; an empty object or array counts as a value."""
     inside = value.items() if isinstance(value, dict) else (("[*]", item) for item in value)
     for step, below in inside:
         if isinstance(below, dict | list) and below:
@@ -51,7 +54,7 @@ def values(value: Any, steps: Steps = ()) -> Iterator[tuple[Steps, type]]:
 
 
 def columns(documents: list[dict[str, Any]]) -> Counter[tuple[Steps, type]]:
-    """Columns that extended Dremel infers, with their values: one for each kind at a place (section 3.2)."""
+    """Return the columns that extended Dremel infers, with their values: one for each kind at a place (section 3.2)."""
     found = Counter(each for document in documents for each in values(document))
     holds = {steps[:length] for steps, _ in found for length in range(len(steps))}
     return Counter({each: n for each, n in found.items() if each[1] not in (dict, list) or each[0] not in holds})
@@ -135,7 +138,7 @@ def test_the_five_queries_have_answers_to_be_wrong_about(events: list[dict[str, 
     people: Mapping[str, set[str]] = {name: set() for name in by_collection if name}
     for event in created(events):
         people[event["commit"]["collection"]].add(event["did"])
-    # Some are counted twice, or counting people would be counting events.
+    # Some occur twice; otherwise counting people would be counting events.
     assert 100 < len(people["app.bsky.feed.like"]) < by_collection["app.bsky.feed.like"] * 0.95
     posts = [event for event in created(events) if event["commit"]["collection"] == "app.bsky.feed.post"]
     first: dict[str, int] = {}

@@ -1,1 +1,1 @@
-"""The tables of a data warehouse."""
+"""Tests of the tables of a data warehouse."""

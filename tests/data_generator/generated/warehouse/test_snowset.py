@@ -1,4 +1,4 @@
-"""The stand-in for Snowset: its columns, and that the answers of its filters are known without looking at the rows."""
+"""The stand-in for Snowset: its columns, and the known answers of its filters."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_the_rows_of_a_condition_are_known(table: pa.Table, share: float, scatte
     assert len(condition.blocks) == round(share * blocks)
     found = below(table, condition)
     assert len(found) == condition.rows
-    assert sorted(set(found // BLOCK_ROWS)) == list(condition.blocks), "whole blocks, and no row besides"
+    assert sorted(set(found // BLOCK_ROWS)) == list(condition.blocks), "whole blocks and no other rows"
     if scattered and 0.1 <= share <= 0.5:
-        assert list(condition.blocks) != list(range(len(condition.blocks))), "beside each other: that is clustered"
+        assert list(condition.blocks) != list(range(len(condition.blocks))), "adjacent: clustered"
 
 
 def test_blocks_of_a_warehouse_do_not_overlap(table: pa.Table) -> None:

@@ -1,4 +1,4 @@
-"""The user's own documents: taken as they stand, once; what is no document is refused with its line."""
+"""The user's own documents: read once, unchanged; lines that are not documents are refused with their number."""
 
 import codecs
 import gzip
@@ -29,7 +29,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write lines, given as text, bytes or objects, into a file."""
+    """Return a function that writes lines, given as text, bytes or objects, to a file."""
 
     def write(*lines: Any) -> Path:
         texts = [line if isinstance(line, bytes | str) else json.dumps(line) for line in lines]
@@ -45,7 +45,7 @@ def own(path: Path, rows: int | None = None, key: str = "") -> Dataset:
 
 
 def refusal(path: Path) -> str:
-    """The two lines with which the process that reads the file refuses it; here without the process."""
+    """Return the text with which the reading process refuses the file, without that process."""
     task = {**asdict(document_input.find(path)), "path": str(path), "rows": 1_000_000, "key": ""}
     return two_lines(answers(document_import.READER, task))
 
@@ -67,7 +67,7 @@ def test_compressed_documents_are_those_of_the_file(ending: str, tmp_path: Path)
     dataset = own(packed.write(b'{"id": 1}\r\n\n{"id": 2, "a": [1.0]}', tmp_path / f"own.jsonl{ending}"))
     assert text(dataset) == b'{"id": 1}\n{"id": 2, "a": [1.0]}\n'
     path = packed.write(b'{"id": 1}\n{"id": }', tmp_path / f"broken.jsonl{ending}")
-    assert "line 2: is no JSON" in refusal(path)
+    assert "line 2: is not JSON" in refusal(path)
 
 
 def test_documents_in_utf16_are_read_where_a_mark_says_so(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_documents_in_utf16_are_read_where_a_mark_says_so(tmp_path: Path) -> Non
     assert text(own(tmp_path / "own.jsonl")) == '{"id": 1, "a": "日"}\n'.encode()
 
 
-def test_a_byte_order_mark_before_the_first_line_is_passed_over(write: Write) -> None:
-    """As Windows' programs write it."""
+def test_a_byte_order_mark_before_the_first_line_is_skipped(write: Write) -> None:
+    """As programs on Windows write it."""
     dataset = own(write(codecs.BOM_UTF8 + b'{"id": 1}', {"id": 2}))
     assert text(dataset) == b'{"id": 1}\n{"id": 2}\n'
     assert dataset.remarks == ()
@@ -87,10 +87,10 @@ def test_the_key_is_the_named_field(write: Write) -> None:
     assert (dataset.name, key_of(dataset.schema)) == ("documents[key=name]", "name")
 
 
-def test_documents_without_the_usual_key_are_numbered_and_the_user_is_told(write: Write) -> None:
+def test_documents_without_the_usual_key_are_numbered_and_the_user_is_warned(write: Write) -> None:
     dataset = own(write({"a": 1}, "", "{ }"))
     assert text(dataset).splitlines() == [b'{"id":1,"a": 1}', b'{"id":3}']
-    assert "the number of the line stands for their key" in dataset.remarks[0]
+    assert "line numbers are used as keys" in dataset.remarks[0]
 
 
 def test_of_a_large_file_it_is_a_sample(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,41 +115,42 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        (({"id": 1}, "", '{"id": }'), "own.jsonl, line 3: is no JSON: Expecting"),
-        (({"id": 1}, "5"), "line 2: is JSON, but no object"),
-        (({"id": 1}, '{"id": 2} {"id": 3}'), "line 2: is no JSON: Extra data"),
+        (({"id": 1}, "", '{"id": }'), "own.jsonl, line 3: is not JSON: Expecting"),
+        (({"id": 1}, "5"), "line 2: is JSON, but not an object"),
+        (({"id": 1}, '{"id": 2} {"id": 3}'), "line 2: is not JSON: Extra data"),
         (({"id": 1}, '{"id": 2, "a": {"b": 1, "b": 2}}'), "line 2: has the field 'b' twice"),
-        (({"id": 1}, '{"id": 2, "a": NaN}'), "line 2: holds NaN"),
-        (({"id": 1}, '{"id": 2, "a": 9223372036854775808}'), "line 2: holds an integer beyond 64 bits"),
-        (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: holds an integer beyond 64 bits"),
-        (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: holds a number beyond a double"),
-        (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: holds half a character"),
-        (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 in a is no UTF-8"),
-        (({"id": 1}, b'{"id": 2, "a": {"b": ["x", {"c": "\xe6\x97"}]}}'), "line 2: byte 0xe6 in a.b[1].c is no UTF-8"),
-        (({"id": 1}, b'{"id": 2, "a": {"\xff": 1}}'), "line 2: byte 0xff in the name of a field of a is no UTF-8"),
-        (({"id": 1}, b'{"id": 2, \xff"a": 1}'), "line 2: byte 0xff is no UTF-8"),
+        (({"id": 1}, '{"id": 2, "a": NaN}'), "line 2: has NaN"),
+        (({"id": 1}, '{"id": 2, "a": 9223372036854775808}'), "line 2: has an integer beyond 64 bits"),
+        (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: has an integer beyond 64 bits"),
+        (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: has a number beyond a double"),
+        (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: has half a character"),
+        (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 in a is not UTF-8"),
+        (({"id": 1}, b'{"id": 2, "a": {"b": ["x", {"c": "\xe6\x97"}]}}'), "line 2: byte 0xe6 in a.b[1].c is not UTF-8"),
+        (({"id": 1}, b'{"id": 2, "a": {"\xff": 1}}'), "line 2: byte 0xff in the name of a field of a is not UTF-8"),
+        (({"id": 1}, b'{"id": 2, \xff"a": 1}'), "line 2: byte 0xff is not UTF-8"),
         (({"id": 1}, '{"id": 2, "a": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}"), "line 2: is nested more than"),
         (({"id": 1}, '{"id": 2, "a": ' + "[" * 1_000_000), "line 2: is nested more than"),
         (({"id": 1}, {"a": 1}), "line 2: has no field 'id'"),
-        (({"id": 1}, {"id": True}), "line 2: its key 'id' is no integer and no text"),
-        (({"id": 1}, {"id": "1"}), "line 2: its key is of another kind than that of line 1"),
-        (({"id": 1}, "", {"id": 1}), "line 3: has the key '1', as line 1 has"),
-        (({"a": 1}, {"id": 1}), "line 2: has a field 'id', which others have not"),
+        (({"id": 1}, {"id": True}), "line 2: its key 'id' is neither an integer nor a text"),
+        (({"id": 1}, {"id": "1"}), "line 2: its key has another type than that of line 1"),
+        (({"id": 1}, "", {"id": 1}), "line 3: has the key '1', like line 1"),
+        (({"a": 1}, {"id": 1}), "line 2: has a field 'id', which other documents lack"),
         (('[{"id": 1}]',), "line 1: begins with '['"),
         (("", " "), "holds no documents"),
         (("{", '"id": 1', "}"), "line 1: begins with an object over several"),
         ((gzip.compress(b'{"id": 1}'),), "is compressed (gz) and its name does not say so"),
     ],
 )
-def test_what_is_no_document_is_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
+def test_lines_other_than_documents_are_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
     assert told in refusal(write(*lines))
 
 
-def test_refusals_are_two_lines_with_the_file_in_front(write: Write) -> None:
+def test_refusals_begin_with_the_file(write: Write) -> None:
     path = write({"id": 1}, "5")
     with pytest.raises(DataError) as caught:
         own(path)
-    assert str(caught.value) == refusal(path)
+    problem, step = refusal(path).split("\n  ")
+    assert (caught.value.problem, caught.value.next_step) == (f"{problem}.", step)
 
 
 def test_what_looks_like_a_fault_and_is_none_is_taken(write: Write) -> None:
@@ -177,11 +178,11 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
     assert caught.value.where.endswith("line 2")
 
 
-def test_what_is_no_file_of_lines_is_refused(tmp_path: Path) -> None:
+def test_inputs_other_than_files_of_lines_are_refused(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("id\n1\n")
     with pytest.raises(DataError, match="is CSV, which holds a table"):
         own(tmp_path / "table.csv")
-    with pytest.raises(DataError, match="needs --data PATH"):
+    with pytest.raises(DataError, match="needs data"):
         resolve("documents", {})
 
 
@@ -194,9 +195,9 @@ def test_a_worker_that_says_what_makes_no_sense_is_not_believed(write: Write, mo
         self.facts = document_worker.DocumentFacts(3, 3, 1, "id", False)
 
     monkeypatch.setattr(document_worker.Import, "__init__", lying)
-    with pytest.raises(DataError, match="2 documents could be read, and it has to be one of 3"):
+    with pytest.raises(DataError, match="only 2 of 3 documents"):
         own(path)
 
 
-def test_a_key_is_taken_as_it_stands() -> None:
+def test_a_key_is_taken_unchanged() -> None:
     assert key_in(b'{"k": "9", "v": 1}', "k") == "9"

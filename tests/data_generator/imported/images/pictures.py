@@ -1,4 +1,4 @@
-"""Image files for the tests of this room, made here: ordinary ones by Pillow, and PNGs that Pillow would not write."""
+"""Image files for these tests: ordinary ones by Pillow, and PNGs that Pillow would not write."""
 
 import io
 import struct
@@ -12,7 +12,7 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def colours(height: int, width: int, seed: int = 0) -> np.ndarray:
-    """An RGB image, unlike those of other seeds."""
+    """Return an RGB image that differs by seed."""
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
 
 
@@ -21,7 +21,7 @@ def greys(height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def encoded(image: np.ndarray | Image.Image, kind: str = "PNG", **options: object) -> bytes:
-    """The image as a file of this kind."""
+    """Return the image as a file of this kind."""
     made = image if isinstance(image, Image.Image) else Image.fromarray(image)
     buffer = io.BytesIO()
     made.save(buffer, kind, **options)
@@ -33,22 +33,22 @@ def chunk(name: bytes, content: bytes) -> bytes:
 
 
 def png(width: int, height: int, depth: int, colour: int, row: bytes) -> bytes:
-    """A PNG of any size, depth and colour type, each row of which is the same."""
+    """Return a PNG of any size, depth and colour type whose rows are all the same."""
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
     pixels = zlib.compress((b"\0" + row) * min(height, 1000))
     return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 def with_flipped_pixel(content: bytes) -> bytes:
-    """The PNG with one bit of its pixels changed, and nothing else."""
+    """Return the PNG with one bit of its pixels changed."""
     damaged = bytearray(content)
     damaged[content.index(b"IDAT") + 4 + 200] ^= 1
     return bytes(damaged)
 
 
 def class_folders(root: Path, count: int = 3) -> dict[str, np.ndarray]:
-    """Folders of the classes ant, bee and cat below `root`, each with `count` images of various shapes; what was
-    written, in the order in which it has to be read."""
+    """Create folders of the classes ant, bee and cat below `root`, each with `count` images of various shapes; return
+    the images in reading order."""
     written: dict[str, np.ndarray] = {}
     for label, name in enumerate(("ant", "bee", "cat")):
         (root / name).mkdir(parents=True)
@@ -61,7 +61,7 @@ def class_folders(root: Path, count: int = 3) -> dict[str, np.ndarray]:
 
 
 def tiff(pixel: bytes, **tags: list[int]) -> bytes:
-    """A TIFF of one pixel, with these tags besides: bits, colour, samples, extra, palette, format."""
+    """Return a TIFF of one pixel with these additional tags: bits, colour, samples, extra, palette, format."""
     numbers = {"bits": 258, "colour": 262, "samples": 277, "palette": 320, "extra": 338, "format": 339}
     given = {256: [1], 257: [1], 259: [1], 273: [8], 278: [1], 279: [len(pixel)]}
     given.update({numbers[name]: values for name, values in tags.items()})

@@ -1,4 +1,4 @@
-"""From image files to pixels: what is kept as it is, what is turned, and what is refused because it would change."""
+"""From image files to pixels: what is kept, what is rotated, and what is refused because it would change."""
 
 import io
 
@@ -102,18 +102,21 @@ def test_a_transparent_colour_that_no_pixel_has_hides_nothing() -> None:
     ids=["grey", "rgb", "grey-alpha", "rgba", "tiff"],
 )
 def test_sixteen_bits_are_refused(content: bytes) -> None:
-    refused(content, "has 16 bits a channel; 8 would be other data")
+    refused(content, "has 16 bits per channel; 8 would change the data")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (tiff(b"\x81", bits=[8], colour=[1], format=[2]), "has pixels with a sign"),
-        (tiff(b"\1\2\3\4", bits=[8] * 4, colour=[2], samples=[4], extra=[0]), "has 4 channels a pixel, of which 3"),
-        (tiff(b"\1\4", bits=[8] * 2, colour=[1], samples=[2], extra=[0]), "has 2 channels a pixel, of which 1"),
+        (
+            tiff(b"\1\2\3\4", bits=[8] * 4, colour=[2], samples=[4], extra=[0]),
+            "has 4 channels per pixel, of which only 3",
+        ),
+        (tiff(b"\1\4", bits=[8] * 2, colour=[1], samples=[2], extra=[0]), "has 2 channels per pixel, of which only 1"),
         (
             tiff(b"\1\2\3\xff\5", bits=[8] * 5, colour=[2], samples=[5], extra=[2, 0]),
-            "has 5 channels a pixel, of which 4",
+            "has 5 channels per pixel, of which only 4",
         ),
         (tiff(b"\1", bits=[8], colour=[3], palette=[0x1234] * 768), "has a palette of 16 bits a channel"),
     ],
@@ -134,20 +137,20 @@ def test_white_as_zero_is_turned_round() -> None:
 
 
 def test_floats_are_refused() -> None:
-    refused(encoded(Image.new("F", (3, 3)), "TIFF"), "has 32 bits a channel")
+    refused(encoded(Image.new("F", (3, 3)), "TIFF"), "has 32 bits per channel")
 
 
 @pytest.mark.parametrize(
     ("mode", "kind"), [("CMYK", "JPEG"), ("CMYK", "TIFF"), ("LAB", "TIFF")], ids=["jpeg", "tiff", "lab"]
 )
 def test_other_colours_than_rgb_are_refused(mode: str, kind: str) -> None:
-    refused(encoded(Image.new(mode, (3, 3)), kind), f"is {mode}; as RGB it would be other data")
+    refused(encoded(Image.new(mode, (3, 3)), kind), f"is {mode}; RGB would change the data")
 
 
 @pytest.mark.parametrize("kind", ["GIF", "PNG", "WEBP", "TIFF"])
 def test_several_images_in_a_file_are_refused(kind: str) -> None:
     frames = [Image.fromarray(colours(4, 4, seed)) for seed in range(3)]
-    refused(encoded(frames[0], kind, save_all=True, append_images=frames[1:]), "holds several images")
+    refused(encoded(frames[0], kind, save_all=True, append_images=frames[1:]), "has several images")
 
 
 def test_a_photograph_with_other_views_behind_it_is_its_first_image() -> None:
@@ -168,7 +171,7 @@ TURNS = {
     7: lambda plain: np.rot90(plain, 2).T,
     8: np.rot90,
 }
-"""Orientation (EXIF 2.3, tag 274) -> what it does to a grey image."""
+"""Orientation (EXIF 2.3, tag 274) -> its effect on a grey image."""
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG"])
@@ -183,7 +186,7 @@ def test_an_image_is_turned_as_its_exif_says(kind: str, orientation: int) -> Non
 
 @pytest.mark.parametrize(("kind", "options"), [("TIFF", {}), ("WEBP", {"lossless": True})])
 def test_an_image_is_turned_once(kind: str, options: dict[str, bool]) -> None:
-    """Pillow itself turns TIFF as it loads it."""
+    """Pillow itself rotates TIFF when it loads it."""
     exif = Image.Exif()
     exif[0x0112] = 6
     image = colours(5, 9)
@@ -199,10 +202,10 @@ def test_damage_is_refused() -> None:
     refused(whole[:20], "cannot be decoded: ")
 
 
-def test_what_is_no_image_is_refused() -> None:
+def test_files_other_than_images_are_refused() -> None:
     refused(b"", r"is empty \(0 bytes\)")
-    refused(b"hello, world" * 10, r"is no image of a kind that is read \(BMP, DIB, GIF, JPEG, PNG, TIFF, WEBP\)")
-    refused(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "is no image of a kind that is read")
+    refused(b"hello, world" * 10, r"is not an image of a supported kind \(BMP, DIB, GIF, JPEG, PNG, TIFF, WEBP\)")
+    refused(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n", "is not an image of a supported kind")
 
 
 @pytest.mark.parametrize(("width", "height"), [(0, 0), (0, 3), (3, 0)])

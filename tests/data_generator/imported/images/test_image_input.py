@@ -1,4 +1,4 @@
-"""What lies at the user's path: taken, passed over, or refused, by names and links alone."""
+"""Content of the user's path: used, skipped, or refused, by names and links alone."""
 
 import os
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from data_generator.imported.images.image_input import CACHED, FILES, PARQUET, S
 
 @pytest.fixture
 def place(tmp_path: Path) -> Callable[..., Path]:
-    """Makes files of these names, which hold nothing, below one folder; returns the folder."""
+    """Return a function that creates empty files with these names below a folder, and returns the folder."""
 
     def make(*names: str, root: Path = tmp_path / "data") -> Path:
         root.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def names(path: Path) -> list[str]:
 def refused(path: Path, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         find(path)
-    assert str(caught.value).count("\n") == 1
+    assert str(caught.value).count("\n") <= 1
     assert str(caught.value).isascii()
 
 
@@ -59,12 +59,12 @@ def test_one_class_is_enough(place) -> None:
     assert {file.label for file in find(place("ant/1.png", "ant/2.png")).files} == {0}
 
 
-def test_hidden_files_and_files_of_other_kinds_are_passed_over(place) -> None:
+def test_hidden_files_and_files_of_other_kinds_are_skipped(place) -> None:
     root = place("ant/1.png", "ant/._1.png", "ant/Thumbs.db", "ant/labels.csv", ".git/x.png", "README.md", "ant/png")
     assert names(root) == ["ant/1.png"]
 
 
-def test_the_input_is_told_from_others_and_from_itself_before_a_change(place) -> None:
+def test_the_input_is_distinguished_from_others_and_from_earlier_states(place) -> None:
     root = place("ant/1.png", "ant/2.png")
     first = find(root).about()
     assert first == find(root).about()
@@ -90,9 +90,9 @@ def test_a_link_to_the_folder_is_the_folder(place, tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_missing_or_of_no_use_is_refused(tmp_path: Path) -> None:
-    refused(tmp_path / "missing", r"missing: No such file or directory\n  images are taken as folders")
+    refused(tmp_path / "missing", r"missing: No such file or directory\.\s+Images are read from folders")
     (tmp_path / "faces.h5").touch()
-    refused(tmp_path / "faces.h5", "faces.h5: is neither a folder nor a Parquet file")
+    refused(tmp_path / "faces.h5", "faces.h5 is neither a folder nor a Parquet file")
     (tmp_path / "image.png").touch()
     refused(tmp_path / "image.png", "is neither a folder nor a Parquet file")
     (tmp_path / "loop").symlink_to("loop")
@@ -100,31 +100,29 @@ def test_a_path_that_is_missing_or_of_no_use_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_images_is_refused(place) -> None:
-    refused(place(), "data: holds no images")
-    refused(place("notes/a.txt"), "data: holds no images")
+    refused(place(), "data has no images")
+    refused(place("notes/a.txt"), "data has no images")
 
 
 def test_a_class_without_images_is_refused_because_labels_would_shift(place) -> None:
-    refused(place("ant/1.png", "bee/notes.txt"), "bee: holds no images, unlike the folders of other classes")
+    refused(place("ant/1.png", "bee/notes.txt"), "bee has no images, unlike the folders of other classes")
 
 
-def test_images_beside_class_folders_are_refused(place) -> None:
-    refused(place("ant/1.png", "2.png"), r"2.png: lies beside the folders of classes \(ant, ..\)")
+def test_images_next_to_class_folders_are_refused(place) -> None:
+    refused(place("ant/1.png", "2.png"), r"2.png is next to the class folders \(ant, ..\)")
 
 
 def test_folders_of_class_folders_are_refused_with_the_one_that_is_meant(place) -> None:
-    refused(
-        place("train/ant/1.png"), r"data/train: holds folders of images.*\n  name the folder .* such as .*data/train"
-    )
+    refused(place("train/ant/1.png"), r"data/train has folders of images.*\s+Name the folder .* such as .*data/train")
 
 
 @pytest.mark.parametrize("name", ["photo.HEIC", "scan.jp2", "drawing.svg", "a.pgm", "a.webm", "a.ARW", "a.psb"])
-def test_images_of_kinds_that_are_not_read_are_not_passed_over(place, name: str) -> None:
-    refused(place("ant/1.png", f"ant/{name}"), f"{name}: by its name an image or a video of a kind that is not read")
+def test_images_of_kinds_that_are_not_read_are_not_skipped(place, name: str) -> None:
+    refused(place("ant/1.png", f"ant/{name}"), f"{name} has the name of an unsupported kind of image or video")
 
 
 def test_every_ending_of_pillow_is_read_or_refused(place) -> None:
-    """But for endings of kinds that image_decoder reads, which hold what they say."""
+    """Except suffixes of kinds that image_decoder reads."""
     image = pytest.importorskip("PIL.Image")
     decoder = pytest.importorskip("data_generator.imported.images.image_decoder")
     known = image.registered_extensions()
@@ -140,7 +138,7 @@ def test_other_endings_of_kinds_that_are_read_are_taken(place, name: str) -> Non
 
 
 def test_parquet_files_and_images_together_are_refused(place) -> None:
-    refused(place("ant/1.png", "x.parquet"), r"holds Parquet files \(x.parquet\) and image files \(ant/1.png\)")
+    refused(place("ant/1.png", "x.parquet"), r"has Parquet files \(x.parquet\) and image files \(ant/1.png\)")
 
 
 def test_links_are_followed_to_files_below_the_path_only(place, tmp_path: Path) -> None:
@@ -150,7 +148,7 @@ def test_links_are_followed_to_files_below_the_path_only(place, tmp_path: Path) 
     assert find(root).files[2].path == str(root / "ant/1.png")
     (tmp_path / "secret.png").touch()
     (root / "bee/4.png").symlink_to(tmp_path / "secret.png")
-    refused(root, "bee/4.png: is a link that leads out of")
+    refused(root, "bee/4.png is a link to a place outside of")
     (root / "bee/4.png").unlink()
     (root / "bee/notes").symlink_to(tmp_path / "secret.png")
     assert len(names(root)) == 3
@@ -161,17 +159,17 @@ def test_links_are_followed_to_files_below_the_path_only(place, tmp_path: Path) 
 def test_links_to_folders_are_refused(place, tmp_path: Path) -> None:
     root = place("ant/1.png")
     (root / "bee").symlink_to("ant")
-    refused(root, "bee: is a link to a folder")
+    refused(root, "bee is a link to a folder")
 
 
-def test_what_is_no_file_is_refused(place) -> None:
+def test_inputs_other_than_files_are_refused(place) -> None:
     root = place("ant/1.png")
     os.mkfifo(root / "ant/2.png")
-    refused(root, "ant/2.png: is named as a file with images and is no regular file")
+    refused(root, "ant/2.png has the name of a file with images and is not a regular file")
 
 
 def test_names_cannot_write_to_the_terminal(place) -> None:
-    refused(place("ant/1.png", "bee\x1b[2J\n\udcff/x.txt"), r"bee\\x1b\[2J \\udcff: holds no images")
+    refused(place("ant/1.png", "bee\x1b[2J\n\udcff/x.txt"), r"bee\\x1b\[2J \\udcff has no images")
 
 
 # --- Parquet -------------------------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ def test_one_split_is_taken_whatever_it_is(place) -> None:
     assert names(place("test-00000-of-00001.parquet")) == ["test-00000-of-00001.parquet"]
 
 
-def test_splits_that_cannot_be_told_apart_are_refused(place) -> None:
+def test_splits_that_cannot_be_distinguished_are_refused(place) -> None:
     refused(place("test.parquet", "validation.parquet"), "several splits: test, validation")
     refused(place("train.parquet", "other.parquet"), "several splits: of no split")
 
@@ -219,7 +217,7 @@ def test_the_hubs_own_cache_is_read_through_its_links(place) -> None:
     root = place("blobs/0a1b", "snapshots/f00/README.md")
     (root / "snapshots/f00/train.parquet").symlink_to("../../blobs/0a1b")
     assert names(root) == ["snapshots/f00/train.parquet"]
-    refused(root / "snapshots/f00", "is a link that leads out of .*snapshots/f00")
+    refused(root / "snapshots/f00", "is a link to a place outside of .*snapshots/f00")
 
 
 # --- folders of the library 'datasets' -----------------------------------------------------------------------------
@@ -241,19 +239,19 @@ def test_of_saved_splits_the_training_data_are_taken(place) -> None:
 
 def test_saved_splits_without_training_data_are_refused(place) -> None:
     root = place("dataset_dict.json", *[f"{split}/{name}" for split in ("a", "b") for name in SAVED_FILES])
-    refused(root, r"holds several splits and none is called 'train': a, b\n  name one of them: .*/SPLIT")
+    refused(root, r"has several splits, but none named 'train': a, b\.\s+Name one of them: .*/SPLIT")
 
 
 def test_a_saved_folder_with_links_to_elsewhere_is_refused(place, tmp_path: Path) -> None:
     root = place(*SAVED_FILES[1:])
     (tmp_path / "other.arrow").touch()
     (root / "data.arrow").symlink_to(tmp_path / "other.arrow")
-    refused(root, "data.arrow: is a link that leads out of")
+    refused(root, "data.arrow is a link to a place outside of")
 
 
 @pytest.fixture
 def cached(place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Makes files in the folder of one version of CIFAR-10 in a cache of `datasets`."""
+    """Return a function that creates files in the folder of one version of CIFAR-10 in a cache of `datasets`."""
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "hub"))
 
     def make(*names: str, version: str = "uoft-cs___cifar10/plain_text/0.0.0/abc") -> Path:

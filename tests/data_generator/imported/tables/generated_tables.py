@@ -1,7 +1,7 @@
-"""Tables that hypothesis makes, written by the programs that people use, and what an import may make of them.
+"""Tables from hypothesis, written by common programs, and the accepted results of an import.
 
-`python -m tests.data_generator.imported.tables.generated_tables 500` tries as many; with the word `others` behind it,
-others each time.
+`python -m tests.data_generator.imported.tables.generated_tables 500` tries 500 tables; with the word `others` appended,
+different ones each time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NAMES = st.one_of(st.text("abcXYZ_ /()'.;é", min_size=1, max_size=6), st.sampl
 
 @st.composite
 def tables(draw: st.DrawFn) -> Columns:
-    """One to four columns of one to eight rows, each of one kind with missing values."""
+    """Draw one to four columns of one to eight rows, each of one kind with missing values."""
     names = draw(st.lists(_NAMES, min_size=1, max_size=4, unique_by=lambda name: name.strip().lower()))
     rows = draw(st.integers(1, 8))
     return {
@@ -60,7 +60,7 @@ def tables(draw: st.DrawFn) -> Columns:
     }
 
 
-# --- who writes ------------------------------------------------------------------------------------------------------
+# --- writers --------------------------------------------------------------------------------------------------------
 
 
 def arrow(columns: Columns) -> pa.Table:
@@ -134,20 +134,20 @@ WRITERS: Mapping[str, tuple[str, Callable[[Columns, Path], None]]] = {
     "by hand, csv": (".csv", _by_hand),
     "by hand, json": (".jsonl", _json_lines),
 }
-"""Who writes a table -> the ending of the file's name, and how."""
+"""Writer of a table -> the suffix of the file, and how it is written."""
 
 
-# --- what may become of it -------------------------------------------------------------------------------------------
+# --- accepted results -----------------------------------------------------------------------------------------------
 
 
 def check(columns: Columns, writer: str, folder: Path) -> None:
-    """Raises AssertionError where the import of the table holds another value than the file and says nothing of it."""
+    """Raise AssertionError if the import of the table has another value than the file without a warning."""
     ending, write = WRITERS[writer]
     path = folder / f"table{ending}"
     try:
         write(columns, path)
     except BaseException as error:
-        # What this program does not write is not asked of the import. polars panics, which is no Exception.
+        # What this program cannot write is not tested. polars panics, and its panic is not an Exception.
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             hypothesis.reject()
         raise
@@ -158,7 +158,7 @@ def check(columns: Columns, writer: str, folder: Path) -> None:
         assert said["step"], said
         return
     taken = take(path)
-    # pandas' JSON has ten decimals: what it dropped is not in the file.
+    # pandas' JSON has ten decimals: dropped digits are not in the file.
     tolerance = 1e-9 if writer == "pandas json" else 1e-15
     text_only = ending in (".csv", ".xlsx")
     found = list(zip(taken.table.column_names, taken.table.columns, strict=True))
@@ -166,13 +166,13 @@ def check(columns: Columns, writer: str, folder: Path) -> None:
     for (name, values), (found_name, arrived) in zip(columns.items(), found, strict=True):
         assert found_name == name or not name.strip(), f"{writer}: {name!r} became {found_name!r}"
         warned = any(repr(name)[1:-1] in remark or "header" in remark for remark in taken.remarks)
-        # Rows without any value at the end of a sheet, and empty lines of a single column, are passed over.
+        # Rows without values at the end of a sheet, and empty lines of a single column, are skipped.
         lost = [row for row in zip(*columns.values(), strict=True) if not any(cell not in (None, "") for cell in row)]
         if len(arrived) != len(values):
             assert len(arrived) >= len(values) - len(lost), f"{writer}: rows are lost"
             continue
         if ending == ".xlsx":
-            # A cell holds a float64, and its writers round integers and, as days, microseconds to one.
+            # A cell is a float64, and writers round integers, and microseconds written as days.
             values = [float(cell) if type(cell) is int and abs(cell) > 1 << 53 else cell for cell in values]
             values = [
                 cell.replace(microsecond=cell.microsecond // 1000 * 1000)
@@ -187,7 +187,7 @@ def check(columns: Columns, writer: str, folder: Path) -> None:
 
 
 def is_same(before: Any, after: Any, text_only: bool, tolerance: float = 1e-15) -> bool:
-    """Whether a value is the one that was written: itself, or where a file has only text, what the text says."""
+    """Return whether a value equals the written one, or its text if the file has only text."""
     if before is None or after is None:
         return before is after or (text_only and before in ("", "NA", "null", "None", "nan"))
     if isinstance(before, bool) or isinstance(after, bool):
@@ -219,7 +219,7 @@ def _moment(value: Any) -> datetime.datetime | None:
 
 
 def run(examples: int, *, stable: bool) -> None:
-    """Try tables until `examples` were imported; `stable`: the same ones each time. Raises AssertionError."""
+    """Try tables until `examples` were imported; if `stable`, the same ones each time. Raises AssertionError."""
 
     @hypothesis.settings(
         max_examples=examples,

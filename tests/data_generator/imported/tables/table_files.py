@@ -1,4 +1,4 @@
-"""A table that every kind of file can hold, files of it, and what the reading of one says, without another process."""
+"""A table that every kind of file can hold, files of it, and their reading without another process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.data_generator.imported.refused import two_lines
 
 
 def numbered(rows: int) -> pa.Table:
-    """`place` is the number of the row, so that a sample shows what it was taken from."""
+    """Return a table with the row number as `place`, which shows where a sample comes from."""
     return pa.table(
         {
             "place": pa.array(range(rows), pa.int64()),
@@ -104,7 +104,7 @@ KINDS = tuple(_WRITERS)
 
 @dataclass(frozen=True)
 class Taken:
-    """What a reading said: the facts, and the sample."""
+    """The result of a reading: the facts, and the sample."""
 
     facts: dict[str, Any]
     table: pa.Table
@@ -121,7 +121,7 @@ class Taken:
 
 
 def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
-    """The sample that is taken of the file, in this process; `options` are those of ReadOptions."""
+    """Return the sample of the file, taken in this process; `options` are those of ReadOptions."""
     said = list(frames(path, rows, ReadOptions(**options)))
     refusals = [json.loads(content) for kind, content in said if kind == REFUSAL]
     assert refusals == []
@@ -140,19 +140,19 @@ def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
 
 
 def refusal(path: Path, rows: int = MOST_ROWS, **options: Any) -> str:
-    """The two lines with which the file is refused."""
+    """Return the text with which the file is refused."""
     return two_lines(frames(path, rows, ReadOptions(**options)))
 
 
 def frames(path: Path, rows: int, options: ReadOptions = AS_FOUND) -> Iterator[tuple[bytes, bytes]]:
-    """The letters and contents with which a reading answers."""
+    """Yield the letters and contents with which a reading answers."""
     found = table_input.find(path)
     task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
     return answers(table_import.READER, task)
 
 
 def answers(reader: Reader, task: Task) -> Iterator[tuple[bytes, bytes]]:
-    """The letters and contents with which a reader's process would answer."""
+    """Yield the letters and contents with which a reader's process would answer."""
     page = os.memfd_create("progress")
     try:
         os.ftruncate(page, 4096)

@@ -25,7 +25,7 @@ def avro(path: Path, kind: Any, *values: object) -> Path:
 
 
 def by_hand(path: Path, kind: Any, *values: bytes, codec: str = "null", **more: Any) -> Path:
-    """A file of values that are already encoded, and of a schema that fastavro would not write."""
+    """Write a file of encoded values, with a schema that fastavro would not write."""
     schema = {"type": "record", "name": "row", "fields": [{"name": "a", "type": kind}], **more}
     meta = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
     header = b"".join(sized(key.encode()) + sized(value) for key, value in meta.items())
@@ -35,7 +35,7 @@ def by_hand(path: Path, kind: Any, *values: bytes, codec: str = "null", **more: 
 
 
 def number(value: int) -> bytes:
-    """As Avro encodes whole numbers: zigzag, 7 bits a byte."""
+    """Encode a whole number as Avro does: zigzag, 7 bits per byte."""
     left = (value << 1) ^ (value >> 63)
     out = bytearray()
     while left > 127:
@@ -45,7 +45,7 @@ def number(value: int) -> bytes:
 
 
 def sized(content: bytes) -> bytes:
-    """As Avro encodes bytes and text."""
+    """Encode bytes and text as Avro does."""
     return number(len(content)) + content
 
 
@@ -141,7 +141,7 @@ def test_logical_types_that_are_not_followed_are_named(
     taken = take(by_hand(tmp_path, kind, value))
     assert taken.table["a"].to_pylist() == [made]
     (remark,) = taken.remarks
-    assert remark.startswith(f"columns of special types are measured as what they are stored as: 'a' ({said}")
+    assert remark.startswith(f"columns of special types are measured as their storage types: 'a' ({said}")
 
 
 DECIMALS = [(38, 0, -(10**38) + 1), (38, 37, 10**38 - 1), (5, 5, 1), (20, 2, -12345)]
@@ -164,7 +164,7 @@ def test_decimals_that_are_too_wide_are_refused(tmp_path: Path) -> None:
     assert "'precision': 80" in refusal(by_hand(tmp_path, {**kind, "precision": 80}, sized(b"1")))
     assert "which is not measured" in refusal(by_hand(tmp_path, {**kind, "precision": 0}, sized(b"1")))
     assert "scale must be less than" in refusal(by_hand(tmp_path, {**kind, "precision": 2, "scale": 3}, sized(b"1")))
-    # More digits than the schema says: fastavro itself rounds them.
+    # More digits than the schema says: fastavro rounds them.
     assert "a.avro" in refusal(by_hand(tmp_path, {**kind, "precision": 2}, sized(b"\x7f\xff"))).replace("table", "a")
 
 
@@ -179,7 +179,7 @@ def test_names_with_namespaces_are_found(tmp_path: Path) -> None:
     assert take(path).table.to_pylist() == [{"a": {"x": "X"}, "b": {"x": "X"}, "c": "X"}]
 
 
-def test_names_that_are_easily_confused_are_told(tmp_path: Path) -> None:
+def test_names_that_are_easily_confused_are_reported(tmp_path: Path) -> None:
     fields = [{"name": name, "type": "int"} for name in ("id", "ID")]
     assert "'id' and 'ID'" in take(by_hand(tmp_path, "int", number(1) + number(2), fields=fields)).remarks[0]
 
@@ -196,7 +196,7 @@ def test_other_codecs_are_named(tmp_path: Path) -> None:
     assert "Unrecognized codec: none" in refusal(by_hand(tmp_path, "int", number(1), codec="none"))
     if importlib.util.find_spec("lz4") is None:
         said = refusal(by_hand(tmp_path, "int", number(1), codec="lz4"))
-        assert "is packed by lz4, which is not read here\n  write it again with deflate" in said
+        assert "is compressed with lz4, which is not supported\n  Write it again with deflate" in said
 
 
 def test_fastavro_is_left_as_it_was(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_map_that_has_a_key_twice_is_refused(values: Any, tmp_path: Path) -> N
     twice = number(2) + sized(b"k") + value + sized(b"k") + value + b"\0"
     said = refusal(by_hand(tmp_path, {"type": "map", "values": values}, twice))
     assert "has a map with the key 'k' twice" in said
-    # Avro lets a map come in several blocks.
+    # In Avro a map may come in several blocks.
     blocks = number(1) + sized(b"k") + value + number(1) + sized(b"k") + value + b"\0"
     assert "twice" in refusal(by_hand(tmp_path, {"type": "map", "values": values}, blocks))
 
@@ -246,7 +246,7 @@ def test_a_record_within_itself_is_refused_by_column(tmp_path: Path) -> None:
     assert "column 'a' is" in refusal(avro(tmp_path, kind, {"next": None}))
 
 
-def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
+def test_data_other_than_records_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "table.avro").open("wb") as file:
         fastavro.writer(file, "long", [1, 2])
-    assert "holds no records" in refusal(tmp_path / "table.avro")
+    assert "has no records" in refusal(tmp_path / "table.avro")

@@ -1,4 +1,4 @@
-"""Parts of a table with categories of their own come out with one set of them."""
+"""Parts of a table with different categories get one common set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def part(values: list[Any], categories: list[Any], kind: pa.DataType) -> pa.Reco
 
 
 def sent(parts: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The parts, as the other process has them."""
+    """Return the parts as the other process receives them."""
     coder, decoder = Coder(parts[0].schema), Decoder(parts[0].schema)
     came = []
     for each in parts:
@@ -70,7 +70,7 @@ def test_the_digest_tells_categories_apart(tmp_path: Path) -> None:
     assert len(digests) == 4
 
 
-def test_what_is_missing_is_no_category() -> None:
+def test_a_missing_value_is_not_a_category() -> None:
     floats = pa.dictionary(pa.int32(), pa.float64())
     codes = pa.array([0, 1, 2], pa.int32())
     array = pa.DictionaryArray.from_arrays(codes, pa.array([0.5, float("nan"), None]))

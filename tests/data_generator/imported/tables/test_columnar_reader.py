@@ -1,4 +1,4 @@
-"""Parquet, Arrow and ORC: their metadata are not believed, their types become those of docs/data.md."""
+"""Parquet, Arrow and ORC: their metadata are checked, and their types become those of docs/target.md."""
 
 from __future__ import annotations
 
@@ -138,11 +138,11 @@ def test_the_first_and_last_day_are_taken(tmp_path: Path) -> None:
 )
 def test_special_types_are_named(column: pa.Array, said: str, tmp_path: Path) -> None:
     (remark,) = take(write(pa.table({"a": column}), tmp_path / "a.arrow")).remarks
-    assert remark.startswith(f"columns of special types are measured as what they are stored as: {said}")
+    assert remark.startswith(f"columns of special types are measured as their storage types: {said}")
 
 
-def test_special_types_that_nobody_knows_here_are_named(tmp_path: Path) -> None:
-    """As pandas.period is, where pandas is not imported."""
+def test_special_types_that_are_unknown_here_are_named(tmp_path: Path) -> None:
+    """Like pandas.period if pandas is not imported."""
     note = {"ARROW:extension:name": "acme.period"}
     inside = pa.list_(pa.field("item", pa.int64(), metadata=note))
     schema = pa.schema([pa.field("a", pa.int64(), metadata=note), pa.field("b", inside), ("c", pa.int64())])
@@ -151,7 +151,7 @@ def test_special_types_that_nobody_knows_here_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "orc"])
-def test_names_that_are_easily_confused_are_told(suffix: str, tmp_path: Path) -> None:
+def test_names_that_are_easily_confused_are_reported(suffix: str, tmp_path: Path) -> None:
     taken = take(write(pa.table([[1], [2], [3]], names=["id", "ID", " x"]), tmp_path / f"a.{suffix}"))
     assert taken.table.schema.names == ["id", "ID", " x"]
     assert ["'id' and 'ID'" in taken.remarks[0], "' x'" in taken.remarks[1]] == [True, True]
@@ -205,17 +205,17 @@ def test_orc_texts_of_a_length_are_text(kind: int, tmp_path: Path) -> None:
 def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), path)
-    assert "column 2 has the name 'a', as column 1 has" in refusal(path)
+    assert "column 2 has the name 'a', like column 1" in refusal(path)
 
 
 def test_no_columns_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1, 2]}).select([]), path)
-    assert "holds no columns" in refusal(path)
+    assert "has no columns" in refusal(path)
 
 
 def test_only_row_groups_of_the_sample_are_read(tmp_path: Path) -> None:
-    """One that holds no row of it may be broken."""
+    """A row group without rows of the sample may be broken."""
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": range(100)}), path, row_group_size=10, use_dictionary=False, compression="none")
     place = pq.ParquetFile(path).metadata.row_group(5).column(0).data_page_offset
@@ -227,7 +227,7 @@ def test_only_row_groups_of_the_sample_are_read(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_claimed_and_not_there_are_refused(tmp_path: Path) -> None:
-    """The number of rows is written into the footer, in the place of another: 10^15 instead of 1,000,000."""
+    """The footer gets another number of rows: 10^15 instead of 1,000,000."""
     path = tmp_path / "a.parquet"
     rows = 1_000_000_000_000_000
     table = pa.table({"a": pa.array([7] * 1000)})
@@ -242,7 +242,7 @@ def test_rows_that_are_claimed_and_not_there_are_refused(tmp_path: Path) -> None
 
 
 def varint(number: int) -> bytes:
-    """A number as Thrift's compact protocol has it, already in zigzag."""
+    """Return a number, already in zigzag, in Thrift's compact protocol."""
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
@@ -287,7 +287,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("change", "message"), OTHERS)
-def test_a_file_that_differs_is_told_with_its_column(change, message: str, tmp_path: Path) -> None:
+def test_a_file_that_differs_is_reported_with_its_column(change, message: str, tmp_path: Path) -> None:
     import re
 
     table = numbered(10)
@@ -296,15 +296,15 @@ def test_a_file_that_differs_is_told_with_its_column(change, message: str, tmp_p
     assert re.search(message, said)
 
 
-def test_a_broken_file_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_broken_file_of_a_folder_is_reported(tmp_path: Path) -> None:
     parts = folder(tmp_path / "parts", numbered(10), numbered(10))
     (parts / "part-1.parquet").write_bytes(b"PAR1 and no more")
     assert f"{parts}/part-1.parquet: cannot be read" in refusal(parts)
 
 
-def test_feather_of_version_1_is_told(tmp_path: Path) -> None:
+def test_feather_of_version_1_is_reported(tmp_path: Path) -> None:
     (tmp_path / "old.feather").write_bytes(b"FEA1" + bytes(100))
-    assert "is Feather of version 1" in refusal(tmp_path / "old.feather")
+    assert "is Feather version 1" in refusal(tmp_path / "old.feather")
 
 
 def test_compressed_arrow_files_are_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Values of a CSV file arrive as they are, or with a warning, or are refused; never as other values."""
+"""Values of a CSV file are unchanged, changed with a warning, or refused; never changed silently."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ KINDS: list[Any] = [
     ("hexadecimal", ["0x1F", "0Xab"], None, pa.string(), "hexadecimal numbers in 2 of 2 values (line 2: '0x1F')"),
     ("hexadecimal among numbers", ["0x1F", "12"], None, pa.string(), "hexadecimal numbers in 1 of 2 values"),
     # --- decimals
-    ("zero before a point is no code", ["0.5", "0"], [0.5, 0.0], pa.float64(), None),
+    ("a zero before a point is not a code", ["0.5", "0"], [0.5, 0.0], pa.float64(), None),
     ("17 digits that come back", ["0.10000000000000001", "0.3"], [0.1, 0.3], pa.float64(), None),
     ("20 digits of a float64", ["0.1000000000000000055511", "1.5"], [0.1, 1.5], pa.float64(), None),
     ("more digits than it holds", ["0.1234567890123456789", "1.5"], [0.12345678901234568, 1.5], pa.float64(), "digits"),
@@ -96,7 +96,7 @@ KINDS: list[Any] = [
     ("day first", ["31.12.2024", "01.02.2024"], None, pa.string(), "dates with the day first in 2 of 2 values"),
     ("day first with slashes", ["31/12/2024 10:30", "1/2/2024 09:00"], None, pa.string(), "dates with the day first"),
     ("month first", ["12/31/2024", "1/2/2024"], None, pa.string(), "dates with the month first"),
-    ("day or month first", ["1/2/2024", "3/4/2024"], None, pa.string(), "cannot be told apart"),
+    ("day or month first", ["1/2/2024", "3/4/2024"], None, pa.string(), "cannot be distinguished"),
     ("slashes, year first", ["2024/01/31", "2024/2/1"], None, pa.string(), "dates in 2 of 2 values"),
     ("times", ["9:30", "10:15:30"], [datetime.time(9, 30), datetime.time(10, 15, 30)], pa.time32("s"), None),
     ("no time of the day", ["25:30", "10:15"], None, pa.string(), None),
@@ -121,7 +121,7 @@ def test_a_warning_names_column_count_example_and_option(csv: Make) -> None:
     ]
 
 
-# --- the user's word -------------------------------------------------------------------------------------------------
+# --- options ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_a_column_becomes_what_the_user_asks_for(
 )
 def test_a_value_that_does_not_fit_is_refused_by_its_line(cells: list[str], kind: str, csv: Make) -> None:
     said = refusal(csv("a;b\n" + "".join(f"{cell};x\n" for cell in cells)), columns={"a": kind})
-    assert f"table.csv, line 3: column 'a' holds {cells[1]!r}, which --column a={kind} does not take" in said
+    assert f"table.csv, line 3: column 'a' holds {cells[1]!r}, which does not fit `columns={{'a': {kind!r}}}`" in said
 
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(csv: Make) -> None:
     said = refusal(csv("a,b\n1,2\n"), columns={"c": "text"})
-    assert "has no column 'c', which --column names\n  its columns are a, b" in said
+    assert "has no column 'c', which `columns` names\n  Its columns are a, b" in said
 
 
 def test_decimal_commas_and_days_first_are_read_on_request(csv: Make) -> None:
@@ -274,7 +274,7 @@ def test_a_header_with_a_hash_stays_one(csv: Make) -> None:
 def test_several_delimiters_that_fit_are_warned_of(csv: Make) -> None:
     taken = take(csv("a;b,c;d\n1;2,3;4\n"))
     assert taken.understood["delimiter"] == "semicolon"
-    assert "every line can be divided by semicolon, which is taken, and by comma" in taken.remarks[0]
+    assert "every line can be divided by semicolon, which is used, and by comma" in taken.remarks[0]
     assert take(csv("a;b,c;d\n1;2,3;4\n"), delimiter=",").table.column_names == ["a;b", "c;d"]
 
 
@@ -282,7 +282,7 @@ def test_several_delimiters_that_fit_are_warned_of(csv: Make) -> None:
     ("content", "said"), [("a||b\n1||2\n", "'||'"), ("a||b||c\n1||2||3\n", "'||'"), ("a;;b\n1;;2\n", "';;'")]
 )
 def test_a_delimiter_of_two_characters_is_refused_with_the_next_step(content: str, said: str, csv: Make) -> None:
-    assert f"is divided by {said}, and one character is read\n  replace it first: sed" in refusal(csv(content))
+    assert f"is divided by {said}, and a delimiter is one character\n  Replace it first: sed" in refusal(csv(content))
 
 
 @pytest.mark.parametrize(
@@ -331,13 +331,13 @@ def test_one_broken_character_of_utf8_is_not_taken_for_another_encoding(csv: Mak
 
 def test_utf16_without_a_mark_is_named(csv: Make) -> None:
     path = csv("a,b\n1,x\n".encode("utf-16-le"))
-    assert "--encoding utf-16-le" in refusal(path)
+    assert "`encoding='utf-16-le'`" in refusal(path)
     assert take(path, encoding="utf-16-le").table.to_pydict() == {"a": [1], "b": ["x"]}
 
 
 def test_a_wrong_encoding_is_refused_by_its_line(csv: Make) -> None:
     said = refusal(csv("a,b\n1,č\n"), encoding="ascii")
-    assert "--encoding" in said or "is not UTF-8" in said
+    assert "encoding" in said or "is not UTF-8" in said
 
 
 def zipped(content: bytes, *more: str) -> bytes:
@@ -385,14 +385,14 @@ def test_a_compressed_file_that_is_cut_is_refused(ending: str, csv: Make) -> Non
 def test_a_bomb_is_refused_whatever_packed_it(ending: str, csv: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(byte_stream, "_LEAST_BOMB_BYTES", 1 << 20)
     path = csv(PACKERS[ending](bytes(16 << 20)), f"table.csv{ending}")
-    with path.open("rb") as file, pytest.raises(Refused, match="becomes more than 200 times its size"):
+    with path.open("rb") as file, pytest.raises(Refused, match="unpacks to more than 200 times its size"):
         read_all(file, path)
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (zipped(b"a\n1\n", "two.csv"), "is a zip archive of 2 files, and one is read (inside.csv, two.csv"),
+        (zipped(b"a\n1\n", "two.csv"), "is a zip archive of 2 files, and only one can be read (inside.csv, two.csv"),
         (b"PK\x05\x06" + bytes(18), "is a zip archive of 0 files"),
         (b"PK\x03\x04 broken", "cannot be unpacked as zip"),
     ],

@@ -1,4 +1,4 @@
-"""Excel: a type for each column of cells, the sheet that is read, and cells that are not what they seem."""
+"""Excel: one type per column of cells, the sheet that is read, and unusual cells."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
 
 def book(path: Path, sheets: dict[str, Any], hidden: tuple[str, ...] = (), epoch: Any = None) -> Path:
-    """A workbook with these rows in its sheets; None stands for a sheet with a chart."""
+    """Return a workbook with these rows in its sheets; None is a sheet with a chart."""
     made = openpyxl.Workbook()
     made.remove(made.active)
     made.epoch = epoch or made.epoch
@@ -94,7 +94,7 @@ def test_a_table_that_pandas_writes_comes_back(engine: Any, tmp_path: Path) -> N
     frame.to_excel(tmp_path / "table.xlsx", engine=engine)
     taken = take(tmp_path / "table.xlsx")
     assert taken.table.column_names[:2] == ["Unnamed: 0", "i"]
-    assert "row 1 is taken as the names of the columns and has none for 1 of 6 (cell B1: 'i')" in taken.remarks[0]
+    assert "row 1 is used as the column names and has none for 1 of 6 (cell B1: 'i')" in taken.remarks[0]
 
 
 def test_percent_and_currency_are_their_numbers(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_percent_and_currency_are_their_numbers(tmp_path: Path) -> None:
 def test_names_are_those_of_the_first_row(tmp_path: Path) -> None:
     path = sheet(tmp_path, (None, "a", 2024), (1, 2, 3))
     assert take(path).table.column_names == ["Unnamed: 0", "a", "2024"]
-    assert "column 2 has the name 'a', as column 1 has" in refusal(sheet(tmp_path, ("a", "a"), (1, 2)))
+    assert "column 2 has the name 'a', like column 1" in refusal(sheet(tmp_path, ("a", "a"), (1, 2)))
     taken = take(sheet(tmp_path, (" a", "A", "a"), (1, 2, 3)))
     assert taken.table.column_names == [" a", "A", "a"]
     assert len(taken.remarks) == 2
@@ -167,12 +167,12 @@ def test_the_sheet_is_the_first_visible_one_with_rows_or_the_named_one(
 @pytest.mark.parametrize(
     ("sheets", "wanted", "said"),
     [
-        ({"A": TABLE, "B": TABLE}, "C", "has no sheet 'C', which --sheet names\n  its sheets are 'A', 'B'"),
+        ({"A": TABLE, "B": TABLE}, "C", "has no `sheet` named 'C'\n  Its sheets are 'A', 'B'"),
         ({"A": TABLE}, "2", "has no sheet '2'"),
         ({"A": TABLE}, "0", "has no sheet '0'"),
-        ({"C": None, "A": TABLE}, "C", "is no work sheet, but a chart or macros\n  name one of 'A'"),
-        ({"A": TABLE, "E": []}, "E", "sheet 'E' holds no rows"),
-        ({"A": [], "B": [("a", "b")]}, None, "holds no rows in its sheets: 'A', 'B'"),
+        ({"C": None, "A": TABLE}, "C", "is not a work sheet, but a chart or macros\n  Name by `sheet` one of 'A'"),
+        ({"A": TABLE, "E": []}, "E", "sheet 'E' has no rows"),
+        ({"A": [], "B": [("a", "b")]}, None, "has no rows in its sheets: 'A', 'B'"),
     ],
 )
 def test_a_sheet_without_a_table_is_refused(
@@ -185,7 +185,7 @@ def test_without_a_header_the_first_row_is_one(tmp_path: Path) -> None:
     path = sheet(tmp_path, (1, "x"), (2, "y"))
     assert take(path, header=False).table.to_pydict() == {"0": [1, 2], "1": ["x", "y"]}
     path = sheet(tmp_path, (1, 5), (2, 6))
-    assert "row 1 is taken as the names of the columns, and holds values" in take(path).remarks[0]
+    assert "row 1 is used as the column names, but has values" in take(path).remarks[0]
     assert take(path, header=False).remarks == []
 
 
@@ -201,14 +201,14 @@ def test_what_is_empty_around_a_table_is_left_out_and_rows_amid_it_are_kept(tmp_
     assert remark.startswith("1 empty rows are rows without values (the first: row 5)")
 
 
-def test_a_title_above_the_header_and_merged_cells_are_told(tmp_path: Path) -> None:
+def test_a_title_above_the_header_and_merged_cells_are_reported(tmp_path: Path) -> None:
     path = sheet(tmp_path, ("Report", None), ("a", "b"), (1, 2), (None, 3))
     made = openpyxl.load_workbook(path)
     made.active.merge_cells("A1:B1")
     made.active.merge_cells("A3:A4")
     made.save(path)
     title, merged, *_ = take(path).remarks
-    assert "row 1 is taken as the names of the columns and has none for 1 of 2 (cell A1: 'Report')" in title
+    assert "row 1 is used as the column names and has none for 1 of 2 (cell A1: 'Report')" in title
     assert "1 ranges of merged cells: only the first cell of each has the value (the first: row 3)" in merged
 
 
@@ -232,14 +232,14 @@ def test_a_column_has_the_type_that_is_named(
 
 def test_a_type_that_does_not_hold_a_value_is_refused_with_its_cell(tmp_path: Path) -> None:
     path = sheet(tmp_path, (None, "a"), (None, 1), (None, "x"))
-    assert "cell B3: column 'a' holds 'x', which --column a=int64 does not take" in refusal(
+    assert "cell B3: column 'a' holds 'x', which does not fit `columns={'a': 'int64'}`" in refusal(
         path, columns={"a": "int64"}
     )
-    assert "has no column 'b', which --column names" in refusal(path, columns={"b": "int64"})
+    assert "has no column 'b', which `columns` names" in refusal(path, columns={"b": "int64"})
 
 
 def written(path: Path, cells: str, to_compute: bool = False) -> Path:
-    """A workbook whose cells below the header are this XML."""
+    """Return a workbook with this XML for the cells below the header."""
     base = sheet(path, ("a", "b"), (1, 2), (3, 4))
     content = io.BytesIO()
     with zipfile.ZipFile(base) as old, zipfile.ZipFile(content, "w") as new:
@@ -271,8 +271,8 @@ ODD = [
         9007199254740992.0,
         "integers with more digits than a cell holds in 1 cells",
     ),
-    ('<c r="A2"><v>1e309</v></c>', math.inf, "numbers beyond those that a cell holds in 1 cells are infinite"),
-    (f'<c r="A2"><v>-{"9" * 320}</v></c>', -math.inf, "numbers beyond those that a cell holds in 1 cells"),
+    ('<c r="A2"><v>1e309</v></c>', math.inf, "numbers beyond the range of a cell in 1 cells are infinite"),
+    (f'<c r="A2"><v>-{"9" * 320}</v></c>', -math.inf, "numbers beyond the range of a cell in 1 cells"),
     ('<c r="A2"><v>1E+308</v></c>', 1e308, ""),
     ('<c r="A2"><f>1+1</f><v>2</v></c>', 2, ""),
     ('<c r="A2" t="str"><f>""</f><v></v></c>', None, ""),
@@ -281,7 +281,7 @@ ODD = [
 
 
 @pytest.mark.parametrize(("cell", "value", "said"), ODD)
-def test_cells_that_calamine_gives_as_empty_or_rounded_are_told(
+def test_cells_that_calamine_gives_as_empty_or_rounded_are_reported(
     cell: str, value: Any, said: str, tmp_path: Path
 ) -> None:
     taken = take(written(tmp_path, f'<row r="2">{cell}<c r="B2"><v>5</v></c></row>'))
@@ -290,25 +290,25 @@ def test_cells_that_calamine_gives_as_empty_or_rounded_are_told(
     assert f"column 'a': {said}" in "".join([*taken.remarks, "column 'a': "])
 
 
-def test_formulas_whose_values_are_to_be_computed_are_told(tmp_path: Path) -> None:
-    """XlsxWriter stores 0 for every formula, and asks Excel to compute it."""
+def test_formulas_whose_values_are_to_be_computed_are_reported(tmp_path: Path) -> None:
+    """XlsxWriter stores 0 for every formula, and requests Excel to compute it."""
     cells = "".join(f'<row r="{row}"><c r="B{row}"><f>A{row}</f><v>0</v></c></row>' for row in (2, 3))
     (remark,) = take(written(tmp_path, cells, to_compute=True)).remarks
-    assert "column 'b': formulas in 2 cells have values that the file asks to compute again" in remark
+    assert "column 'b': formulas in 2 cells have values that the file requests to compute again" in remark
     assert "(the first: cell B2: '0')\nopen the file in Excel or LibreOffice, save it" in remark
 
 
-def test_dates_before_1900_are_told(tmp_path: Path) -> None:
+def test_dates_before_1900_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "early.xlsx"
     with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         book.add_worksheet().write_column(0, 0, ["a", datetime.date(1899, 1, 1), datetime.date(1899, 1, 2)])
     (remark,) = take(path).remarks
-    assert "dates before 1900 in 2 cells, which Excel does not have, are read as midnight (the first: cell A2" in remark
+    assert "dates before 1900 in 2 cells, which Excel does not support, are read as midnight (the first: cell A2" in remark
 
 
 @pytest.mark.parametrize("is_1904", [False, True])
 @pytest.mark.parametrize("day", [60, 60.5])
-def test_the_leap_day_that_excel_alone_has_is_told(day: float, is_1904: bool, tmp_path: Path) -> None:
+def test_the_leap_day_that_only_excel_has_is_reported(day: float, is_1904: bool, tmp_path: Path) -> None:
     path = tmp_path / "leap.xlsx"
     with xlsxwriter.Workbook(path, {"date_1904": is_1904}) as book:
         shown = book.add_format({"num_format": "yyyy-mm-dd"})
@@ -316,12 +316,12 @@ def test_the_leap_day_that_excel_alone_has_is_told(day: float, is_1904: bool, tm
     taken = take(path)
     years = {value.year for value in taken.table["a"].to_pylist()}
     assert years == ({1904} if is_1904 else {1900})
-    said = "29 February 1900, a day of Excel's that no calendar has, in 1 cells is read as the 28th (the first: cell A3"
+    said = "29 February 1900, a day that exists only in Excel, in 1 cells is read as the 28th (the first: cell A3"
     assert [said in remark for remark in taken.remarks] == [True] * (not is_1904)
 
 
-def test_a_text_among_dates_is_no_leap_day(tmp_path: Path) -> None:
-    """A cell with a text holds the text's number in the workbook, here 60."""
+def test_a_text_among_dates_is_not_a_leap_day(tmp_path: Path) -> None:
+    """A text cell holds the number of the text in the workbook, here 60."""
     path = tmp_path / "texts.xlsx"
     with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         sheet = book.add_worksheet()
@@ -334,7 +334,7 @@ def test_a_text_among_dates_is_no_leap_day(tmp_path: Path) -> None:
     assert not [remark for remark in taken.remarks if "29 February" in remark]
 
 
-def test_fractions_of_a_millisecond_are_told(tmp_path: Path) -> None:
+def test_fractions_of_a_millisecond_are_reported(tmp_path: Path) -> None:
     fine, coarse = NOON.replace(microsecond=123_456), NOON.replace(microsecond=123_000)
     taken = take(sheet(tmp_path, ("a", "b"), (fine, coarse), (coarse, coarse), (fine, coarse)))
     assert taken.table["a"].to_pylist() == [coarse] * 3
@@ -344,7 +344,7 @@ def test_fractions_of_a_millisecond_are_told(tmp_path: Path) -> None:
 
 
 def compound(names: list[str]) -> bytes:
-    """A compound file (OLE) with empty streams of these names: what Excel makes of a workbook with a password."""
+    """Return a compound file (OLE) with empty streams of these names, like a workbook with a password."""
     free, chain_end, table = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
     header = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16) + struct.pack("<5H", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
     header += struct.pack("<9I", 0, 1, 1, 0, 4096, chain_end, 0, chain_end, 0) + struct.pack("<109I", 0, *[free] * 108)
@@ -363,7 +363,7 @@ def test_a_workbook_with_a_password_is_refused(tmp_path: Path) -> None:
     assert "is protected by a password" in refusal(tmp_path / "a.xlsx")
 
 
-def test_a_zip_that_is_no_workbook_is_refused(tmp_path: Path) -> None:
+def test_a_zip_that_is_not_a_workbook_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
         archive.writestr("hello.txt", "world")
     assert "cannot be read" in refusal(tmp_path / "a.xlsx")

@@ -1,4 +1,4 @@
-"""Tables that hypothesis makes arrive as they were written, with a warning, or are refused."""
+"""Tables from hypothesis are unchanged, changed with a warning, or refused."""
 
 from __future__ import annotations
 

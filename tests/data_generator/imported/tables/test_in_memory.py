@@ -1,4 +1,4 @@
-"""Tables in memory are kept in a file for as long as they are measured, and refused by name where none could be."""
+"""Tables in memory are stored in a file while they are measured; invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -107,33 +107,33 @@ def objects(*values: Any) -> pd.DataFrame:
 
 
 REFUSED = [
-    (objects(1, "a", 2), "column 'odd' holds values of several types: 2 int, 1 str\n  give it one: df['odd'] ="),
+    (objects(1, "a", 2), "column 'odd' has values of several types: 2 int, 1 str"),
     (objects(dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)), "several types: 1 date, 1 datetime"),
     (objects(1, True), "several types: 1 int, 1 bool"),
-    (objects(uuid.UUID(int=1)), "column 'odd' holds values of the type UUID, which no table has"),
-    (objects(2**70), "column 'odd' (object) cannot be taken"),
-    (pd.DataFrame({"c": [1 + 2j]}), "column 'c' (complex128) cannot be taken"),
+    (objects(uuid.UUID(int=1)), "column 'odd' has values of the type UUID"),
+    (objects(2**70), "column 'odd' (object) cannot be converted"),
+    (pd.DataFrame({"c": [1 + 2j]}), "column 'c' (complex128) cannot be converted"),
     (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([["a"], ["x", "y"]])), "MultiIndex of 2 levels"),
-    (pd.DataFrame([[1, 2]]), "column 1 is called 0, which is int and not text\n  make all names text"),
-    (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "2 columns are called 'a'"),
-    (pd.DataFrame({"index": [1]}, index=[7]), "its index would become the column 'index', which is there already"),
-    ([1, 2], "data: list is no table\n  give a path, or a pandas DataFrame, a pyarrow Table"),
-    (pa.array([1, 2]), "is no table"),
+    (pd.DataFrame([[1, 2]]), "the name of column 1, 0, is int and not text"),
+    (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "2 columns have the name 'a'"),
+    (pd.DataFrame({"index": [1]}, index=[7]), "its index would become the column 'index', which already exists"),
+    ([1, 2], "data: list is not a table.\n  Pass a path, or a pandas DataFrame, a pyarrow Table"),
+    (pa.array([1, 2]), "is not a table"),
 ]
 
 
 @pytest.mark.parametrize(("data", "said"), REFUSED, ids=[said[:40] for _, said in REFUSED])
-def test_what_is_no_table_is_refused_by_name(data: Any, said: str, cache_folder: Path) -> None:
+def test_other_objects_than_tables_are_refused_by_name(data: Any, said: str, cache_folder: Path) -> None:
     with pytest.raises(DataError) as refused, in_memory.held(data):
         pass
     assert said in str(refused.value)
-    assert str(refused.value).count("\n") == 1
+    assert str(refused.value).count("\n") <= 1
     assert list(cache_folder.rglob("*.*")) == []
 
 
 def test_a_lazy_table_is_to_be_collected() -> None:
     with (
-        pytest.raises(DataError, match=r"LazyFrame is no table\n  call .collect\(\) first"),
+        pytest.raises(DataError, match=r"LazyFrame is not a table\. Call \.collect\(\) first"),
         in_memory.held(_polars().lazy()),
     ):
         pass

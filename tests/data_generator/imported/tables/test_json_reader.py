@@ -1,4 +1,4 @@
-"""JSON: every value arrives as it is written, or a warning names what became of it, or the file is refused."""
+"""JSON: every value is unchanged, or a warning names its change, or the file is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lines(tmp_path: Path):
 
 @pytest.fixture
 def column(lines):
-    """The column 'a' of a file whose lines have these JSON texts there."""
+    """Return the column 'a' of a file whose lines have these JSON texts there."""
 
     def make(*texts: str, **options: Any) -> Taken:
         return take(lines(*(f'{{"a": {text}}}' for text in texts), '{"a": null}'), **options)
@@ -146,7 +146,7 @@ def test_what_no_type_holds_is_said_with_the_count_and_the_first_line(
 
 @pytest.mark.parametrize("parts", [1, 2, 100])
 def test_parts_of_the_file_make_no_difference(parts: int, lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where kinds change from one part to the next, and where they do not."""
+    """Whether or not kinds change from one part to the next."""
     monkeypatch.setattr(json_reader, "_FIRST_AT_ONCE", parts)
     monkeypatch.setattr(json_reader, "_MOST_AT_ONCE", parts)
     taken = take(
@@ -235,10 +235,12 @@ def test_words_for_missing_values_become_missing_where_a_type_is_named(column) -
 
 def test_a_type_that_does_not_hold_a_value_is_refused_with_its_line(lines) -> None:
     path = lines({"a": "1"}, {"a": "x"})
-    assert "line 2: column 'a' holds 'x', which --column a=int64 does not take" in refusal(path, columns={"a": "int64"})
+    assert "line 2: column 'a' holds 'x', which does not fit `columns={'a': 'int64'}`" in refusal(
+        path, columns={"a": "int64"}
+    )
     path = lines({"a": 1}, {"a": [1]})
     assert "line 2: column 'a' holds '[1]'" in refusal(path, columns={"a": "float64"})
-    assert "has no column 'b', which --column names\n  its columns are a" in refusal(path, columns={"b": "text"})
+    assert "has no column 'b', which `columns` names\n  Its columns are a" in refusal(path, columns={"b": "text"})
 
 
 @pytest.mark.parametrize(
@@ -251,7 +253,7 @@ def test_a_type_that_does_not_hold_a_value_is_refused_with_its_line(lines) -> No
     ids=["a name a line", "all in one line", "nested"],
 )
 def test_too_many_names_are_refused(rows: list[object], lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lines lack is filled in, in memory, for each line and each name."""
+    """A missing value takes memory for each line and each name."""
     monkeypatch.setattr(table_types, "MOST_COLUMNS", 4)
     path = lines(*rows)
     assert refusal(path).startswith(f"{path}: has 5 columns, and at most 4")
@@ -277,9 +279,9 @@ WRONG = [
     ('{"a": 01}', "is not JSON"),
     ('{"a": 2, "a": 3}', "has the field 'a' twice in one object"),
     ('{"a": 2, "b": [{"c": 1, "c": 1}]}', "has the field 'c' twice in one object"),
-    ('{"a": "\\ud800"}', "holds half a character"),
-    ('{"\\udc00": 1}', "holds half a character"),
-    ('{"a": ["\\ud83d x"]}', "holds half a character"),
+    ('{"a": "\\ud800"}', "has half a character"),
+    ('{"\\udc00": 1}', "has half a character"),
+    ('{"a": ["\\ud83d x"]}', "has half a character"),
     ('{"a": ' + "[" * 70 + "]" * 70 + "}", "is nested more than 60 levels deep"),
     ('{"b": ' + "[" * 700 + "]" * 700 + "}", "is nested"),
     ('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}", "is nested too deeply"),
@@ -290,7 +292,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("line", "said"), WRONG)
-def test_a_line_that_is_no_record_is_refused_by_its_number(line: str, said: str, lines) -> None:
+def test_a_line_that_is_not_a_record_is_refused_by_its_number(line: str, said: str, lines) -> None:
     assert f"table.jsonl, line 3: {said}" in refusal(lines({"b": 1}, "", line))
 
 
@@ -332,7 +334,7 @@ def test_the_line_of_a_warning_is_that_of_the_file_in_a_sample_too(lines) -> Non
 
 
 def test_objects_without_names_are_refused(lines) -> None:
-    assert "holds objects without names" in refusal(lines({}, {}))
+    assert "has objects without names" in refusal(lines({}, {}))
 
 
 @pytest.mark.parametrize("ending", packed.ENDINGS)

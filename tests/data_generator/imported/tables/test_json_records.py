@@ -1,5 +1,5 @@
-"""JSON that is not an object a line: arrays and objects over several lines are read, what is no row is refused with a
-command that makes rows of it."""
+"""JSON other than one object per line: arrays and objects over several lines are read; other shapes are refused with a
+command that converts them to rows."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ def test_of_a_large_array_a_sample_is_read_and_lines_are_those_of_the_file(tmp_p
     taken = take(tmp_path / "table.json", 32)
     assert taken.facts["input_rows"] == 500
     assert taken.table["place"].to_pylist()[-2:] == ["498", "x"]
-    # '[' and 499 records of three lines stand before it.
+    # '[' and 499 records of three lines precede it.
     assert f"(line {2 + 3 * 499:,}: 'x')" in taken.remarks[0]
 
 
 WRONG = [
     ('[{"a": 1}', "line 1: ends before ']' closes its array"),
     ('[{"a": 1},\n', "line 2: ends before ']' closes its array"),
-    ('[{"a": 1},\n{"a": 2', "line 2: begins an object that the file does not end"),
+    ('[{"a": 1},\n{"a": 2', "line 2: begins an object that never ends"),
     ('[{"a": 1},]', "line 1: is not JSON: Expecting value"),
     ('[{"a": 1}\n{"a": 2}]', "line 2: is not JSON: a comma is missing"),
-    ('[{"a": 1}]\n{}', "line 2: has something behind its array"),
+    ('[{"a": 1}]\n{}', "line 2: has content after its array"),
     ('[{"a": 1},\n5]', "line 2: is JSON, but not an object"),
     ('[{"a": 1},\n{"a": }]', "line 2: is not JSON: Expecting value"),
     ('[{"a": 1, "a": 2}]', "line 1: has the field 'a' twice"),
-    ("[ ]", "holds no rows"),
-    ('{\n"a": 1\n}\n{\n"a": ', "line 4: begins an object that the file does not end"),
+    ("[ ]", "has no rows"),
+    ('{\n"a": 1\n}\n{\n"a": ', "line 4: begins an object that never ends"),
     ('{\n"a": 1\n}\n{\n"a" 2}', "line 5: is not JSON: Expecting ':' delimiter"),
     ('{\n"a": 1\n},\n{"a": 2}', "line 3: is not JSON: Expecting value"),
     ('{\n"a": 1\n', "line 1: is not JSON"),
@@ -122,7 +122,7 @@ DOCUMENTS = [
 @pytest.mark.parametrize(
     ("text", "said", "rows"), [case[1:] for case in DOCUMENTS], ids=[case[0] for case in DOCUMENTS]
 )
-def test_what_is_no_row_is_refused_with_a_command_that_makes_rows(
+def test_shapes_other_than_rows_are_refused_with_a_command_that_makes_rows(
     text: str, said: str, rows: list[Any], indent: int | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "table.json"
@@ -141,8 +141,8 @@ def test_rows_by_keys_have_a_command_too(tmp_path: Path) -> None:
 
 
 def _made(command: str, path: Path) -> list[Any]:
-    """The rows that are taken of what the command makes. A shell reads its words; Python runs in this process, because
-    each import of pandas takes half a second."""
+    """Return the rows after running the command. A shell splits its words; Python runs in this process, because each
+    import of pandas takes half a second."""
     program, *_ = shlex.split(command)
     if program == "jq" and shutil.which("jq") is None:
         pytest.skip("jq is not installed")

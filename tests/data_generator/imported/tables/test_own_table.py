@@ -1,4 +1,4 @@
-"""The user's own table as a data set: taken once, kept in the cache, taken again when it changes; a share of it."""
+"""The user's own table as a data set: sampled once, cached, sampled again after a change; a share of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(path: Path | None, message: str, **options: object) -> str:
     with pytest.raises(DataError, match=message) as caught:
         resolve("table", {}, source=path, **options)
     said = str(caught.value)
-    assert said.count("\n") == 1
+    assert said.count("\n") <= 1
     kept = cache.default_folder()
     assert not kept.exists() or list(kept.iterdir()) == []
     return said
@@ -63,7 +63,7 @@ def test_rows_is_the_size_of_the_sample(path: Path) -> None:
 def test_a_share_is_the_first_part_of_each_block(path: Path) -> None:
     dataset = resolve("table", {"share": "0.25"}, rows=160, source=path)
     starts = [block.start for block in blocks(ROWS, 160)]
-    # Of 10 rows a quarter is 2 (to the even number, as Python rounds).
+    # A quarter of 10 rows is 2 (Python rounds to even).
     expected = [start + place for start in starts for place in range(2)]
     assert table(dataset)["place"].to_pylist() == expected
     assert (dataset.name, dataset.rows) == ("table[share=0.25]", 32)
@@ -138,7 +138,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(path: Path) -> None:
     def change(rows: int) -> None:
         os.utime(path, ns=(1, 1))
 
-    refused(path, "was changed while it was read", on_rows=change)
+    refused(path, "changed while it was read", on_rows=change)
 
 
 @pytest.mark.usefixtures("own_process")
@@ -150,7 +150,7 @@ def test_the_users_file_is_only_read(path: Path) -> None:
     assert sorted(path.parent.iterdir()) == sorted([*before[2], cache.default_folder()])
 
 
-def test_progress_is_told_in_rows(tmp_path: Path) -> None:
+def test_progress_is_reported_in_rows(tmp_path: Path) -> None:
     heard: list[int] = []
     resolve("table", {}, source=write(numbered(500), tmp_path / "table.csv"), on_rows=heard.append)
     assert heard == sorted(heard)
@@ -185,14 +185,14 @@ def test_nested_columns_are_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_path_it_says_what_is_taken() -> None:
-    refused(None, r"table: needs --data PATH\n  a table is taken as CSV")
+    refused(None, r"table needs data\.\n  A table is read from CSV")
 
 
 # --- the process ----------------------------------------------------------------------------------------------------
 
 
 def replace_worker(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Have this code run in place of the real process; it has `where` to say where it is, and `frame` to answer."""
+    """Run this code instead of the real process; `where` sets the position, and `frame` answers."""
     prepared = """
         import json, mmap, os, signal, struct, sys, time
         page = mmap.mmap(int(sys.argv[3]), mmap.PAGESIZE)
@@ -208,13 +208,15 @@ def replace_worker(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 def test_a_crash_of_the_parser_costs_two_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"where('{path}, row group 3'); os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     said = refused(path, "ended with a crash of the decoder")
-    assert said.startswith(f"{path}, row group 3: reading it ended with a crash of the decoder (Segmentation fault)\n")
+    assert said.startswith(
+        f"{path}, row group 3: the reading process ended with a crash of the decoder (Segmentation fault)."
+    )
 
 
 def test_no_answer_in_time_ends_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_worker, "STALL_S", 0.3)
     replace_worker(monkeypatch, "time.sleep(600)")
-    refused(path, "has come to nothing for 0.3 s")
+    refused(path, "sent nothing for 0.3 s")
 
 
 SCHEMA = pa.schema([("a", pa.int64())]).serialize().to_pybytes()
@@ -250,12 +252,12 @@ VIEWS = pa.schema([("a", pa.string_view())]).serialize().to_pybytes()
 )
 def test_answers_that_make_no_sense_are_refused(code: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"{code}; time.sleep(60)")
-    refused(path, "gave an answer that makes no sense")
+    refused(path, "gave an invalid answer")
 
 
 def test_fewer_rows_than_said_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"answer(b'n', input_rows=9, rows=9); frame(b's', {SCHEMA!r}); frame(b'e', b'')")
-    refused(path, "a sample of 0 rows could be read, and it has to be one of 9")
+    refused(path, "only 0 of 9 rows of the sample")
 
 
 def test_remarks_cannot_write_to_the_terminal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +268,7 @@ def test_remarks_cannot_write_to_the_terminal(path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("own_process")
 def test_a_sample_that_needs_too_much_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of some kilobytes, whose 64 rows are the same 32 MB."""
+    """A file of some kilobytes whose 64 rows are the same 32 MB."""
     monkeypatch.setattr(table_worker, "MEMORY_BYTES", 600 << 20)
     large = pa.DictionaryArray.from_arrays(pa.array([0] * 64, pa.int32()), pa.array([bytes(32 << 20)]))
     path = tmp_path / "bomb.parquet"

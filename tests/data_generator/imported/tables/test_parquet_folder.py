@@ -15,7 +15,7 @@ from tests.data_generator.imported.tables.table_files import refusal, take
 
 
 def folder(path: Path, **files: pa.Table) -> Path:
-    """The tables as files of these names."""
+    """Write the tables as files with these names."""
     for name, table in files.items():
         file = path / f"{name}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -148,11 +148,11 @@ def test_folders_of_pandas_and_polars_come_back(tmp_path: Path) -> None:
     assert rows == frame.to_dict("records")
 
 
-def test_zeros_before_a_number_are_told(tmp_path: Path) -> None:
+def test_zeros_before_a_number_are_reported(tmp_path: Path) -> None:
     taken = take(folder(tmp_path, **{"month=01/part": of(1), "month=10/part": of(2)}))
     assert taken.table["month"].to_pylist() == [1, 10]
     (remark,) = taken.remarks
-    assert "'month' are taken as integers, and do not come back as they are written: '01' is 1\n" in remark
+    assert "'month' become integers, which are not written the same way: '01' becomes 1\n" in remark
 
 
 def test_a_column_that_is_in_the_files_too_has_to_agree(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_column_that_is_in_the_files_too_has_to_agree(tmp_path: Path) -> None:
     assert taken.table.equals(table)
     assert taken.understood == {"partitions": "k, d, from the names of folders"}
     differs = folder(tmp_path / "other", **{"k=7/d=2024-01-03/part": table})
-    assert "has values of the column 'd' that differ from '2024-01-03', which the name" in refusal(differs)
+    assert "has values of the column 'd' that differ from '2024-01-03' in the name" in refusal(differs)
     missing = folder(tmp_path / "none", **{"k=__HIVE_DEFAULT_PARTITION__/part": table})
     assert "has values of the column 'k' that differ from None" in refusal(missing)
 

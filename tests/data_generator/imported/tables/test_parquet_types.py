@@ -1,4 +1,4 @@
-"""What Parquet files say of their columns and pyarrow drops: INT96 beyond nanoseconds, ENUM, annotated bytes."""
+"""Facts on Parquet columns that pyarrow drops: INT96 beyond nanoseconds, ENUM, annotated bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from tests.data_generator.imported.tables.table_files import refusal, take
 
-SPECIAL = "columns of special types are measured as what they are stored as: "
+SPECIAL = "columns of special types are measured as their storage types: "
 
 
 def int96(path: Path, *arrays: pa.Array, **options: Any) -> Path:
@@ -50,7 +50,7 @@ def test_int96_that_no_unit_holds_is_refused(tmp_path: Path) -> None:
     path = int96(tmp_path, pa.array([at(9999, 1, 1)], pa.timestamp("us")), pa.array([1], pa.timestamp("ns")))
     assert "column 'c1' is INT96 with digits of nanoseconds, and the table has INT96 values before" in refusal(path)
     path = int96(tmp_path, pa.array([1 << 58], pa.timestamp("ms")))
-    assert "column 'c0' is INT96 and holds points in time beyond the year 294,000" in refusal(path)
+    assert "column 'c0' is INT96 with points in time beyond the year 294,000" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_only_row_groups_of_the_sample_choose_the_unit(tmp_path: Path) -> None:
 
 
 def annotated(path: Path, values: list[bytes], converted_type: int) -> Path:
-    """A file of one column of bytes with this ConvertedType (parquet.thrift), which no library here writes."""
+    """Write a file with one column of bytes with this ConvertedType (parquet.thrift), which no library here writes."""
     fastparquet = pytest.importorskip("fastparquet")
     pandas = pytest.importorskip("pandas")
     fastparquet.write(str(path), pandas.DataFrame({"a": values}), object_encoding="bytes", stats=False)
@@ -162,7 +162,7 @@ def test_an_index_that_is_only_noted_is_named(tmp_path: Path) -> None:
     pandas.DataFrame({"a": [1, 2]}, index=index).to_parquet(tmp_path / "a.parquet")
     taken = take(tmp_path / "a.parquet")
     assert taken.table.schema.names == ["a"]
-    assert "is left out: pandas has noted it as numbers from 10 in steps of 2, called 'key'\n" in taken.remarks[0]
+    assert "is left out: pandas stores it as a range from 10 in steps of 2, called 'key'\n" in taken.remarks[0]
 
 
 def test_a_page_that_does_not_fit_its_checksum_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Dates and points in time in text: the type that holds every value, or none; and what is said of it."""
+"""Dates and points in time in text: the type that holds every value, or none; and the warnings."""
 
 from __future__ import annotations
 

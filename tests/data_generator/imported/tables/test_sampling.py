@@ -1,4 +1,4 @@
-"""A sample is contiguous blocks, evenly spread, from the first row to the last, in their order."""
+"""A sample consists of contiguous blocks, evenly spread from the first row to the last, in order."""
 
 from __future__ import annotations
 

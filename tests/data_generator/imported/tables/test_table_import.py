@@ -1,4 +1,4 @@
-"""Every kind of file gives the same table, and the same sample of it; a broken one of each is told in two lines."""
+"""Every kind of file gives the same table and the same sample; a broken file of each kind gives a clear error."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_one_row_is_a_sample(path: Path) -> None:
 
 
 def test_missing_values_stay_missing(path: Path) -> None:
-    """Of each column one value; Excel and text know no other way than an empty cell."""
+    """One missing value per column; Excel and text can store it only as an empty cell."""
     table = numbered(60)
     columns = [pa.array([None, *column.to_pylist()[1:]], column.type) for column in table.columns]
     gaps = pa.table(columns, names=table.column_names)
@@ -62,12 +62,12 @@ def test_a_file_without_rows_is_refused(path: Path) -> None:
         path.write_text("\n\n")
     else:
         write(numbered(ROWS).slice(0, 0), path)
-    assert "holds no rows" in refusal(path)
+    assert "has no rows" in refusal(path)
 
 
 def test_too_many_columns_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_types, "MOST_COLUMNS", 2)
-    assert refusal(path).startswith(f"{path}: has 3 columns, and at most 2 are taken\n  leave columns out")
+    assert refusal(path).startswith(f"{path}: has 3 columns, more than the limit of 2\n  Leave columns out")
 
 
 def test_as_many_columns_as_are_allowed_are_taken(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ def test_as_many_columns_as_are_allowed_are_taken(path: Path, monkeypatch: pytes
 def test_fields_of_structs_count_as_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_types, "MOST_COLUMNS", 3)
     inside = write(pa.table({"a": [[{"x": 1, "y": 2}]], "b": [{"x": 1, "y": 2}]}), tmp_path / name)
-    assert "has 4 columns, and at most 3" in refusal(inside)
+    assert "has 4 columns, more than the limit of 3" in refusal(inside)
 
 
 def test_a_file_that_is_cut_short_is_refused(path: Path) -> None:
@@ -95,21 +95,21 @@ def test_noise_is_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "name"), [("parquet", "csv"), ("feather", "parquet"), ("avro", "jsonl")])
-def test_a_wrong_name_is_told(content: str, name: str, tmp_path: Path) -> None:
+def test_a_wrong_name_is_reported(content: str, name: str, tmp_path: Path) -> None:
     right = write(numbered(10), tmp_path / f"table.{content}")
     wrong = right.rename(tmp_path / f"other.{name}")
-    assert "by its content, and" in refusal(wrong)
+    assert "by its content, but" in refusal(wrong)
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.jsonl"])
 @pytest.mark.parametrize("ending", packed.ENDINGS)
 def test_a_packed_file_whose_name_does_not_say_so_is_refused(ending: str, name: str, tmp_path: Path) -> None:
     path = packed.write(b'{"a": 1}\n', tmp_path / f"{name}{ending}").rename(tmp_path / name)
-    assert f"its name does not say so\n  give it a name that ends with {ending}, or unpack it" in refusal(path)
+    assert f"its name does not say so\n  Give it a name that ends with {ending}, or unpack it" in refusal(path)
 
 
 def test_what_pandas_has_written_into_a_schema_decides_nothing(tmp_path: Path) -> None:
-    """Its index would otherwise come back in other formats alone."""
+    """Its index would otherwise come back in some formats only."""
     frame = numbered(10).to_pandas().set_index("word")
     frame.to_parquet(tmp_path / "a.parquet")
     taken = take(tmp_path / "a.parquet")

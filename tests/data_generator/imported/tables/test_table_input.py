@@ -1,4 +1,4 @@
-"""Where a table lies is told by names alone; what cannot be one is told in two lines."""
+"""Names alone determine where a table is; other paths give a clear error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = (Path(__file__).parents[4] / "docs/data.md").read_text()
 def refused(path: Path, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         find(path)
-    assert str(caught.value).count("\n") == 1
+    assert str(caught.value).count("\n") <= 1
     assert str(caught.value).replace("\n", "").isprintable()
 
 
@@ -50,17 +50,20 @@ def test_text_may_be_compressed_and_other_files_are_refused_with_what_unpacks_th
     if SUFFIXES[suffix] in (CSV, JSON):
         assert find(path).kind == SUFFIXES[suffix]
     else:
-        refused(path, f"is compressed {SUFFIXES[suffix]}, which is read uncompressed\n  {PACKED[ending]} 'My Table")
+        refused(
+            path,
+            rf"is compressed {SUFFIXES[suffix]}, .* uncompressed only\.\s+Run: {PACKED[ending]} 'My Table",
+        )
 
 
 def test_a_compressed_file_of_any_name_and_in_a_folder_is_refused(tmp_path: Path) -> None:
     refused(
-        filled(tmp_path / "a.zip"), "its name does not say what it holds\n  call it .csv.zip or .jsonl.zip .* unzip a"
+        filled(tmp_path / "a.zip"), r"its name does not show its kind\.\s+Name it .csv.zip or .jsonl.zip .* unzip a"
     )
-    refused(filled(tmp_path / "data.txt.gz"), "its name does not say what it holds")
+    refused(filled(tmp_path / "data.txt.gz"), "its name does not show its kind")
     filled(tmp_path / "parts/a.parquet")
     filled(tmp_path / "parts/b.parquet.gz")
-    refused(tmp_path / "parts", "b.parquet.gz: is compressed Parquet")
+    refused(tmp_path / "parts", "b.parquet.gz is compressed Parquet")
 
 
 def test_the_page_names_every_suffix_and_number() -> None:
@@ -90,16 +93,16 @@ def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
         assert [Path(file.name).name for file in found.files] == ["a.parquet", "b.parquet", "c.PARQUET", "d.pq"]
 
 
-def test_tables_beside_those_of_a_folder_are_not_passed_over(tmp_path: Path) -> None:
+def test_other_tables_in_a_folder_are_not_skipped(tmp_path: Path) -> None:
     for name in ("a.parquet", "year=1/b.parquet", "year=1/c.csv.gz"):
         filled(tmp_path / name)
-    refused(tmp_path, r"holds Parquet files and tables of other kinds: year=1/c.csv.gz\n  name the one that is meant")
+    refused(tmp_path, r"has Parquet files and tables of other kinds: year=1/c.csv.gz\.\s+Name one of them")
 
 
 def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
     filled(tmp_path / "test/a.parquet")
     filled(tmp_path / "train/a.parquet")
-    refused(tmp_path, "holds Parquet files in several folders: test, train\n  name the one that is meant")
+    refused(tmp_path, r"has Parquet files in several folders: test, train\.\s+Name one of them")
 
 
 def test_what_tells_an_input_from_others_changes_with_it(tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_what_tells_an_input_from_others_changes_with_it(tmp_path: Path) -> None
     assert len({before["fingerprint"], touched["fingerprint"], find(path).about()["fingerprint"]}) == 3
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_inputs_other_than_files_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "none.csv", "No such file or directory")
     refused(Path("/dev/zero"), "is neither a file nor a folder")
     os.mkfifo(tmp_path / "pipe.csv")
@@ -125,23 +128,23 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
-    refused(tmp_path / "a.csv", r"a\.csv: is empty \(0 bytes\)")
+    refused(tmp_path / "a.csv", r"a\.csv is empty \(0 bytes\)")
 
 
 def test_a_name_that_says_nothing_is_refused(tmp_path: Path) -> None:
-    refused(filled(tmp_path / "table.bin"), "its name does not say what it holds\n  a table is taken as CSV")
-    refused(filled(tmp_path / "\x1b[31m.bin"), r"\\x1b\[31m\.bin: its name")
+    refused(filled(tmp_path / "table.bin"), r"a name that does not show its kind\.\s+A table is read from CSV")
+    refused(filled(tmp_path / "\x1b[31m.bin"), r"\\x1b\[31m\.bin has a name")
 
 
 def test_images_say_where_they_go(tmp_path: Path) -> None:
-    refused(filled(tmp_path / "one.png"), "is an image.*\n  .*run image --data PATH")
+    refused(filled(tmp_path / "one.png"), r"is an image.*\s+For images, use the suite image")
     filled(tmp_path / "cats/one.png")
-    refused(tmp_path, "holds no Parquet files.*\n  .*run image --data PATH")
+    refused(tmp_path, r"has no Parquet files.*\s+.*For images, use the suite image")
 
 
 def test_a_folder_without_parquet_is_refused(tmp_path: Path) -> None:
     filled(tmp_path / "a.csv")
-    refused(tmp_path, "holds no Parquet files.*\n  a table is taken as")
+    refused(tmp_path, r"has no Parquet files.*\s+A table is read from")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_a_table_that_is_more_than_its_files_is_refused(mark: str, data: str, sa
     filled(tmp_path / "lake/table" / mark)
     file = filled(tmp_path / "lake/table" / data)
     for path in (tmp_path / "lake", tmp_path / "lake/table", file.parent):
-        refused(path, f"{tmp_path}/lake/table: {said}")
+        refused(path, f"{tmp_path}/lake/table {said}")
     assert find(file).kind == PARQUET
 
 
@@ -174,7 +177,7 @@ def test_links_that_lead_out_of_a_folder_are_refused(tmp_path: Path) -> None:
     filled(tmp_path / "out.parquet")
     filled(tmp_path / "in/a.parquet")
     (tmp_path / "in/b.parquet").symlink_to("../out.parquet")
-    refused(tmp_path / "in", "leads out of")
+    refused(tmp_path / "in", "is a link to a place outside of")
     (tmp_path / "in/b.parquet").unlink()
     (tmp_path / "in/c").symlink_to(tmp_path)
     refused(tmp_path / "in", "is a link to a folder")
@@ -188,11 +191,15 @@ def test_the_suffixes_are_those_that_are_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("t.parquet", {"delimiter": ";"}, "is Parquet, and --delimiter is for CSV\n  leave the option out"),
-        ("t.xlsx", {"day_first": True}, "is Excel, and --day-first is for CSV"),
-        ("t.csv", {"sheet": "2"}, "is CSV, and --sheet is for Excel"),
-        ("t.jsonl", {"header": False}, "is JSON Lines, and --no-header is for CSV, Excel"),
-        ("t.avro", {"columns": {"a": "text"}}, "is Avro, and --column is for CSV, JSON Lines, Excel"),
+        ("t.parquet", {"delimiter": ";"}, "is Parquet, and delimiter=';' applies to CSV only"),
+        ("t.xlsx", {"day_first": True}, "is Excel, and day_first=True applies to CSV only"),
+        ("t.csv", {"sheet": "2"}, "is CSV, and sheet='2' applies to Excel only"),
+        ("t.jsonl", {"header": False}, "is JSON Lines, and header=False applies to CSV, Excel only"),
+        (
+            "t.avro",
+            {"columns": {"a": "text"}},
+            "is Avro, and columns={'a': 'text'} applies to CSV, JSON Lines, Excel",
+        ),
     ],
 )
 def test_an_option_that_a_file_has_no_use_for_is_refused(

@@ -1,4 +1,4 @@
-"""Names of columns that are easily taken for another."""
+"""Warnings about column names that are easily confused."""
 
 from __future__ import annotations
 
