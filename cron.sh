@@ -245,6 +245,8 @@ if [ "$HISTORY" != '^$' ]; then
   # asv ends with 2 when a benchmark failed: the others are kept.
   asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
     { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }
+  logged "$PYTHON" -m benchmarks.asv_results "$STATE" "$MACHINE" ||
+    { say "asv's results cannot be named by the versions of libraries; see $LOG" && failed+=("history"); }
 fi
 commit_all results "Results of $(date -u +%Y-%m-%d), version ${COMMIT:0:10}"
 publish_results

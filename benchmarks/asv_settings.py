@@ -44,13 +44,14 @@ def _describe(path: Path, machine: str) -> None:
     known = json.loads(path.read_text()) if path.exists() else {"version": 1}
     if machine in known:
         return
+    facts = environment.machine_facts(machine)
     known[machine] = {
         "machine": machine,
         "os": platform.system(),
         "arch": platform.machine(),
-        "cpu": str(environment.machine_facts(machine).get("cpu", "")),
+        "cpu": str(facts.get("cpu", "")),
         "num_cpu": str(os.cpu_count() or ""),
-        "ram": "",
+        "ram": f"{round(facts['memory_bytes'] / 1e9)} GB" if "memory_bytes" in facts else "",
     }
     path.write_text(json.dumps(known, indent=2))
 

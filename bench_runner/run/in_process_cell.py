@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from statistics import median_low
 from tempfile import mkdtemp
 from typing import Any
 
@@ -57,6 +58,8 @@ ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
 """Time limit of each phase of a sample under asv."""
+EXECUTIONS = 3
+"""Memory is the median of this many executions of a chain."""
 SETTLE_TRIES = 5
 """Attempts to settle before a cell is given up under asv, where samples cannot be marked as not counted."""
 
@@ -217,7 +220,7 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """Execute the cell's chain once in our workers, for all figures that are tracked."""
+        """Execute the cell's chain in our own workers, for all the figures that are tracked of it."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():
@@ -231,7 +234,7 @@ class Trial:
         return int(self._figures[SAVE]["size_bytes"])
 
     def peak_memory(self, operation: str) -> float:
-        """Return the peak private memory of the execution in bytes; NaN, which asv shows as n/a, where the probe cannot
+        """Return the peak private memory of the executions in bytes; NaN, which asv shows as n/a, where the probe cannot
         measure it (rule 13)."""
         peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
         if peak_bytes is None:
@@ -313,22 +316,31 @@ def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, set
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """Return the figures of one execution in our workers, by operation; failed ones have none. Raises an error if the
-    save has none."""
+    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. Operations that fail in one of
+    them have none. Raises an error if a save fails."""
+    figures: dict[str, list[Mapping[str, int]]] = {}
     with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
         bench = _bench(launcher, _settler(Path.cwd()))
-        samples = execute(
-            bench,
-            chain,
-            stored,
-            rows=stored.rows,
-            round_number=1,
-            position=os.getpid(),
-            need_bytes=UNPILOTED_NEED * stored.size_bytes,
-        )
-    if samples[0].failure is not None:
-        _raise(samples[0].failure)
-    return {sample.operation: dict(sample.figures) for sample in samples if sample.failure is None}
+        for number in range(1, EXECUTIONS + 1):
+            samples = execute(
+                bench,
+                chain,
+                stored,
+                rows=stored.rows,
+                round_number=number,
+                position=os.getpid(),
+                need_bytes=UNPILOTED_NEED * stored.size_bytes,
+            )
+            if samples[0].failure is not None:
+                _raise(samples[0].failure)
+            for sample in samples:
+                if sample.failure is None:
+                    figures.setdefault(sample.operation, []).append(sample.figures)
+    return {
+        operation: {name: median_low(each[name] for each in found) for name in set.intersection(*map(set, found))}
+        for operation, found in figures.items()
+        if len(found) == EXECUTIONS
+    }
 
 
 def _probe_error_bytes() -> int:

@@ -13,15 +13,18 @@ from pathlib import Path
 import pytest
 
 from adapters.errors import RefusedData
-from bench_runner.errors import PlanError
+from bench_runner.errors import Failure, PlanError
+from bench_runner.results.records import Sample
 from bench_runner.run import in_process_cell
 from bench_runner.run.in_process_cell import OPERATIONS_VARIABLE, ROWS_VARIABLE, Trial, cells
 from bench_runner.run.probe_check import KnownAnswer
 from bench_runner.suites import SUITES
 from bench_runner.suites.rules import Storages
 from bench_runner.worker import settle
+from benchmarks.asv_results import name_by_versions
 from benchmarks.asv_settings import write_settings
 from benchmarks.asv_suite import identifier, suite_class
+from tests.bench_runner.results.invented import make_sample
 
 ROOT = Path(__file__).parents[2]
 FEATHER = "feather[engine=pyarrow,codec=none]"
@@ -200,6 +203,20 @@ def test_our_worker_s_figures_are_taken_once(small: None) -> None:
     assert json.loads(kept.read_text())["save"]["size_bytes"] == size
 
 
+def test_memory_is_the_median_of_three_executions(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    peaks = iter((9_000_000, 5_000_000, 7_000_000))
+
+    def executed(*_: object, **__: object) -> list[Sample]:
+        figures = {"peak_private_bytes": next(peaks)}
+        failed = Failure(kind="crash", reason="it ended") if figures["peak_private_bytes"] == 5_000_000 else None
+        read = make_sample(operation="read", figures={} if failed else figures, failure=failed)
+        return [make_sample(operation="save", figures=figures), read]
+
+    monkeypatch.setattr(in_process_cell, "execute", executed)
+    chain, stored = Trial("tabular")._cell("eq", FEATHER)
+    assert in_process_cell._executed(chain, stored) == {"save": {"peak_private_bytes": 7_000_000}}
+
+
 def test_memory_that_the_probe_cannot_tell_is_not_shown(small: None) -> None:
     Path("probe.json").write_text("1000")
     cell = Trial("tabular")
@@ -256,6 +273,18 @@ def test_asv_s_files_lie_where_they_are_asked_for_and_a_machine_stays_as_it_was_
     write_settings(place, "lab-2")
     known = json.loads(machines.read_text())
     assert (known["lab-1"]["os"], known["lab-2"]["os"]) == ("older", "Linux")
+    assert known["lab-1"]["ram"].removesuffix(" GB").isdecimal()
+
+
+def test_each_set_of_versions_has_its_own_results(tmp_path: Path) -> None:
+    Results = pytest.importorskip("asv.results").Results  # noqa: N806
+    for date, version in ((1, "1.0"), (2, "2.0"), (3, "2.0")):
+        Results({"machine": "lab-1"}, {}, "a" * 40, date, "3.11", "existing-py_venv", {}).save(str(tmp_path))
+        name_by_versions(tmp_path / "lab-1", {"pandas": version})
+    found = sorted((Results.load(str(path)) for path in (tmp_path / "lab-1").iterdir()), key=lambda each: each.date)
+    assert [each.date for each in found] == [1, 3]
+    assert [each._requirements for each in found] == [{"pandas": "1.0"}, {"pandas": "2.0"}]
+    assert len({each.params["libraries"] for each in found}) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""Name asv's results by the libraries that they were measured with: `python -m benchmarks.asv_results FOLDER MACHINE`.
+
+asv names a result file by commit and environment. A later run of the same commit with newer libraries would overwrite
+it. Named by a digest of the versions as well, each set of versions has a file, and a line in asv's graphs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from bench_runner.machine.environment import library_versions
+
+PARAMETER = "libraries"
+"""What asv's pages call the digest, beside the machine's facts."""
+
+
+def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
+    """Rename the files in `results`, asv's folder of one machine, that are not named by versions yet.
+
+    The digest becomes a parameter of the results, and the versions their requirements. A file of the same commit and
+    versions is replaced. Raises OSError, and ValueError or KeyError where a file is not as asv writes it.
+    """
+    digest = sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:8]
+    for path in sorted(results.glob("*.json")):
+        content = {} if path.name == "machine.json" else json.loads(path.read_text())
+        if not content or PARAMETER in content["params"]:
+            continue
+        content["params"][PARAMETER] = digest
+        content["requirements"] = dict(versions)
+        content["env_name"] = f"{content['env_name']}-{digest}"
+        named = path.with_name(f"{path.stem}-{digest}.json")
+        making = path.with_name(f".{named.name}")
+        making.write_text(json.dumps(content))
+        making.replace(named)
+        path.unlink()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`python -m benchmarks.asv_results FOLDER MACHINE`; FOLDER is what `benchmarks.asv_settings` was told."""
+    if len(arguments) != 2:
+        print("usage: python -m benchmarks.asv_results FOLDER MACHINE", file=sys.stderr)
+        return 2
+    folder, machine = arguments
+    name_by_versions(Path(folder) / "results" / "asv" / machine, library_versions())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
