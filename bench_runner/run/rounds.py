@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 
@@ -13,6 +15,9 @@ from bench_runner.run.race import MOST_RACE_ROUNDS, RaceRounds
 from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
+PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
+"""Names variants, as a JSON list, that take no part in further rounds. `side-by-side` sets it for the runs that it
+starts, of which one may be by an older version that does not know it, and measures more than is needed."""
 OVERHEAD_S = 0.6
 """Assumed time of a chain in addition to its operations, until it has run: for the time left and the budget."""
 
@@ -23,6 +28,8 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
     schedule = Schedule(predictions, seed=session.seed, rounds=asked)
+    if paused := json.loads(os.environ.get(PAUSED_VARIABLE, "[]")):
+        schedule.let_run({chain.variant for chain in predictions}.difference(paused))
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     spending = Spending(session, schedule, costs_s, session.budget_ends_ns(share))
     used: Counter[Chain] = Counter()

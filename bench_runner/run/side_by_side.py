@@ -7,10 +7,11 @@ interpreter of the environment. This module compares nothing: of a run it reads 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,12 +20,17 @@ from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.results.records import read_run
 from bench_runner.run.interruption import stopped_by_signals
+from bench_runner.run.rounds import PAUSED_VARIABLE
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
 """Approximate duration of the rounds of a turn, unless a round takes longer; starting a turn takes some seconds more.
 The length of turns matters little, because the machine's speed changes within a round or two (over 100 rounds of 12
 cells, the times of neighbouring rounds correlate by 0.12, those five rounds apart by 0.03)."""
+LOOK_ROUNDS = 20
+"""After this many rounds it is decided again which variants need no more."""
+LAST_ROUNDS = 5
+"""The next turn is planned by the duration of this many rounds."""
 SOME_FAILED = 1
 """Exit code of a run in which some cells failed and the rest was measured."""
 START = (
@@ -96,10 +102,12 @@ def measure_in_turn(
     rounds: int,
     watcher: Watcher,
     look: Callable[[], object],
+    decided: Callable[[], Collection[str] | None] = lambda: (),
 ) -> None:
-    """Take `rounds` rounds of each environment into its folder, in turn. `words` are arguments of the command `run`.
-    Existing rounds are not measured again. `look` is called before the second turns; it may raise an error if further
-    rounds would be useless.
+    """Take at most `rounds` rounds of each environment into its folder, in turn. `words` are arguments of the command
+    `run`. Existing rounds are not measured again. `look` is called before the second turns; it may raise an error if
+    further rounds would be useless. `decided` is called after every LOOK_ROUNDS rounds: variants that it returns get no
+    further rounds, and None ends the measurement.
 
     Raises RunError if a turn cannot be taken, RecordError if a folder holds something other than a run,
     KeyboardInterrupt after Ctrl-C or SIGTERM (all samples are kept).
@@ -108,6 +116,8 @@ def measure_in_turn(
         watcher.stage("side by side")
         costs_s: dict[str, float] = {}
         looked = False
+        looked_at = 0
+        paused: Collection[str] | None = ()
         for environment, upto in turns(environments, rounds, lambda: max(map(_rounds_a_turn, environments))):
             if upto > 1 and not looked:
                 look()
@@ -115,11 +125,17 @@ def measure_in_turn(
             already = rounds_there(environment.folder, rounds)
             if already >= upto:
                 continue
+            both = min(rounds_there(each.folder, rounds) for each in environments)
+            if both - looked_at >= LOOK_ROUNDS:
+                looked_at = both
+                paused = decided()
+                if paused is None:
+                    return
             step = f"{environment.name}, up to round {upto} of {rounds}"
             stop.check()
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
-            _take_turn(environment, words, upto)
+            _take_turn(environment, words, upto, paused)
             # The first turn also makes data and tests probes, so its duration says nothing about the next.
             if already:
                 costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
@@ -137,10 +153,11 @@ def rounds_there(folder: Path, most: int) -> int:
 
 
 def _rounds_a_turn(environment: Environment) -> int:
-    """Return the rounds that fill a turn, by the longest round so far: some rounds repeat only a few samples."""
+    """Return the rounds that fill a turn, by the longest of the last ones: some rounds repeat only a few samples, and
+    early rounds had variants that are paused now."""
     stages_ns = read_run(environment.folder).info.stages_ns
     spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
-    return max(int(TURN_S * 1e9 / max(spent_ns, default=TURN_S * 1e9)), 1)
+    return max(int(TURN_S * 1e9 / max(spent_ns[-LAST_ROUNDS:], default=TURN_S * 1e9)), 1)
 
 
 def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dict[str, float]) -> float | None:
@@ -151,13 +168,15 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
     return sum(costs_s[name] * count for name, count in lacking.items())
 
 
-def _take_turn(environment: Environment, words: Sequence[str], upto: int) -> None:
-    """Let the environment measure the rounds up to `upto` that its run lacks."""
+def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[str]) -> None:
+    """Let the environment measure the rounds up to `upto` that its run lacks, without the paused variants."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
+    started = environment.started(START, words)
+    started["env"][PAUSED_VARIABLE] = json.dumps(sorted(paused))
     # In a separate session, Ctrl-C, which goes to the whole foreground group, does not reach it twice.
     with subprocess.Popen(
-        **environment.started(START, words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        **started, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     ) as child:
         try:
             _, said = child.communicate()

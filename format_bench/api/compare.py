@@ -16,24 +16,37 @@ from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
 
 
 def compare(
-    before: Run | Path | str, after: Run | Path | str, *, least_change: float = LEAST_CHANGE, anyway: bool = False
+    before: Run | Path | str,
+    after: Run | Path | str,
+    *,
+    least_change: float = LEAST_CHANGE,
+    anyway: bool = False,
+    most_rounds: int | None = None,
 ) -> RunComparison:
     """Return what changed from one run to another, each a result folder or a Run.
 
     Changes up to the share `least_change` (0.05 is 5 %) are ignored. Runs of different machines or data are refused
-    unless `anyway`. Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
+    unless `anyway`. `most_rounds` is the limit of rounds of two runs that were measured in turn until enough was known.
+    Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
     """
     if not least_change >= 0:
         allowed = "a share of at least 0, e.g. 0.1 for 10 %"
         raise RequestError(parameter="least_change", given=least_change, allowed=allowed)
     with _refusal_told():
-        return comparing.compare(_stored(before), _stored(after), least_change=least_change, anyway=anyway)
+        return comparing.compare(
+            _stored(before), _stored(after), least_change=least_change, anyway=anyway, most_rounds=most_rounds
+        )
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:
     """Raise what `compare` would raise for these runs, even before they have enough rounds for a verdict."""
     with _refusal_told():
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
+
+
+def decided_variants(before: Path, after: Path, most_rounds: int) -> set[str] | None:
+    """Return the variants of two runs measured in turn that need no further round, or None if none does."""
+    return comparing.decided_variants(read_run(before), read_run(after), most_rounds)
 
 
 def _stored(run: Run | Path | str) -> Run:

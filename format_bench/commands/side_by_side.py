@@ -40,9 +40,9 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     "--rounds",
     metavar="N",
     type=click.IntRange(min=5),
-    default=20,
+    default=240,
     show_default=True,
-    help="Rounds of each environment; more rounds show smaller changes.",
+    help="Most rounds of each environment; a variant stops as soon as it is known whether it changed.",
 )
 @click.option(
     "--out",
@@ -69,8 +69,8 @@ def side_by_side(
 
     The environments hold different versions of a library, or of Format Bench, which both need. A few rounds of each are
     measured in turn, so that disturbances of the machine affect both alike: this finds smaller changes, and fewer false
-    ones, than two separate runs. SUITE and options of `run` select what is measured in both. Do not change either
-    checkout meanwhile.
+    ones, than two separate runs. After every 20 rounds, variants stop that certainly changed or are plainly equal.
+    SUITE and options of `run` select what is measured in both. Do not change either checkout meanwhile.
 
     \b
     Example, two versions of pyarrow:
@@ -94,7 +94,8 @@ def side_by_side(
         if not _measured(words, (before, after), folder, rounds, anyway):
             return FAILED
         click.echo(f"results: {folder}", err=True)
-        found = compare(folder / "before", folder / "after", least_change=least_change, anyway=anyway)
+        pair = folder / "before", folder / "after"
+        found = compare(*pair, least_change=least_change, anyway=anyway, most_rounds=rounds)
         return show(found, form)
 
 
@@ -113,7 +114,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
     """Measure, and return whether all rounds of both are there. Else print why not, and what to do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
-    from format_bench.api.compare import check_comparable
+    from format_bench.api.compare import check_comparable, decided_variants
     from format_bench.progress import watching
 
     pair = [Environment(name, python, folder / name) for name, python in zip(("before", "after"), pythons, strict=True)]
@@ -123,7 +124,14 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
     )
     try:
         with watching() as watcher:
-            measure_in_turn(pair, words, rounds, watcher, lambda: check_comparable(first, second, anyway=anyway))
+            measure_in_turn(
+                pair,
+                words,
+                rounds,
+                watcher,
+                lambda: check_comparable(first, second, anyway=anyway),
+                lambda: decided_variants(first, second, rounds),
+            )
     except KeyboardInterrupt:
         click.echo(f"Stopped. {kept}", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None

@@ -15,7 +15,9 @@ from enum import Enum
 
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_ratio, smallest_shown, summarise
+from bench_runner.variants import Variant
 from reports.analysis.columns import Role
+from reports.analysis.sequential import Decision, decision
 
 LEAST_CHANGE = 0.05
 """Smaller changes are not reported, however certain: the same code at another memory address may differ as much."""
@@ -123,8 +125,18 @@ class RunComparison:
         return bool(self.regressions or self.newly_failing)
 
 
-def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyway: bool = False) -> RunComparison:
-    """Compare two runs cell by cell. `least_change` is a share: 0.1 reports changes above 10 %.
+def compare(
+    before: Run,
+    after: Run,
+    *,
+    least_change: float = LEAST_CHANGE,
+    anyway: bool = False,
+    most_rounds: int | None = None,
+) -> RunComparison:
+    """Compare two runs cell by cell. `least_change` is a share: 0.1 reports changes of more than 10 %.
+
+    `most_rounds` is for runs that were measured in turn and looked at meanwhile: times are judged by
+    reports.analysis.sequential then, because the usual rule holds for one look alone.
 
     Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
@@ -145,7 +157,7 @@ def compare(before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyw
         if cell.variant.is_raw_io:
             continue
         for figure in FIGURES:
-            change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes)
+            change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes, most_rounds)
             if change is not None:
                 changes.append(replace(change, libraries=_of_cell(libraries, theirs[cell].library)))
     return RunComparison(
@@ -269,6 +281,7 @@ def _change(
     drifts: Sequence[Drift],
     least_change: float,
     least_bytes: int,
+    most_rounds: int | None,
 ) -> Change | None:
     values = _values(before, figure, least_bytes), _values(after, figure, least_bytes)
     shift = shift_ratio(values[1], values[0])
@@ -286,6 +299,10 @@ def _change(
         # A run that did not record the error of its memory probe may have peaks of 0.
         noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
+    if most_rounds is not None and figure == "wall_ns":
+        verdict = _sequential_verdict(values, shift, taken_out, most_rounds, least_change)
+    else:
+        verdict = _verdict(shift, ratio, taken_out, max(noise, least_change))
     return Change(
         cell,
         figure,
@@ -293,7 +310,7 @@ def _change(
         statistics.median(values[1]),
         shift,
         ratio,
-        _verdict(shift, ratio, taken_out, max(noise, least_change)),
+        verdict,
         (),
     )
 
@@ -311,6 +328,39 @@ def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVe
     if ratio < 1 / (1 + limit) and shift.high / drift < 1:
         return ChangeVerdict.BETTER
     return ChangeVerdict.SAME
+
+
+def _sequential_verdict(
+    values: tuple[Sequence[float], Sequence[float]], shift: Shift, drift: float, most_rounds: int, least_change: float
+) -> ChangeVerdict:
+    if shift.low is None:
+        return ChangeVerdict.UNJUDGED
+    changed = _decision(values, drift, most_rounds) is Decision.CHANGED
+    if changed and shift.ratio / drift > 1 + least_change:
+        return ChangeVerdict.WORSE
+    if changed and shift.ratio / drift < 1 / (1 + least_change):
+        return ChangeVerdict.BETTER
+    return ChangeVerdict.SAME
+
+
+def _decision(values: tuple[Sequence[float], Sequence[float]], drift: float, most_rounds: int) -> Decision:
+    return decision([value / drift for value in values[1]], values[0], most_rounds)
+
+
+def decided_variants(before: Run, after: Run, most_rounds: int) -> set[Variant] | None:
+    """Return the variants that need no further round of two runs which are measured in turn: of each of their times it
+    is known whether it changed, or one of the runs has none. None if that is so for all."""
+    ours, theirs = (_by_cell(run) for run in (before, after))
+    measured = [cell for cell in ours if cell in theirs and ours[cell].rounds and theirs[cell].rounds]
+    drift_of = {drift.operation: drift.ratio for drift in _drifts(measured, ours, theirs)}
+    values = {cell: (_values(ours[cell], "wall_ns", 0), _values(theirs[cell], "wall_ns", 0)) for cell in measured}
+    open_ones = {
+        cell.variant
+        for cell in measured
+        if _decision(values[cell], drift_of[cell.operation], most_rounds) is Decision.OPEN
+    }
+    open_ones = {variant for variant in open_ones if not variant.is_raw_io}
+    return {cell.variant for cell in ours if not cell.variant.is_raw_io} - open_ones if open_ones else None
 
 
 def _newly_failing(

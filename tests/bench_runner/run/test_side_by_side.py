@@ -24,13 +24,13 @@ from format_bench.progress import Silent
 
 ROOT = Path(__file__).resolve().parents[3]
 FAKE = """#!{python}
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 words = sys.argv[1:]
 if "run" not in words:
     sys.exit(0)
 with open({journal!r}, "a") as journal:
-    print(json.dumps(words), file=journal)
+    print(json.dumps(words + json.loads(os.environ["FORMAT_BENCH_PAUSED"])), file=journal)
 folder = Path(words[words.index("--out") + 1])
 rounds = int(words[words.index("--rounds") + 1])
 folder.mkdir(parents=True, exist_ok=True)
@@ -104,6 +104,15 @@ def test_short_rounds_are_taken_several_in_a_turn(fakes: Fakes) -> None:
     quarter_ns = int(side_by_side.TURN_S * 1e9 / 4)
     taken(fakes.make(round_ns=quarter_ns), 9)
     assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 5, 9]
+
+
+def test_decided_variants_pause_and_all_ends_when_every_one_is_decided(fakes: Fakes) -> None:
+    answers = iter((["csv"], ["csv", "orc"], None))
+    environments = fakes.make(round_ns=int(side_by_side.TURN_S * 1e9 / 10))
+    measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda: next(answers))
+    assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 21, 31, 41, 51, 61]
+    paused = [words[words.index("--resume") + 1 :] for words in fakes.calls() if "--resume" in words]
+    assert paused == [*[[]] * 4, *[["csv"]] * 4, *[["csv", "orc"]] * 4]
 
 
 def test_what_is_there_is_not_measured_again(fakes: Fakes) -> None:
@@ -202,7 +211,7 @@ def test_a_turn_that_fails_is_reported_with_its_side_and_reason(fakes: Fakes) ->
         ("print('round 1, 9 s left\\nstopped; all is in x', file=sys.stderr); sys.exit(130)", "its run was stopped"),
     ):
         with pytest.raises(RunError) as refused:
-            side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2)
+            side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2, ())
         assert str(refused.value) == f"before: {told}"
 
 

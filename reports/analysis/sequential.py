@@ -1,0 +1,61 @@
+"""Decide while two versions are measured in turn whether a figure changed, so that equal cells need fewer rounds.
+
+At each look the two samples are compared by Mann and Whitney's test. A change is named early only if
+it is beyond the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials, Biometrics 35, 1979),
+so that all looks together name a false change as seldom as one test. What is plainly equal stops early as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+
+CHANGED_DEVIATIONS = 3.0
+"""Standard deviations of the test's statistic that show a change at the last look; earlier looks need more. With
+looks every 20 rounds up to 240, of 12 cells with a scatter of 14 %, 2 % of pairs named a false change (simulated)."""
+FEWEST_EQUAL_ROUNDS = 40
+"""No cell is called unchanged before this many rounds."""
+EQUAL_DEVIATIONS = (0.8, 2.8)
+"""Under so many standard deviations a cell is unchanged: at FEWEST_EQUAL_ROUNDS, and by a straight line up to the last
+look."""
+
+
+class Decision(Enum):
+    """What a look says of a figure."""
+
+    CHANGED = "changed"
+    SAME = "same"
+    OPEN = "open"
+
+
+def deviations(after: Sequence[float], before: Sequence[float]) -> float:
+    """Return Mann and Whitney's statistic in standard deviations from what equal samples give; above 0 where `after`
+    is larger. Ties count half."""
+    many, few = len(after), len(before)
+    ordered = sorted([(value, 0) for value in before] + [(value, 1) for value in after])
+    ranks = 0.0
+    place = 0
+    while place < len(ordered):
+        end = place
+        while end < len(ordered) and ordered[end][0] == ordered[place][0]:
+            end += 1
+        ranks += (place + 1 + end) / 2 * sum(side for _, side in ordered[place:end])
+        place = end
+    larger = ranks - many * (many + 1) / 2
+    return (larger - many * few / 2) / math.sqrt(many * few * (many + few + 1) / 12)
+
+
+def decision(after: Sequence[float], before: Sequence[float], most_rounds: int) -> Decision:
+    """Return what two samples say when there will be at most `most_rounds` values of each."""
+    rounds = min(len(after), len(before))
+    if not rounds:
+        return Decision.OPEN
+    found = abs(deviations(after, before))
+    if found > CHANGED_DEVIATIONS * math.sqrt(max(most_rounds / rounds, 1)):
+        return Decision.CHANGED
+    if rounds >= most_rounds:
+        return Decision.SAME
+    first, last = EQUAL_DEVIATIONS
+    share = (rounds - FEWEST_EQUAL_ROUNDS) / max(most_rounds - FEWEST_EQUAL_ROUNDS, 1)
+    return Decision.SAME if share >= 0 and found < first + (last - first) * share else Decision.OPEN
