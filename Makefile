@@ -14,7 +14,7 @@ PACKAGES := adapters bench_runner data_generator document_stores format_bench fo
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
 tabular: $(VENV)/.ready  ## every format on two tables of 50,000 rows: the table and the report in two minutes, then XML and Excel
-	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --budget 200s --report
+	$(RUN) main.py --tabular --datasets '^(eq|core)$$' --rows 50000 --track plain --rounds 7 --budget 200s --report
 
 test: $(VENV)/.ready  ## the whole suite, but for what needs a browser
 	$(RUN) $(TESTS) -m "not browser"

@@ -10,8 +10,9 @@ from statistics import median
 from bench_runner.clock import now_ns
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
+from bench_runner.results.statistics import FEWEST_ROUNDS
 from bench_runner.run.resume import whole
-from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Rounds, Schedule, same_data
+from bench_runner.run.schedule import Rounds, Schedule, same_data
 from bench_runner.run.session import Session
 
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
@@ -116,8 +117,8 @@ class BudgetRounds(Rounds):
             self._limit_ns = None
             return self._of_first_round(due)
         # The reserve for slow variants is used only after the others have the rounds for a verdict.
-        self._limit_ns = self._deadline_ns if self.number <= EARLY_STOP_ROUNDS else self._ends_ns
-        if self.number < EARLY_STOP_ROUNDS:
+        self._limit_ns = self._deadline_ns if self.number <= FEWEST_ROUNDS else self._ends_ns
+        if self.number < FEWEST_ROUNDS:
             needed_s = {chain: self._spending.seconds_of(chain, self._to_verdict(chain)) for chain in due}
             due = with_verdicts(due, needed_s, self._spending.left_s(self._limit_ns))
         return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
@@ -134,7 +135,7 @@ class BudgetRounds(Rounds):
 
     def _to_verdict(self, chain: Chain) -> range:
         """Return the rounds up to a verdict, from this one on; fewer if the chain has fewer in all."""
-        missing = EARLY_STOP_ROUNDS - self._schedule.progress[chain].counted
+        missing = FEWEST_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 

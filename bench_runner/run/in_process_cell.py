@@ -234,8 +234,8 @@ class Trial:
         return int(self._figures[SAVE]["size_bytes"])
 
     def peak_memory(self, operation: str) -> float:
-        """Return the peak private memory of the executions in bytes; NaN, which asv shows as n/a, where the probe cannot
-        measure it (rule 13)."""
+        """Return the peak private memory of the executions in bytes; NaN, which asv shows as n/a, where the probe
+        cannot measure it (rule 13)."""
         peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
         if peak_bytes is None:
             return math.nan
@@ -316,8 +316,8 @@ def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, set
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. Operations that fail in one of
-    them have none. Raises an error if a save fails."""
+    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. Operations that fail in one
+    of them have none. Raises an error if a save fails."""
     figures: dict[str, list[Mapping[str, int]]] = {}
     with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
         bench = _bench(launcher, _settler(Path.cwd()))

@@ -19,10 +19,11 @@ SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
 """A data set of at most both sizes has no pilot round, because its first counted round takes no longer (rule 15)."""
 QUICK_BYTES = 50_000_000
 """Replaces SMALL_BYTES in a run of one quick round, where a pilot round would be half of the run (rule 15)."""
-SLOW_NS, VERY_SLOW_NS = 10 * 10**9, 60 * 10**9
-"""An operation predicted to take longer is slow, or very slow; slow ones come last in a round (rule 15)."""
-ROUNDS, SLOW_ROUNDS, VERY_SLOW_ROUNDS = 7, 3, 1
-"""Counted rounds of a cell, of a slow one, and of a very slow one (rule 15)."""
+FAST_NS, SLOW_NS, VERY_SLOW_NS = 10**9, 10 * 10**9, 60 * 10**9
+"""An operation predicted to take at most 1 s is fast; over 10 s it is slow and comes last in a round, over 60 s very
+slow (rule 15)."""
+FAST_ROUNDS, ROUNDS, SLOW_ROUNDS, VERY_SLOW_ROUNDS = 9, 7, 3, 1
+"""Counted rounds of a fast cell, of a usual one, of a slow one, and of a very slow one (rule 15)."""
 UNPILOTED_NEED = 10
 """Memory made ready without a pilot round, as a multiple of the data (rule 1)."""
 MEMORY_SHARE = 0.8
@@ -59,7 +60,9 @@ class Prediction:
         slowest_ns = max((self.walls_ns.get(operation, 0) for operation in operations), default=0)
         if slowest_ns > VERY_SLOW_NS:
             return VERY_SLOW_ROUNDS
-        return SLOW_ROUNDS if slowest_ns > SLOW_NS else ROUNDS
+        if slowest_ns > SLOW_NS:
+            return SLOW_ROUNDS
+        return FAST_ROUNDS if slowest_ns <= FAST_NS else ROUNDS
 
 
 def pilot_rows(rows: int, size_bytes: int) -> int:

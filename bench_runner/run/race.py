@@ -9,8 +9,9 @@ from pathlib import Path
 
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import read_run
+from bench_runner.results.statistics import FEWEST_ROUNDS
 from bench_runner.run.budget import Spending, by_variant, within_budget
-from bench_runner.run.schedule import EARLY_STOP_ROUNDS, Progress, Rounds, Schedule
+from bench_runner.run.schedule import Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
@@ -41,7 +42,7 @@ class RaceRounds(Rounds):
         if self._spending.deadline_ns is not None and self.number > 1:
             seconds = {chain: self._spending.seconds_of(chain, [self.number]) for chain in wanted}
             due = within_budget(wanted, seconds, self._spending.left_s(self._spending.deadline_ns))
-        if self.number > EARLY_STOP_ROUNDS:
+        if self.number > FEWEST_ROUNDS:
             due = racing(due, {*wanted} - {*due}, self._schedule.progress)
         self._last_round = due
         return due
@@ -61,7 +62,7 @@ class RaceRounds(Rounds):
             by_variant(costs_s),
             shared_s,
             self._spending.left_s(self._spending.deadline_ns),
-            rounds=max(EARLY_STOP_ROUNDS - self.number + 1, 1),
+            rounds=max(FEWEST_ROUNDS - self.number + 1, 1),
             least=math.ceil(len(ran - unknown) / 2),
         )
         return [*chosen, *unknown]
@@ -69,8 +70,8 @@ class RaceRounds(Rounds):
 
 def looks() -> Iterator[int]:
     """Yield the rounds after which a race checks which variants contend: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
-    yield from range(1, EARLY_STOP_ROUNDS)
-    rounds = EARLY_STOP_ROUNDS
+    yield from range(1, FEWEST_ROUNDS)
+    rounds = FEWEST_ROUNDS
     while True:
         yield rounds
         rounds = int(rounds * RACE_LOOKS)
@@ -103,6 +104,6 @@ def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]
     alone = len({chain.variant for chain in runners}) < 2
-    if alone and all(progress[chain].counted >= EARLY_STOP_ROUNDS for chain in runners):
+    if alone and all(progress[chain].counted >= FEWEST_ROUNDS for chain in runners):
         return []
     return kept
