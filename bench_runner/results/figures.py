@@ -24,6 +24,9 @@ class Figure:
     direction: Direction
     title: str
     meaning: str
+    exact: bool = False
+    """Whether it depends on data, versions and settings alone: then one sample gives it, and values that differ between
+    samples are treated like times."""
 
 
 _LOW, _IS = Direction.LOWER, Direction.NEITHER
@@ -48,7 +51,7 @@ FIGURES: Mapping[str, Figure] = {
         "accepted",
         "part of wall_ns until a store has taken all documents; merges that are due may come after it",
     ),
-    "input_bytes": Figure("bytes", _IS, "JSON stored", "bytes of the JSON Lines that were stored"),
+    "input_bytes": Figure("bytes", _IS, "JSON stored", "bytes of the JSON Lines that were stored", exact=True),
     "convert_ns": Figure("ns", _LOW, "conversion", "part of wall_ns spent between the engine's object and the target"),
     "touch_ns": Figure("ns", _LOW, "touch", "part of wall_ns that reads one byte of each 4 KiB page of the result"),
     "sync_ns": Figure("ns", _LOW, "sync", "fsync of all files and folders of the save, after wall_ns"),
@@ -65,9 +68,9 @@ FIGURES: Mapping[str, Figure] = {
         "VmHWM after its reset, or the highest resident memory with started processes if more, less the level before; "
         "counts mapped file pages",
     ),
-    "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy"),
+    "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy", exact=True),
     "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
-    "files_count": Figure("count", _IS, "files", "number of files of the stored copy"),
+    "files_count": Figure("count", _IS, "files", "number of files of the stored copy", exact=True),
     "p90_ns": Figure("ns", _LOW, "90th percentile", "of the calls, each by its own clock"),
     "latency_ns": Figure(
         "ns",

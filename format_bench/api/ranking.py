@@ -15,6 +15,7 @@ from reports.analysis.recommendation.candidates import (
     Candidate,
     Question,
     RunSummary,
+    for_preferences,
     project_candidates,
     whole_rows,
 )
@@ -77,7 +78,7 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
     """Yield variants that did not fail but have no counted round of something that decides: the machine was busy."""
-    for candidate in candidates:
+    for candidate in for_preferences(candidates, preferences):
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
             yield candidate.variant
 
@@ -92,8 +93,9 @@ def rank(
     """Rank the candidates that satisfy the needs. `left_out` are other variants, with the reason."""
     about = choice.summary.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
-    kept, dropped = eligible(choice.chosen, preferences, held_bytes, on_all_rows=on_all_rows)
-    now = next((candidate for candidate in choice.candidates if candidate.variant == choice.baseline), None)
+    chosen, every = (for_preferences(each, preferences) for each in (choice.chosen, choice.candidates))
+    kept, dropped = eligible(chosen, preferences, held_bytes, on_all_rows=on_all_rows)
+    now = next((candidate for candidate in every if candidate.variant == choice.baseline), None)
     return recommend(kept, [*dropped, *left_out], preferences, now)
 
 

@@ -67,7 +67,7 @@ class Row:
     @property
     def measured(self) -> bool:
         """Whether at least one round was counted."""
-        return any(summary.figures for summary in self.cells.values())
+        return any(summary.rounds for summary in self.cells.values())
 
     @property
     def fidelity(self) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, ratio_interval
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratios
 from reports.analysis.columns import Role
 from reports.analysis.units import MEGABYTES, SECONDS, Unit
 from reports.sources.findings import FAULTS, Fault
@@ -91,8 +91,8 @@ def judge(
     decisive: list[Pair] = []
     for dataset in finding.datasets:
         pairs = [_placed(pair, dataset) for pair in finding.pairs]
-        lacking = _lacking(finding, pairs, ours)
         tried = [(pair, _weigh(pair, ours)) for pair in pairs]
+        lacking = _lacking(finding, tried, ours)
         weighed = [found for _, found in tried if found is not None]
         missing, too_few = _not_weighed([pair for pair, found in tried if found is None], ours)
         if lacking or not weighed:
@@ -126,19 +126,17 @@ def _placed(pair: Pair, dataset: str) -> Pair:
     return Pair(on(pair.lower), on(pair.higher), pair.factor)
 
 
-def _lacking(finding: Finding, pairs: Sequence[Pair], ours: Ours) -> str:
-    """Why a finding cannot be tested with these pairs: a format that it is about has no figure, or few
-    rounds."""
-    for pair in pairs:
-        for subject in (pair.lower, pair.higher):
+def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ours: Ours) -> str:
+    """Why a finding cannot be tested: a format that it is about has no figure, or too few rounds."""
+    for pair, weighed in tried:
+        for subject in (pair.lower, pair.higher) if weighed is None else ():
             if subject.format not in finding.about:
                 continue
             if subject not in ours.figures:
                 return f"no {subject.column.title} of {subject.format}{_where(pair, subject)}"
-            rounds = ours.figures[subject][0].rounds
-            if rounds < FEWEST_ROUNDS:
+            if (rounds := ours.figures[subject][0].rounds) < FEWEST_ROUNDS:
                 told = f"{subject.format} has {rounds} round{'s' * (rounds > 1)}{_where(pair, subject)}"
-                return f"{told}, {FEWEST_ROUNDS} are needed"
+                return f"{told}, too few for a verdict"
     return ""
 
 
@@ -156,9 +154,7 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
         both = (pair.lower, pair.higher)
         absent = [subject.format for subject in both if subject not in ours.figures]
         seldom = [
-            subject.format
-            for subject in both
-            if subject in ours.figures and ours.figures[subject][0].rounds < FEWEST_ROUNDS
+            subject.format for subject in both if subject in ours.figures and ours.figures[subject][0].low is None
         ]
         missing |= dict.fromkeys(absent)
         # Where neither lacks anything by itself, both have too few rounds in common.
@@ -169,7 +165,7 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
 def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Sequence[str]) -> str:
     """What a data set leaves open, and what was not there to compare with."""
     parts = ["tied"] if any(found.tied for found in weighed) else []
-    parts += [f"under {FEWEST_ROUNDS} rounds of {', '.join(too_few)}"] if too_few else []
+    parts += [f"too few rounds of {', '.join(too_few)}"] if too_few else []
     told = f"{' and '.join(parts)}, so no verdict" if parts else ""
     absent = f"nothing of {', '.join(missing)} to compare with" if missing else ""
     return f"{told} ({absent})" if told and absent else told or absent
@@ -183,15 +179,24 @@ def _where(pair: Pair, subject: Subject) -> str:
 def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
     if pair.lower not in ours.figures or pair.higher not in ours.figures:
         return None
-    ratio = ratio_interval(_values(pair.lower, ours, pair.factor), _values(pair.higher, ours, 1.0))
-    if ratio is None or ratio.tied is None:
+    ratios = Ratios(_alike(pair, ours), exact=pair.lower.column.role is Role.SIZE)
+    ratio = ratios.of(pair.lower, pair.higher)
+    if ratio is None or ratio.low is None or ratio.high is None:
         return None
-    return _Weighed(pair, ratio.ratio, ratio.tied)
+    tied = ratio.low * pair.factor <= 1 <= ratio.high * pair.factor
+    return _Weighed(pair, ratio.ratio * pair.factor, tied)
 
 
-def _values(subject: Subject, ours: Ours, factor: float) -> dict[int, float]:
-    least = ours.least_bytes if subject.column.is_memory else 0
-    return {number: max(value, least) * factor for number, value in ours.figures[subject][1].items()}
+def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
+    """Figures of both sides, and of all formats in their column if both are of one data set."""
+    of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
+    found = {}
+    for subject, (_, by_round) in ours.figures.items():
+        same = of_one and (subject.column, subject.dataset) == (pair.lower.column, pair.lower.dataset)
+        if same or subject in (pair.lower, pair.higher):
+            least = ours.least_bytes if subject.column.is_memory else 0
+            found[subject] = {number: float(max(value, least)) for number, value in by_round.items()}
+    return found
 
 
 def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerdict:

@@ -11,6 +11,7 @@ from reports.analysis.recommendation.daily_time import time_a_day, use_a_day
 from reports.analysis.recommendation.preferences import USE, Preferences
 from reports.analysis.recommendation.recommend import Recommendation
 from reports.analysis.units import number_text
+from reports.analysis.words import NOTHING
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
@@ -22,15 +23,14 @@ def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
 
 
 def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
-    """Return the cells below these heads, then other weighed figures, converted from ns to ms and from bytes to MB.
-
-    With few rounds the interval is minimum and maximum.
-    """
+    """Return the cells below these heads, then other weighed figures, converted from ns to ms and from bytes to MB."""
     others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
     if not preferences.uses:
         return others
     interval = median_interval(list(time_a_day(candidate.figures, preferences.uses).values()))
-    ends = f"{number_text(interval.spread[0] / 1e9)}-{number_text(interval.spread[1] / 1e9)}"
+    ends = NOTHING
+    if interval.low is not None and interval.high is not None:
+        ends = f"{number_text(interval.low / 1e9)}-{number_text(interval.high / 1e9)}"
     size = [number_text(median(candidate.figures["size"].values()) / 1e6)] if "size" not in values else []
     return [number_text(values[USE] / 1e9), ends, *size, *others]
 
@@ -44,5 +44,6 @@ def uses_told(found: Recommendation) -> Iterator[str]:
             low, high = (number_text(end / 1e9) for end in interval.spread)
             instead = each.candidate.stands_in(use.operation)
             by = f" by {instead}" if instead else ""
-            told.append(f"{use.title}{by} {number_text(interval.median / 1e9)} s a day ({low} to {high})")
+            ends = "one round" if interval.rounds == 1 else f"{low} to {high}"
+            told.append(f"{use.title}{by} {number_text(interval.median / 1e9)} s a day ({ends})")
         yield f"{each.candidate.variant}: {'; '.join(told)}"

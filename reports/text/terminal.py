@@ -203,8 +203,8 @@ def _legend(page: Console, contents: Contents) -> None:
     spelled = [f"{initials(contents.run, table)}: {titles(contents.run, table.columns.main, '/')}" for table in pairs]
     words = (
         f"Medians of n counted rounds{by}. ±: half of the 95 % confidence interval; under 5 rounds, -a+b: minimum and "
-        "maximum. *: best; =: tied with the best (the 95 % interval of the ratio, paired by round, contains 1); no "
-        f"marks under 5 rounds. {''.join(f'{text}. ' for text in dict.fromkeys(spelled))}cores: CPU time / wall time. "
+        "maximum. *: best; =: tied with the best (the 95 % interval of the ratio contains 1); under 5 rounds only "
+        f"sizes have marks. {''.join(f'{text}. ' for text in dict.fromkeys(spelled))}cores: CPU time / wall time. "
         "x raw: multiple of raw I/O, a plain write and read of the same buffers. Peak memory is private memory; ~: it "
         "differs from the resident peak by over 5 %, because only one of the two counts mapped file pages."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -71,6 +72,23 @@ def test_adapters_are_not_asked_about_a_run_that_recorded_what_they_declare(monk
     monkeypatch.setattr(stored, "engine_of", None)
     assert left("random-access", partial_reads=("scan",)) == []
     assert left("pushdown", partial_reads=("scan",)) == [lance]
+
+
+def test_sizes_answer_from_one_round_also_where_the_machine_was_not_at_rest() -> None:
+    run = make_run(datasets=("eq",), tracks=("plain",), rounds=1)
+    busy = replace(run, samples=tuple(changed(sample, unsettled=True) for sample in run.samples))
+    busy = replace(busy, info=changed(busy.info, request=Request()))
+    found = recommend(stored=busy, weights={"size": 1}).found
+    sizes = [each.values["size"] for each in found.ranked]
+    assert len(sizes) > 3
+    assert sizes == sorted(sizes)
+    assert found.ranked[0].probability == 1
+    assert found.ranked[1].against_first is not None
+    assert found.ranked[1].against_first.tied is False
+    console = Console(file=io.StringIO(), width=100)
+    show(recommend(stored=busy, weights={"size": 1}), console)
+    assert "at rest" not in console.file.getvalue()  # type: ignore[attr-defined]
+    assert not recommend(stored=busy).found.ranked
 
 
 def test_a_format_that_is_not_installed_has_no_declarations(tmp_path: Path) -> None:

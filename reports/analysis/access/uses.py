@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
-from bench_runner.results.statistics import FEWEST_ROUNDS, Ratio, ranking
+from bench_runner.results.statistics import Ratio, ranking
 from reports.analysis.columns import Column, Role
 from reports.analysis.near_storage.side_costs import has_near_storage
 from reports.analysis.tables import Row, Table, unit_for, value_text
@@ -26,7 +26,7 @@ NO_VERDICT = "?"
 """Marks what may be chance."""
 USES_MEANING = (
     "2.10: takes 2.10 times as long as the fastest; =: tied with it; "
-    f"{NO_VERDICT}: under {FEWEST_ROUNDS} common rounds, so no verdict"
+    f"{NO_VERDICT}: too few rounds for a verdict"
 )
 IN_PLACE = {"rewrite": "rewriting everything with", "save-all": "gathering everything with"}
 """Wording for fallbacks other than reading everything."""

@@ -129,7 +129,7 @@ def _marks(
 def _winners(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Crossovers | None:
-    """Compare times, paired by round. Variants that return more rows than asked for cannot win."""
+    """Compare times. Variants that return more rows than asked for cannot win."""
     ranked = [series for series in group if not series.variant.is_apart]
     return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
 

@@ -31,9 +31,7 @@ class Baseline:
     """Rows on which both were compared, if the others were measured on more; then it has no values."""
 
 
-def ratios(
-    figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]
-) -> dict[str, Ratio]:
+def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
     """Return the ratio of each figure to the first's, paired by round, or of the medians without a common round."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 

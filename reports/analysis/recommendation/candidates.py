@@ -5,7 +5,7 @@ All tracks of a run are merged, because the codec is part of the choice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench_runner.results.information import READ, MaturityInfo, VariantInfo
@@ -13,7 +13,7 @@ from bench_runner.results.records import Cell, Conditions, Failure, Run, changed
 from bench_runner.results.statistics import MISMATCH, CellSummary, smallest_shown, summarise
 from bench_runner.variants import Variant
 from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME, SIZE
-from reports.analysis.recommendation.preferences import STAGES
+from reports.analysis.recommendation.preferences import STAGES, Preferences
 from reports.analysis.recommendation.projection import projected
 
 FIGURES = {
@@ -66,10 +66,13 @@ class Candidate:
         """The maturity of its format; 'young' if it declares none."""
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
+    decisive: tuple[str, ...] = tuple(FIGURES)
+    """The figures of save and read that a round needs to count."""
+
     @property
     def rounds(self) -> frozenset[int]:
-        """The rounds in which both save and read were counted."""
-        return frozenset.intersection(*(frozenset(self.figures.get(name, {})) for name in FIGURES))
+        """The rounds that have all decisive figures."""
+        return frozenset.intersection(*(frozenset(self.figures.get(name, {})) for name in self.decisive))
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -167,6 +170,12 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
         ]
         for question, by_variant in grouped.items()
     }
+
+
+def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
+    """Return the candidates with the figures that decide: sizes also count if the machine was not at rest."""
+    decisive = ("size",) if preferences.needs_size_alone else tuple(FIGURES)
+    return [replace(candidate, decisive=decisive) for candidate in candidates]
 
 
 def whole_rows(run: Run, dataset: str) -> int | None:

@@ -101,6 +101,12 @@ class Preferences:
         whole = tuple(name for name in ("read", "save") if self.weights.get(name))
         return tuple(dict.fromkeys((*whole, *self.weighed_parts, *(use.operation for use in self.uses))))
 
+    @property
+    def needs_size_alone(self) -> bool:
+        """Whether nothing decides but the size, which one sample gives exactly."""
+        weighed = {name for name, weight in self.weights.items() if weight}
+        return weighed == {"size"} and not self.needs and not self.uses and self.max_memory_bytes is None
+
     def title(self, name: str) -> str:
         """Return the title of something that is weighed."""
         return _TITLES.get(name) or self.titles.get(name, name)

@@ -2,7 +2,7 @@
 
 A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on other variants, and
 with equal weights half the size makes up for twice the time. The time per day of a user's uses is one of the figures.
-Uncertainty comes only from the rounds (bootstrap over rounds, ratios paired by round).
+Uncertainty comes only from the rounds (bootstrap over rounds, and the intervals of ratios).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, median_interval, ratio_interval
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, Ratios, median_interval
 from bench_runner.variants import Variant
 from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
 from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate
@@ -50,7 +50,7 @@ class Ranked:
     score: float
     """As a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The same, paired by round, with its interval; tied if the interval contains 1."""
+    """The same with its interval; tied if the interval contains 1."""
     probability: float | None
     """Probability of being the best variant that may be recommended, from bootstrap draws of rounds. None with too few
     rounds, and for variants that may not be recommended."""
@@ -178,15 +178,15 @@ def _ranked(
     rivals = [candidate.variant for candidate in among]
     first = min(rivals, key=lambda variant: (scores[variant], variant))
     best = {name: min(values[variant][name] for variant in rivals) for name in shares}
+    by_round = {variant: _scores_by_round(own, shares) for variant, own in figures.items()}
+    relative = Ratios(by_round, exact={*shares} == {"size"})
     return tuple(
         Ranked(
             candidate=candidate,
             values=values[candidate.variant],
             ratios={name: values[candidate.variant][name] / best[name] for name in shares},
             score=scores[candidate.variant] / scores[first],
-            against_first=ratio_interval(
-                _scores_by_round(figures[candidate.variant], shares), _scores_by_round(figures[first], shares)
-            ),
+            against_first=relative.of(candidate.variant, first),
             probability=probabilities.get(candidate.variant),
             on_frontier=not any(
                 _dominates(values[other], values[candidate.variant]) for other in rivals if other != candidate.variant
@@ -272,13 +272,17 @@ def _probabilities(
     rounds = sorted({number for own in figures.values() for by_round in own.values() for number in by_round})
     medians = {variant: _score(_medians(own), shares) for variant, own in figures.items()}
     contenders = [variant for variant, score in medians.items() if score <= CONTENDS * min(medians.values())]
-    if any(len(by_round) < FEWEST_ROUNDS for variant in contenders for by_round in figures[variant].values()):
+    if not all(_is_known(*item) for variant in contenders for item in figures[variant].items()):
         return {}
     generator = np.random.default_rng(0)
     drawn = generator.integers(0, len(rounds), (DRAWS, len(rounds)))
     scores = np.stack([_drawn_scores(own, shares, rounds, drawn) for own in figures.values()])
     wins = np.bincount(scores.argmin(axis=0), minlength=len(figures)) / DRAWS
     return dict(zip(figures, wins.tolist(), strict=True))
+
+
+def _is_known(name: str, by_round: Mapping[int, float]) -> bool:
+    return len(by_round) >= FEWEST_ROUNDS or (name == "size" and len({*by_round.values()}) == 1)
 
 
 def _drawn_scores(
@@ -322,7 +326,7 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
     by_reads = {
         candidate.variant: {
             number: (_line_of(candidate, number, per_byte, "save"), _line_of(candidate, number, per_byte, "read"))
-            for number in candidate.rounds
+            for number in _counted_in_full(candidate)
         }
         for candidate in kept
     }
@@ -338,7 +342,7 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
                 candidate.figures["save"][number] + reads * candidate.figures["read"][number],
                 (1 + reads) * candidate.figures["size"][number],
             )
-            for number in candidate.rounds
+            for number in _counted_in_full(candidate)
         }
         for candidate in kept
     }
@@ -348,6 +352,10 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         if SLOWEST <= bandwidth.median <= FASTEST:
             found.append(BreakEven("bandwidth", then, first, bandwidth))
     return found
+
+
+def _counted_in_full(candidate: Candidate) -> frozenset[int]:
+    return frozenset.intersection(*(frozenset(candidate.figures[name]) for name in (*WHOLE_TIMES, "size")))
 
 
 def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -> float:

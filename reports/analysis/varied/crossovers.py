@@ -1,7 +1,8 @@
 """Find the value of a parameter at which the winner changes, with its interval.
 
 The winner changes if it is clearly ahead of another variant at one value and clearly behind it at a later one. Ratios
-are paired by round, with the interval of rule 17. The crossing of the two lines is computed for each round, by linear
+are paired by round. Because lines are compared at several values, each comparison has a stricter level, so that 95 %
+hold over all values together (Bonferroni). The crossing of the two lines is computed for each round, by linear
 interpolation between measured values; the interval is that of the median over rounds.
 """
 
@@ -11,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, median_interval, ratio_interval
+from bench_runner.results.statistics import FEWEST_ROUNDS, LEVEL, Interval, median_interval, ratio_interval
 from bench_runner.variants import Variant
 
 ByRound = Mapping[int, float]
@@ -73,17 +74,18 @@ def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | No
     rounds = min(len(point.figures[name]) for point, best in zip(points, bests, strict=True) for name in {best})
     if rounds < FEWEST_ROUNDS:
         return Crossovers(bests[0], told=False)
+    level = 1 - (1 - LEVEL) / len(points)
     leader, since = bests[0], 0
     found: list[Change | Behind] = []
     for place, best in enumerate(bests):
-        if _sure(points[place], leader, best) <= 0:
+        if _sure(points[place], leader, best, level) <= 0:
             continue
-        ahead = [earlier for earlier in range(since, place) if _sure(points[earlier], leader, best) < 0]
+        ahead = [earlier for earlier in range(since, place) if _sure(points[earlier], leader, best, level) < 0]
         if ahead:
             between = points[ahead[-1] : place + 1]
             at = _crossing(between, leader, best, logarithmic)
             found.append(Change(leader, best, between[0].value, between[-1].value, at))
-        elif all(_sure(point, leader, best) > 0 for point in points[place:]):
+        elif all(_sure(point, leader, best, level) > 0 for point in points[place:]):
             found.append(Behind(leader, best, points[place].value))
         else:
             continue
@@ -91,7 +93,8 @@ def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | No
     equals = [
         name
         for name in named
-        if name != leader and all(_sure(point, name, best) <= 0 for point, best in zip(points, bests, strict=True))
+        if name != leader
+        and all(_sure(point, name, best, level) <= 0 for point, best in zip(points, bests, strict=True))
     ]
     return Crossovers(bests[0], tuple(equals) if not found else (), tuple(found))
 
@@ -100,9 +103,9 @@ def _median(figures: ByRound) -> float:
     return median_interval(list(figures.values())).median
 
 
-def _sure(point: Point, one: Variant, other: Variant) -> int:
+def _sure(point: Point, one: Variant, other: Variant, level: float) -> int:
     """Return -1 if `one` is clearly ahead of `other`, 1 if it is clearly behind, 0 if they are tied."""
-    ratio = ratio_interval(point.figures[one], point.figures[other])
+    ratio = ratio_interval(point.figures[one], point.figures[other], level=level)
     if one == other or ratio is None or ratio.low is None or ratio.high is None:
         return 0
     return -1 if ratio.high < 1 else 1 if ratio.low > 1 else 0

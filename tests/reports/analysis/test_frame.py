@@ -27,9 +27,10 @@ def test_every_cell_is_a_row_with_its_figures_or_its_reason() -> None:
             assert row["reason"]
 
 
-def test_where_nothing_was_counted_the_columns_are_there_all_the_same() -> None:
+def test_where_nothing_was_counted_times_are_missing_and_sizes_are_known() -> None:
     run = make_run(datasets=("eq",), tracks=("plain",), rounds=2)
     nothing = frame(replace(run, samples=tuple(changed(sample, unsettled=True) for sample in run.samples)))
     assert nothing["wall_ns"].isna().all()
-    assert nothing["size_bytes"].isna().all()
+    saves = nothing[nothing["operation"] == "save"]
+    assert (saves["size_bytes"] == frame(run).loc[saves.index, "size_bytes"]).all()
     assert (nothing["rounds"] == 0).all()

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from bench_runner.results.records import Conditions, Failure, Run, RunInfo, Sample, changed
-from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS, Role
 from reports.sources.findings import FORMATS, ROWS, TABLES
 from reports.sources.judgement import FindingVerdict, Judgement, count_text
 from reports.sources.reproduction import reproduce, reproduction_markdown, show_reproduction, thesis_figures
@@ -121,10 +121,12 @@ def test_a_tie_is_no_verdict() -> None:
     assert "eq: tied" in found.reason
 
 
-def test_under_five_rounds_nothing_is_judged() -> None:
-    found = reproduce(thesis_run(rounds=4))
-    assert {item.verdict for item in found.judgements} == {FindingVerdict.OPEN}
-    assert "Feather has 4 rounds, 5 are needed" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
+def test_under_five_rounds_sizes_alone_are_judged() -> None:
+    found = reproduce(thesis_run(rounds=4)).judgements
+    of_sizes = [item for item in found if {pair.lower.column.role for pair in item.finding.pairs} == {Role.SIZE}]
+    assert FindingVerdict.OPEN not in {item.verdict for item in of_sizes}
+    assert {item.verdict for item in found if item not in of_sizes} == {FindingVerdict.OPEN}
+    assert "Feather has 4 rounds, too few" in judged(thesis_run(rounds=4), "Feather has the shortest save").reason
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.1], ids=["as there", "faster than JSON"])
@@ -135,21 +137,22 @@ def test_a_finding_does_not_hold_without_all_that_it_compares(factor: float) -> 
         return value * factor if (subject.column, subject.format) == (SAVE_TIME, "XML") else value
 
     run = thesis_run(other_xml)
-    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
+    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 3)
     found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
     assert found.verdict is FindingVerdict.OPEN
-    assert "under 5 rounds of XML, so no verdict" in found.reason
+    assert "too few rounds of XML, so no verdict" in found.reason
     assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is FindingVerdict.HOLDS
 
 
 def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
     run = thesis_run()
     few = tuple(
-        sample for sample in run.samples if (sample.variant, sample.dataset) != ("orc", "int") or sample.round < 5
+        sample for sample in run.samples if (sample.variant, sample.dataset) != ("feather", "int") or sample.round < 3
     )
-    found = judged(replace(run, samples=few), "ORC is smaller than Parquet")
+    found = judged(replace(run, samples=few), "Feather has the shortest save")
     assert found.verdict is FindingVerdict.OPEN
-    assert found.reason == "int: ORC has 4 rounds, 5 are needed"
+    assert "int: Feather has 2 rounds, too few for a verdict" in found.reason
+    assert judged(replace(run, samples=few), "ORC is smaller than Parquet").verdict is FindingVerdict.HOLDS
 
 
 def test_a_finding_without_anything_to_compare_is_not_open() -> None:
@@ -171,7 +174,7 @@ def test_one_contradiction_needs_no_other_rounds() -> None:
         return value * 10 if (subject.column, subject.format) == (SAVE_TIME, "JSON") else value
 
     run = thesis_run(slow_json)
-    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 5)
+    few = tuple(sample for sample in run.samples if sample.variant != "xml" or sample.round < 3)
     found = judged(replace(run, samples=few), "JSON is the fastest text format to save")
     assert found.verdict is FindingVerdict.DOES_NOT
     assert "XML" not in found.reason

@@ -31,7 +31,8 @@ def test_the_interval_holds_the_truth_despite_noise() -> None:
         assert found.low is not None
         assert found.high is not None
         held += found.low <= truth <= found.high
-    assert held >= 190
+    # Of 200 repetitions at 95 %, two standard errors are 3 %.
+    assert held >= 184
 
 
 def test_a_slow_round_counts_once() -> None:

@@ -51,10 +51,13 @@ def test_a_clear_winner_is_sure_and_a_tie_is_not() -> None:
 
 
 def test_the_probability_of_a_tied_variant_is_limited() -> None:
-    """It was slower in six of seven rounds, so that hardly any draw has it before the other; the interval holds 1."""
-    other = candidate("b", read=11)
-    once = replace(other, figures={**other.figures, "read": {**other.figures["read"], 3: 9.9e6}})
-    found = recommend([candidate("a"), once], (), Preferences(weights={"read": 1}))
+    """It is slower in every round, so that no draw has it before the other; but rounds differ by more than they do."""
+    one = candidate("a")
+    varied = {number: 1e6 * (10 + number) for number in one.figures["read"]}
+    one = replace(one, figures={**one.figures, "read": varied})
+    slower = {number: 1.01 * value for number, value in varied.items()}
+    other = replace(one, variant=candidate("b").variant, figures={**one.figures, "read": slower})
+    found = recommend([one, other], (), Preferences(weights={"read": 1}))
     assert [each.candidate.variant for each in found.tied] == ["a", "b"]
     assert found.ranked[0].probability == 0.975
 
