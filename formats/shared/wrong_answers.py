@@ -1,6 +1,6 @@
 """Calls that silently give wrong answers, which users may confuse with the measured calls.
 
-No format uses them. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/known-faults.md`
+No format uses them. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/limits.md`
 lists them from here.
 """
 

@@ -18,7 +18,7 @@ from reports.analysis.tables import Row, Table, amount_text
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
-WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/bias.md"
+WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/limits.md"
 """In every report. An installed package has no docs/ folder, so the page is named but not linked."""
 FALLBACK = "†"
 """Marks every figure of a call that does more than was asked."""

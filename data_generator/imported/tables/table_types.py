@@ -1,4 +1,4 @@
-"""The types in which a user's table is stored: those of docs/target.md, and lists, structs and maps of them.
+"""The types in which a user's table is stored: those of docs/data.md, and lists, structs and maps of them.
 
 Other types with the same values are converted (views and large types, extensions, and within nested columns
 dictionaries and half floats). Columns of all other types are refused. Metadata are dropped: pandas' metadata cannot be

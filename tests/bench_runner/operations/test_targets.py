@@ -1,8 +1,9 @@
-"""docs/target.md is true: dtypes demanded, conversions there and back, and every page of a result is touched."""
+"""docs/data.md is true: dtypes demanded, conversions there and back, and every page of a result is touched."""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +18,23 @@ from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
 from data_generator.generated.kinds import KINDS
 
-PAGE = Path(__file__).parents[3] / "docs" / "target.md"
+PAGE = Path(__file__).parents[3] / "docs" / "data.md"
 
 ALL = [Target("pandas", strings, nulls) for strings in ("str", "object") for nulls in ("masked", "numpy")]
 
 
 def documented() -> list[tuple[str, str, str]]:
-    """Return (kind, dtype without nulls, dtype with nulls) of the table in docs/target.md."""
-    rows = [
-        [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        for line in PAGE.read_text().splitlines()
-        if line.startswith("| `")
-    ]
-    return [(row[0], row[2], row[3]) for row in rows]
+    """Return (kind, dtype without nulls, dtype with nulls) of each kind in the table of dtypes in docs/data.md.
+
+    A row may hold several kinds. One dtype then applies to all of them, and "the same" repeats the column before.
+    """
+    _, _, table = PAGE.read_text().partition("| kind of column | Arrow type | pandas dtype | with nulls |\n")
+    found = []
+    for line in table.partition("\n\n")[0].splitlines()[1:]:
+        kinds, _, plain, with_nulls = (re.findall(r"`([^`]+)`", cell) for cell in line.strip("|").split("|"))
+        plain = plain * len(kinds) if len(plain) == 1 else plain
+        found += zip(kinds, plain, with_nulls or plain, strict=True)
+    return found
 
 
 def value_dtype(kind: str, nulls: bool, target: Target) -> str:

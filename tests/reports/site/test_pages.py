@@ -196,7 +196,7 @@ def test_what_is_drawn_is_what_the_other_reports_say(run: Run, site: Path) -> No
 
 
 def test_every_page_names_the_page_on_bias_and_samples_the_maturity(site: Path) -> None:
-    assert all("docs/bias.md" in path.read_text().partition("<footer>")[2] for path in pages(site))
+    assert all("docs/limits.md" in path.read_text().partition("<footer>")[2] for path in pages(site))
     samples = (site / "samples" / "run-1-core-plain.html").read_text()
     vortex = samples.partition("<code>vortex")[2].partition("</section>")[0]
     assert "young: one implementation" in vortex

@@ -258,7 +258,7 @@ def test_below_the_answer_everything_is_shortened_with_the_command_for_all(capsy
     assert "figures of the recommended variant: reads in" in text
     assert "left out: " in text
     assert "without measuring again: recommend --from results/mine --explain" in text
-    assert below[-1].endswith("docs/bias.md")
+    assert below[-1].endswith("docs/limits.md")
     whole = "\n".join(printed(answer, capsys, explain=True))
     for each in answer.found.ranked:
         assert each.candidate.variant.partition("[")[0] in whole

@@ -1,4 +1,4 @@
-"""Parquet, Arrow and ORC: their metadata are checked, and their types become those of docs/target.md."""
+"""Parquet, Arrow and ORC: their metadata are checked, and their types become those of docs/data.md."""
 
 from __future__ import annotations
 
