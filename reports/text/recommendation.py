@@ -15,7 +15,7 @@ from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.statistics import Ratio
 from bench_runner.variants import Variant
 from reports.analysis.recommendation.answer import Answer
-from reports.analysis.recommendation.candidates import CANNOT, CHANGES, NO_FIGURE, NOT_COUNTED
+from reports.analysis.recommendation.candidates import CANNOT, CHANGES, FIGURES, NO_FIGURE, NOT_COUNTED
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
 from reports.analysis.recommendation.reasons import reasons
@@ -136,28 +136,17 @@ def _gain(answer: Answer) -> Iterator[str]:
     else:
         titles = found.preferences.title
         told = ", ".join(_compared(each, ratio, titles(each)) for each, ratio in now.ratios.items())
-        yield f"{name}, in comparison: {told}"
+        yield f"{name}, compared with it: {told}"
         if now.candidate.losses and not found.ranked[0].candidate.losses:
             yield f"{name} changes this data: {'; '.join(now.candidate.losses)}"
 
 
-def _compared(name: str, ratio: Ratio, title: str = "") -> str:
-    """Return '9 times as long to read' or 'as large'; with 'perhaps' if the difference may be chance."""
-    alike = 1 / _ALIKE < ratio.ratio < _ALIKE
-    times = f"{'perhaps ' if ratio.tied else ''}{_times(ratio.ratio)} times"
-    if name == "size":
-        return "as large" if alike else f"{times} as large"
-    verb, _, memory = name.partition("_")
-    if memory:
-        return f"{'as much' if alike else f'{times} the'} memory to {verb}"
-    long = "as long" if alike else f"{times} as long"
-    if name == USE:
-        return f"{long} per day"
-    if name not in ("read", "save"):
-        return f"{long} to {title}"
-    if not alike and ratio.ratio < 1:
-        return f"{'perhaps ' if ratio.tied else ''}{_times(1 / ratio.ratio)} times as fast to {verb}"
-    return f"{long} to {verb}"
+def _compared(name: str, ratio: Ratio, title: str) -> str:
+    """Return '9 times the read time' or 'the same size'; with 'perhaps' if the difference may be chance."""
+    what = title if name in (*FIGURES, USE) else f"time to {title}"
+    if 1 / _ALIKE < ratio.ratio < _ALIKE:
+        return f"the same {what}"
+    return f"{'perhaps ' if ratio.tied else ''}{_times(ratio.ratio)} times the {what}"
 
 
 def _times(ratio: float) -> str:
@@ -177,7 +166,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
     tied = [short_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
         # Not 0.95: the intervals are two-sided.
-        takes = "" if first.probability is None else f" (a clear winner has {MOST_OF_TIED:.3f} or more)"
+        takes = "" if first.probability is None else f" (a clear win needs {MOST_OF_TIED:.3f})"
         yield _on_a_line("tied with it (=): ", tied, takes)
 
 
@@ -234,7 +223,7 @@ def _gains_of_accepting(found: Recommendation) -> list[str]:
         if of_stage and of_stage[0].score * _ALIKE < best and not _is_tied(of_stage[0]):
             first, best = of_stage[0], of_stage[0].score
             told = f"{first.candidate.variant} ({stage_of(first.candidate)})"
-            lines.append(f"{told} scores {_times(1 / best)} times better; --accept {stage} would allow it")
+            lines.append(f"{told} scores {_times(1 / best)} times better; --accept {stage} allows it")
     if found.not_accepted and not lines:
         lines.append("no young or experimental format is clearly better (--accept would allow them)")
     return lines

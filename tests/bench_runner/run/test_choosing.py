@@ -268,7 +268,7 @@ def test_a_stored_run_answers_by_weights_and_needs(stored: Path, capsys: pytest.
 def test_a_stored_run_explains_itself(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, short = asked(capsys, "--from", stored)
     assert code == 0
-    assert "plain csv, in comparison: " in short
+    assert "plain csv, compared with it: " in short
     assert f"recommend --from {stored} --explain" in " ".join(short.split())
     code, whole = asked(capsys, "--from", stored, "--explain", "--accept", "young")
     assert code == 0

@@ -81,7 +81,8 @@ def test_the_answer_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].startswith("sales.csv, 150,000 rows, measured on lab-1")
     assert lines[2].startswith("recommended: ")
     text = "\n".join(lines)
-    for told in ("your CSV, in comparison: ", "how sure: ", "of the established formats", "read time 50%", *PYTHON[0]):
+    about = ("your CSV, compared with it: ", "how sure: ", "of the established formats", "read time 50%")
+    for told in (*about, *PYTHON[0]):
         assert told in text, told
     assert "--accept experimental" in lines[-1]
 
@@ -186,27 +187,28 @@ def test_five_weights_fit_a_line_too(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("name", "ratio", "told"),
     [
-        ("read", 9.04, "9 times as long to read"),
-        ("read", 0.5, "2 times as fast to read"),
-        ("save", 2.96, "3 times as long to save"),
-        ("save", 12.4, "12 times as long to save"),
-        ("read", 1.02, "as long to read"),
-        ("use", 3.0, "3 times as long per day"),
-        ("take[rows=1]", 0.5, "0.5 times as long to take 1 row"),
-        ("size", 11.2, "11 times as large"),
-        ("size", 0.087, "0.087 times as large"),
-        ("size", 1.0, "as large"),
-        ("read_memory", 3.5, "3.5 times the memory to read"),
-        ("save_memory", 1.01, "as much memory to save"),
+        ("read", 9.04, "9 times the read time"),
+        ("read", 0.5, "0.5 times the read time"),
+        ("save", 2.96, "3 times the save time"),
+        ("save", 12.4, "12 times the save time"),
+        ("read", 1.02, "the same read time"),
+        ("size", 11.2, "11 times the size"),
+        ("size", 0.087, "0.087 times the size"),
+        ("size", 1.0, "the same size"),
+        ("read_memory", 3.5, "3.5 times the read peak memory"),
+        ("save_memory", 1.01, "the same save peak memory"),
+        ("use", 3.0, "3 times the time a day"),
+        ("take[rows=1]", 0.5, "0.5 times the time to take 1 row"),
     ],
 )
 def test_the_baseline_is_compared_in_words(name: str, ratio: float, told: str) -> None:
-    assert _compared(name, Ratio(ratio, None, None, 1, None), "take 1 row") == told
+    wished = Preferences(titles={"take[rows=1]": "take 1 row"})
+    assert _compared(name, Ratio(ratio, None, None, 1, None), wished.title(name)) == told
 
 
 def test_a_difference_that_may_be_chance_has_a_perhaps() -> None:
-    assert _compared("read", Ratio(1.62, 0.9, 1.8, 7, True)) == "perhaps 1.6 times as long to read"
-    assert _compared("read", Ratio(1.02, 0.9, 1.8, 7, True)) == "as long to read"
+    assert _compared("read", Ratio(1.62, 0.9, 1.8, 7, True), "read time") == "perhaps 1.6 times the read time"
+    assert _compared("read", Ratio(1.02, 0.9, 1.8, 7, True), "read time") == "the same read time"
 
 
 def test_the_baseline_is_shown_with_its_changes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,8 +222,8 @@ def test_the_baseline_is_shown_with_its_changes(capsys: pytest.CaptureFixture[st
     nothing = printed(answered(now=candidate("json[engine=pandas]", rounds=range(0))), capsys)
     assert "  your JSON has no figures to compare: no round was counted" in nothing
     by_us = printed(answered(yours=False), capsys)
-    assert any(line.startswith("  plain CSV, in comparison: 9") for line in by_us)
-    assert not any("in comparison" in line for line in printed(answered(now=None), capsys))
+    assert any(line.startswith("  plain CSV, compared with it: 9") for line in by_us)
+    assert not any("compared with it" in line for line in printed(answered(now=None), capsys))
 
 
 def test_the_gain_of_accepting_more_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
