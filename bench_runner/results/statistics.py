@@ -1,7 +1,6 @@
-"""What samples say: medians with their intervals, ratios paired by round, ranks, drift.
+"""Summarise samples: medians with their intervals, ratios, ranks, drift.
 
-Computed whenever samples are read, never stored. This module knows records alone: not how a sample was
-measured, nor how a figure is shown. The rules that it keeps are numbers 13 and 15 to 17 of docs/method.md.
+Summaries are computed whenever samples are read, and never stored. Rules 13 and 15 to 17 of docs/method.md apply.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from bench_runner.results.records import Cell, Failure, RunInfo, Sample, changed
 from bench_runner.variants import VIEWS, Variant, variant_of
 
 LEVEL = 0.95
-"""The confidence that an interval is to reach (rule 17)."""
+"""Confidence level of intervals (rule 17)."""
 _HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
 _MOST_EXACT = 2_500
-"""Products of two numbers of rounds up to which the chances of a shift are counted out."""
+"""Largest product of two sample sizes for which the probabilities of a shift are computed exactly."""
 FEWEST_ROUNDS = 5
-"""A median has no interval under this number of rounds, and a ratio needs as many of one side (rule 17)."""
+"""Fewest rounds for the interval of a median, and for one side of a ratio (rule 17)."""
 FEWEST_COMPARED = 3
-"""Fewer rounds than this are compared with nothing; one side of a ratio needs FEWEST_ROUNDS (rule 17)."""
+"""Fewest rounds of the other side of a ratio (rule 17)."""
 DRIFT_LIMIT = 0.10
-"""Raw I/O that changes by more than this over a run is a warning (rule 16)."""
+"""A larger change of raw I/O over a run causes a warning (rule 16)."""
 POSITION_LIMIT = 0.05
-"""A place in the round that changes times by more than this is a warning (rule 15)."""
+"""A larger effect of the place within a round causes a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""Where the two memory peaks differ by more than this, the row is marked (rule 13): part of it is a file's."""
+"""A row is marked if its two memory peaks differ by more: part of one peak belongs to a mapped file (rule 13)."""
 MISMATCH = "mismatch"
-"""The kind of a failure whose operation gave something else than was stored."""
+"""Kind of the failure of an operation that returned something other than what was stored."""
 PROBE_ERRORS = 3
-"""A memory figure counts from so many times the probe's own error (rule 13)."""
+"""A memory figure counts from this multiple of the probe's error (rule 13)."""
 _FEWEST_FOR_POSITION = 20
 _KEPT_SUMMARIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median, in the unit of its values. `low` and `high` are its 95 % interval, None under five values unless the
-    figure is exact."""
+    """A median in the unit of its values. `low` and `high` are its 95 % interval, None with fewer than five values
+    unless the figure is exact."""
 
     median: float
     low: float | None
@@ -57,7 +56,7 @@ class Interval:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The interval where there is one, else the smallest and the largest value."""
+        """The interval if there is one, else the smallest and the largest value."""
         if self.low is None or self.high is None:
             return self.minimum, self.maximum
         return self.low, self.high
@@ -65,7 +64,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times a figure is another one. `tied` is None where too few rounds allow no verdict."""
+    """The ratio of two figures. `tied` is None with too few rounds for a verdict."""
 
     ratio: float
     low: float | None
@@ -76,47 +75,49 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellSummary:
-    """All that the samples of one cell say together."""
+    """The summary of all samples of one cell."""
 
     cell: Cell
     library: str
     figures: Mapping[str, Interval]
-    """By registered name, in its unit: of counted samples, and exact figures (sizes) of all verified ones."""
+    """By registered name, in its unit. Counted samples count, and for exact figures (sizes) all verified ones."""
     by_round: Mapping[str, Mapping[int, int]]
-    """The counted values themselves: figure -> round -> value."""
+    """The counted values: figure -> round -> value."""
     raw_io_multiple: Ratio | None
-    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself and where no raw I/O was run."""
+    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself, and if raw I/O was not run."""
     failures: tuple[Failure, ...]
     """Distinct reasons, the most frequent first."""
     failed_rounds: int
     uncounted: int
-    """Samples without a failure that are not counted: unsettled, or a save that nothing verified."""
+    """Number of samples that did not fail but are not counted: unsettled, or a save that was not verified."""
     fidelity: str | None
     fallback: str
-    """What stood for a call that the engine does not have, '' where it has its own: never ranked with those."""
+    """The fallback for a call that the engine does not have; '' if it has the call. Fallbacks are never ranked with
+    calls."""
     losses: tuple[str, ...]
     codec: str | None
     warnings: tuple[str, ...]
     cached: bool = False
-    """Whether the library answered calls from its own memory in a counted round: never ranked either."""
+    """Whether the library answered calls from its own memory in a counted round. Such cells are not ranked."""
     wrong: bool = False
-    """Whether an answer of a counted round was wrong, or its save was void by that: nor is such a cell, rule 11."""
+    """Whether an answer of a counted round was wrong, which also voids its save. Such cells are not ranked (rule
+    11)."""
 
     @property
     def rounds(self) -> int:
-        """Counted rounds."""
+        """Number of counted rounds."""
         return len(self.by_round.get("wall_ns", {}))
 
     @property
     def cores_used(self) -> float | None:
-        """CPU time over wall time, the median over rounds."""
+        """Median over rounds of CPU time over wall time."""
         cpu, wall = self.by_round.get("cpu_ns", {}), self.by_round.get("wall_ns", {})
         ratios = [cpu[number] / wall[number] for number in cpu.keys() & wall.keys() if wall[number]]
         return statistics.median(ratios) if ratios else None
 
     @property
     def memory_disagrees(self) -> bool:
-        """Whether the two memory figures differ so much that a part of the peak is mapped file pages."""
+        """Whether the two memory figures differ enough to show that mapped file pages are part of a peak."""
         private, resident = self.figures.get("peak_private_bytes"), self.figures.get("peak_rss_bytes")
         if private is None or resident is None:
             return False
@@ -125,7 +126,7 @@ class CellSummary:
 
 
 def median_interval(values: Sequence[float], *, exact: bool = False, level: float = LEVEL) -> Interval:
-    """Return the median of `values` with an interval that holds the true median in about `level` of repetitions.
+    """Return the median of `values` with an interval that contains the true median in about `level` of repetitions.
 
     From six values on, the limits are interpolated between two neighbouring order statistics, so that coverage is close
     to `level` (Hettmansperger and Sheather, Confidence intervals based on interpolated order statistics, Statistics &
@@ -159,8 +160,8 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
 @cache
 def _interpolation(count: int, level: float) -> tuple[int, float]:
-    """Return k and the weight of the k-th value from inside: the limits lie between the k-th and the next order
-    statistic from each end. In whole numbers as far as a float does not hold the chances of a thousand values."""
+    """Return k and the weight of the next value: the limits are between the k-th and the next order statistic from each
+    end. Probabilities are integers, because a float cannot represent those of a thousand values."""
     half_outside, total = (1 - Fraction(str(level))) / 2, 2**count
     below = list(itertools.accumulate(math.comb(count, outside) for outside in range(count // 2 + 1)))
     outer = sum(tail <= half_outside * total for tail in below)
@@ -172,7 +173,7 @@ def _interpolation(count: int, level: float) -> tuple[int, float]:
 
 
 def half_width(values: Sequence[float]) -> float | None:
-    """Half of the interval as a share of the median: 0.05 is ±5 %. None while there is no interval."""
+    """Return half of the interval as a share of the median (0.05 is ±5 %), or None without an interval."""
     interval = median_interval(values) if values else None
     if interval is None or interval.low is None or interval.high is None or interval.median <= 0:
         return None
@@ -182,9 +183,8 @@ def half_width(values: Sequence[float]) -> float | None:
 def ratio_interval(
     numerator: Mapping[int, float], denominator: Mapping[int, float], *, level: float = LEVEL
 ) -> Ratio | None:
-    """`numerator` / `denominator`, both value by round: the median of the ratios within a round, so that what
-    slows a whole round down cancels out. Tied when the interval, of this level, holds 1. None without a common
-    round."""
+    """Return `numerator` / `denominator`, each a value by round: the median of the ratios within a round, which cancels
+    out slow rounds. Tied if the interval of this level contains 1. None without a common round."""
     common = sorted(numerator.keys() & denominator.keys())
     ratios = [numerator[number] / denominator[number] for number in common if denominator[number] > 0]
     if not ratios:
@@ -196,8 +196,8 @@ def ratio_interval(
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How many times the values of one sample are those of another. `low` and `high` are its 95 % interval, None with
-    fewer than three values on one side or five on the other."""
+    """The ratio of the values of two samples. `low` and `high` are its 95 % interval, None with fewer than three values
+    on one side or five on the other."""
 
     ratio: float
     low: float | None
@@ -205,10 +205,10 @@ class Shift:
 
 
 def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None:
-    """`after` / `before` of two unpaired samples of positive values: the median of all ratios of one by the other, with
-    the interval between two of them that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover,
-    Practical Nonparametric Statistics, section 5.4). Exact for every distribution; None where a side has no value. What
-    is 0 before has no ratio, and is left out."""
+    """Return `after` / `before` of two unpaired samples of positive values: the median of all ratios of a value of one
+    to a value of the other, with the interval that the Mann-Whitney test does not reject (Hodges and Lehmann 1963;
+    Conover, Practical Nonparametric Statistics, section 5.4). The interval is exact for every distribution. Zeros in
+    `before` have no ratio and are left out. Return None if a side has no value."""
     before = [early for early in before if early > 0]
     ratios = sorted(late / early for late in after for early in before)
     if not ratios:
@@ -223,9 +223,9 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 
 @cache
 def _ratios_outside(one: int, other: int) -> int:
-    """How many of one * other ordered ratios may lie beyond each end: the critical value of Mann and Whitney's U, the
-    largest whose chance (of it or less) is within half of what the level leaves. By the normal approximation for many,
-    which is the same from 50 and 50 values on, and for 5 and 500 lets 0.2 % fewer lie outside."""
+    """Return how many of one * other ordered ratios may be beyond each end of the interval: the critical value of Mann
+    and Whitney's U. Large samples use the normal approximation, which gives the same number from 50 and 50 values on,
+    and for 5 and 500 lets 0.2 % fewer be outside."""
     if one * other > _MOST_EXACT:
         deviation = math.sqrt(one * other * (one + other + 1) / 12)
         return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
@@ -234,8 +234,8 @@ def _ratios_outside(one: int, other: int) -> int:
 
 
 def _rank_sums(one: int, other: int) -> list[int]:
-    """In how many of the orders of two samples U is 0, 1, 2, ...: the coefficients of the Gaussian binomial, of which
-    each factor is multiplied and divided in turn (Conover, section 5.1)."""
+    """Return in how many orders of two samples U is 0, 1, 2, ...: the coefficients of the Gaussian binomial, multiplied
+    and divided factor by factor (Conover, section 5.1)."""
     counts = [1] + [0] * (one * other)
     for factor in range(1, other + 1):
         for place in range(len(counts) - 1, one + factor - 1, -1):
@@ -246,18 +246,18 @@ def _rank_sums(one: int, other: int) -> list[int]:
 
 
 def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
-    """One summary for each cell that was tried, in the order in which the cells first appear.
+    """Return a summary of each cell that was tried, in the order in which the cells first appear.
 
-    Counted are settled executions of counted rounds whose answer was verified. A save gives none: it counts when an
-    operation of its chain (same data, variant, conditions and round) that saw all of the data passed. Where a round
-    was measured twice, after a resume, the later one stands. The pilot round gives a reason for failure, never a
-    figure; what was only in the service of others is no cell.
+    Settled executions in counted rounds count if their answer was verified. A save counts if an operation of its chain
+    (same data, variant, conditions and round) that reads all data passed. If a round was measured twice, after a
+    resume, the later one counts. The pilot round gives reasons for failures and no figures. Samples that only served
+    others are not cells.
     """
     return dict(_summaries(_These(tuple(samples))))
 
 
 class _These:
-    """Samples, known by their identity: those of a large run take longer to compare than to summarise."""
+    """Samples, compared by identity: comparing those of a large run takes longer than summarising them."""
 
     def __init__(self, samples: tuple[Sample, ...]) -> None:
         self.samples = samples
@@ -282,7 +282,7 @@ def _summaries(these: _These) -> dict[Cell, CellSummary]:
         raw_io_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
         if cell.variant.is_raw_io and "wall_ns" in figures
-        # Runs of before have raw I/O that reads everything for a few rows: no yardstick for who does not.
+        # In older runs raw I/O reads everything for a few rows, which is not comparable.
         if not any(sample.fallback for sample in grouped[cell])
     }
     return {cell: _summary(cell, group, values[cell], yardsticks, verified, wrong) for cell, group in grouped.items()}
@@ -324,7 +324,7 @@ def _summary(
 
 
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
-    """Each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole table."""
+    """Yield each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole table."""
     full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
         rows = full.get((sample.suite, sample.dataset, sample.machine), sample.rows)
@@ -352,7 +352,7 @@ def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list
 
 
 def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:
-    """Samples of counted rounds without a failure; whether the machine was at rest does not matter here."""
+    """Return the verified samples of counted rounds that did not fail, whether or not the machine was at rest."""
     return [
         sample
         for sample in group
@@ -361,7 +361,7 @@ def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> lis
 
 
 def _by_round(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> dict[str, dict[int, int]]:
-    """Figures by round: exact ones of every verified sample, the others of those that count."""
+    """Return figures by round: exact ones of every verified sample, others of counted samples."""
     values: dict[str, dict[int, int]] = defaultdict(dict)
     for sample in _verified(group, verified):
         for name, value in sample.figures.items():
@@ -387,20 +387,19 @@ def _most_frequent(failures: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def raw_io_cell(cell: Cell) -> Cell:
-    """The name under which a cell finds its raw I/O. Raw I/O of tables is always run on the Arrow table and has no
-    track, so these conditions do not separate it from what it is compared with. Images have one raw I/O for arrays that
-    own their memory and one for views: most of what the first cost is finding that memory."""
+    """Return the cell of the raw I/O that a cell is compared with. Raw I/O of tables always stores the Arrow table and
+    has no track. Images have one raw I/O for arrays that own their memory and one for views, because most of the cost
+    of the first is finding that memory."""
     same = changed(cell.conditions, target="arrow", strings="str", track="plain")
     return replace(cell, variant=variant_of("raw-io of views" if VIEWS in cell.variant else "raw-io"), conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
-    """Each ranked cell's ratio to the best of `figure`, best first; the best itself is 1 and tied with itself.
+    """Return each ranked cell's ratio to the best of `figure`, best first; the best is 1 and tied with itself.
 
-    Not ranked are raw I/O, the variants that stand apart, fallbacks, what a library answers from its own memory, and
-    what gave a wrong answer in a round. The cells must differ in their variant alone (one operation, data set and set
-    of conditions): the caller groups them. Values under `least` count as `least`: what the probe cannot tell apart is
-    tied.
+    Raw I/O, variants that stand apart, fallbacks, answers from a library's own memory, and cells with a wrong answer in
+    a round are not ranked. The cells must differ in their variant alone (one operation, data set and set of
+    conditions): the caller groups them. Values under `least`, which the probe cannot tell apart, count as `least`.
     """
     ranked = [
         summary
@@ -430,10 +429,10 @@ Key = TypeVar("Key", bound=Hashable)
 class Ratios(Generic[Key]):
     """Ratios between figures that were measured in the rounds of one run: key -> round -> value.
 
-    Ratios are unpaired (`shift_ratio`), because neighbours in time hardly correlate on the machines that were examined
-    (0 to 0.2). Where whole rounds were slow, the effect of each round, estimated from the other cells, is taken out if
-    that makes the interval narrower. Simulated at 7 rounds with 10 cells: coverage 95 to 97 %, at most 5 % of equal
-    cells are told apart, and a factor of 1.3 is told in 78 % (paired by round: 46 %, or 70 % with the interval above).
+    Ratios are unpaired (`shift_ratio`), because neighbours in time hardly correlate on the machines examined (0 to
+    0.2). If whole rounds were slow, the effect of each round, estimated from the other cells, is taken out if that
+    makes the interval narrower. Simulated at 7 rounds with 10 cells: coverage 95 to 97 %, at most 5 % of equal cells
+    are called different, and a factor of 1.3 is found in 76 % (paired by round: 46 %, or 70 % with the interval above).
     """
 
     FEWEST_OTHERS = 3
@@ -490,16 +489,15 @@ class Ratios(Generic[Key]):
 
 
 def smallest_shown(info: RunInfo) -> int:
-    """Bytes under which a memory figure is shown as '< N MB' only: three times the run's own probe error, 0
-    where the run does not tell it."""
+    """Return the bytes under which a memory figure is shown only as '< N MB': three times the error of the run's memory
+    probe, or 0 if the run did not record it."""
     error_bytes = info.probe.error_bytes if info.probe else None
     return PROBE_ERRORS * error_bytes if error_bytes is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A change as a share of the median: 0.1 is 10 % slower later, -0.1 is faster. `warns` when it is over
-    its limit."""
+    """A change as a share of the median: 0.1 is 10 % slower later, -0.1 is faster."""
 
     operation: str
     machine: str
@@ -508,12 +506,12 @@ class Effect:
 
     @property
     def warns(self) -> bool:
-        """Whether it is large enough to tell the user."""
+        """Whether the change is above its limit."""
         return abs(self.change) > self.limit
 
 
 def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
-    """How much raw I/O changed from the first to the last round, for each operation and machine.
+    """Return how much raw I/O changed from the first to the last round, for each operation and machine.
 
     Theil and Sen's slope for each raw I/O cell with at least five rounds, times the rounds that it spans, over
     its median; then the median over the cells, so that one disturbed round or data set says nothing.
@@ -535,7 +533,7 @@ def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
 
 
 def position_effect(samples: Iterable[Sample]) -> list[Effect]:
-    """How much later samples of a round differ from earlier ones, for each operation and machine.
+    """Return how much later samples of a round differ from earlier ones, for each operation and machine.
 
     Each counted time is taken relative to its cell's median; those that came later in their round than their
     cell usually does are compared with those that came earlier. Under 20 samples on either side there is no
@@ -566,8 +564,8 @@ def position_effect(samples: Iterable[Sample]) -> list[Effect]:
 
 
 def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Kendall's tau-b of two orders of the same items: 1 is the same order, -1 the reverse. None under three
-    items or where one side is all equal."""
+    """Return Kendall's tau-b of two orders of the same items: 1 is the same order, -1 the reverse. None with fewer than
+    three items, or if one side is all equal."""
     if len(ours) < 3:
         return None
     from scipy.stats import kendalltau
@@ -578,7 +576,7 @@ def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """Geometric means of the ratio to the best over the tables that every variant has, best first."""
+    """Geometric means of the ratios to the best over the tables that every variant has, best first."""
 
     means: Mapping[Variant, float]
     tables: tuple[str, ...] = field(default=())
