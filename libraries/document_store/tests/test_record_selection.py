@@ -151,7 +151,7 @@ def test_an_array_without_its_end():
         record_starts(Column(column.leaf, column.levels[:-1], column.values))
     with pytest.raises(CorruptError, match="inside an array"):
         take(Column(column.leaf, column.levels[:-1], column.values), np.array([0]))
-    with pytest.raises(CorruptError, match="call for 2"):
+    with pytest.raises(CorruptError, match=r"1 values.* 2$"):
         take(Column(column.leaf, column.levels, column.values[:1]), np.array([0, 0]))
 
 
