@@ -1,4 +1,4 @@
-"""Judging a source's findings by our samples: pairs of figures, weighed by round, combined to a verdict."""
+"""Judge the findings of a source by our samples: compare pairs of figures, and combine them to a verdict."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reports.sources.rows import Finding, Pair, Subject
 
 
 class FindingVerdict(Enum):
-    """What becomes of a finding."""
+    """The verdict on a finding."""
 
     HOLDS = "holds"
     DOES_NOT = "does not"
     OPEN = "open"
-    """It was measured, too seldom or with a tie: more rounds may tell."""
+    """It was measured, in too few rounds or with a tie; more rounds may decide it."""
     NOT_TESTABLE = "not testable here"
 
     def counted(self, count: int) -> str:
-        """So many findings of which this became, as '2 are open'."""
+        """Return the verdict of a number of findings as text: '2 are open'."""
         one, several = {
             FindingVerdict.HOLDS: ("holds", "hold"),
             FindingVerdict.DOES_NOT: ("does not", "do not"),
@@ -34,13 +34,13 @@ class FindingVerdict(Enum):
 
 
 def count_text(verdicts: Sequence[FindingVerdict]) -> str:
-    """How many findings hold, do not, are open, and cannot be tested."""
+    """Return how many findings hold, do not hold, are open, and cannot be tested."""
     return ", ".join(verdict.counted(verdicts.count(verdict)) for verdict in FindingVerdict)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the run says of a finding, with the figures that decide it."""
+    """The verdict of a run on a finding, with the figures that decide it."""
 
     finding: Finding
     verdict: FindingVerdict
@@ -50,16 +50,16 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Ours:
-    """What the run has of a source's cells."""
+    """The figures of a run for the cells of a source."""
 
     figures: Mapping[Subject, tuple[Interval, Mapping[int, int]]]
     least_bytes: int
     time_unit: Unit = SECONDS
-    """In which times are told."""
+    """The unit in which times are shown."""
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """The data sets of each text."""
+    """Return the data sets of each text."""
     found: dict[str, list[str]] = {}
     for dataset, text in texts.items():
         found.setdefault(text, []).append(dataset)
@@ -68,7 +68,7 @@ def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """A pair on one data set. `ratio` is lower times factor over higher; the pair holds below 1."""
+    """A pair on one data set. `ratio` is (lower * factor) / higher; the pair holds below 1."""
 
     pair: Pair
     ratio: float
@@ -83,8 +83,11 @@ def judge(
     generated: Collection[str] = (),
     faults: Sequence[Fault] = FAULTS,
 ) -> Judgement:
-    """What our figures say of a finding; `left_out` says why a data set has none, `theirs` are the source's own,
-    `generated` are data sets that we made to be like the source's, `faults` those of its measuring."""
+    """Return the verdict of our figures on a finding.
+
+    `left_out` has the reason why a data set has no figures, `theirs` the source's own figures, `generated` the data
+    sets that we generated to resemble the source's, and `faults` the faults of its measurements.
+    """
     verdicts: dict[str, FindingVerdict] = {}
     figures: dict[str, str] = {}
     reasons: dict[str, str] = {}
@@ -99,17 +102,17 @@ def judge(
             nothing = f"nothing of {', '.join(missing)} to compare with" if missing and not too_few else ""
             reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
             if dataset not in left_out and not nothing and _has_all(finding.about, pairs, ours):
-                # It was measured, too seldom: what it would say may be otherwise.
+                # It was measured in too few rounds, so the verdict could still change.
                 verdicts[dataset] = FindingVerdict.OPEN
             continue
         if finding.rests_on_data and dataset in generated:
-            reasons[dataset] = "our data are generated, and how they were made decides this"
+            reasons[dataset] = "our data are generated, and the way they were generated decides this"
             continue
         closest = max(weighed, key=lambda found: found.ratio)
         verdicts[dataset] = _verdict(weighed, too_few)
         figures[dataset] = _evidence(closest, ours, dataset)
         decisive.append(closest.pair)
-        # One pair contradicts a finding, whatever the others say: then nothing is open.
+        # One contradicting pair decides, whatever the others say.
         if verdicts[dataset] is not FindingVerdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
             reasons[dataset] = told
     verdict = _combined(list(verdicts.values()), finding.some)
@@ -118,7 +121,7 @@ def judge(
 
 
 def _placed(pair: Pair, dataset: str) -> Pair:
-    """The pair on a data set, unless it names its own."""
+    """Return the pair on a data set, unless it names one."""
 
     def on(subject: Subject) -> Subject:
         return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
@@ -127,7 +130,7 @@ def _placed(pair: Pair, dataset: str) -> Pair:
 
 
 def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ours: Ours) -> str:
-    """Why a finding cannot be tested: a format that it is about has no figure, or too few rounds."""
+    """Return why a finding cannot be tested: a format that it is about has no figure, or too few rounds."""
     for pair, weighed in tried:
         for subject in (pair.lower, pair.higher) if weighed is None else ():
             if subject.format not in finding.about:
@@ -141,13 +144,13 @@ def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ou
 
 
 def _has_all(names: Collection[str], pairs: Sequence[Pair], ours: Ours) -> bool:
-    """Whether there is a figure of each of these formats in all pairs, of however many rounds."""
+    """Return whether each of these formats has a figure in all pairs, with any number of rounds."""
     subjects = (subject for pair in pairs for subject in (pair.lower, pair.higher))
     return all(subject in ours.figures for subject in subjects if subject.format in names)
 
 
 def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The formats for which these pairs could not be weighed: those without a figure, and those with too few rounds."""
+    """Return the formats that could not be compared: those without a figure, and those with too few rounds."""
     missing: dict[str, None] = {}
     too_few: dict[str, None] = {}
     for pair in pairs:
@@ -157,13 +160,13 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
             subject.format for subject in both if subject in ours.figures and ours.figures[subject][0].low is None
         ]
         missing |= dict.fromkeys(absent)
-        # Where neither lacks anything by itself, both have too few rounds in common.
+        # If neither lacks rounds, both have too few rounds in common.
         too_few |= dict.fromkeys(seldom if absent or seldom else [subject.format for subject in both])
     return tuple(missing), tuple(too_few)
 
 
 def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Sequence[str]) -> str:
-    """What a data set leaves open, and what was not there to compare with."""
+    """Return what a data set leaves open, and which formats had no figure to compare with."""
     parts = ["tied"] if any(found.tied for found in weighed) else []
     parts += [f"too few rounds of {', '.join(too_few)}"] if too_few else []
     told = f"{' and '.join(parts)}, so no verdict" if parts else ""
@@ -172,7 +175,7 @@ def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Seq
 
 
 def _where(pair: Pair, subject: Subject) -> str:
-    """The data set, where a pair has two."""
+    """Return the data set if a pair has two."""
     return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
 
 
@@ -188,7 +191,7 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
 
 
 def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
-    """Figures of both sides, and of all formats in their column if both are of one data set."""
+    """Return the figures of both sides, and of all formats in their column if both are of one data set."""
     of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
     found = {}
     for subject, (_, by_round) in ours.figures.items():
@@ -200,14 +203,14 @@ def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
 
 
 def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerdict:
-    """What the pairs of a data set say together; `too_few` are formats of which there are not enough rounds."""
+    """Return the verdict of all pairs of a data set; `too_few` are formats with too few rounds."""
     if any(found.ratio > 1 and not found.tied for found in weighed):
         return FindingVerdict.DOES_NOT
     return FindingVerdict.OPEN if too_few or any(found.tied for found in weighed) else FindingVerdict.HOLDS
 
 
 def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
-    """All data sets must agree, or one if `some`; what is left open stays open."""
+    """Combine the verdicts of data sets: all must agree, or with `some` one is enough."""
     first, second = (
         (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) if some else (FindingVerdict.DOES_NOT, FindingVerdict.HOLDS)
     )
@@ -219,7 +222,7 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
-    """The pair that decides: the one that is nearest to failing, or fails most."""
+    """Return the figures of the pair that decides: the one that is nearest to failing, or fails most."""
     told = []
     for subject in (closest.pair.lower, closest.pair.higher):
         told.append(f"{subject.format} {_figure_text(subject, ours)}")
@@ -250,14 +253,14 @@ def _reason(
     if verdict is FindingVerdict.DOES_NOT:
         parts += _faults(decisive, faults)
     if verdict in (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) and not _true_of_the_thesis(finding, theirs):
-        parts.append("the thesis's own tables do not bear it out on every data set")
+        parts.append("the thesis's own tables do not support it on every data set")
     for text, names in by_text(reasons).items():
         parts.append(f"{', '.join(names)}: {text}" if any(names) else text)
     return "; ".join(parts)
 
 
 def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
-    """The source's own faults that touch the figures that decided."""
+    """Return the faults of the source that affect the figures that decided."""
     subjects = {subject for pair in pairs for subject in (pair.lower, pair.higher)}
     return [
         fault.text
@@ -270,7 +273,7 @@ def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
 
 
 def _true_of_the_thesis(finding: Finding, theirs: Mapping[Subject, float]) -> bool:
-    """Whether a finding is true of the thesis's own tables, as far as they have its figures."""
+    """Return whether the thesis's own tables support a finding, as far as they have its figures."""
 
     def holds(pair: Pair) -> bool:
         lower, higher = theirs.get(pair.lower), theirs.get(pair.higher)
