@@ -145,8 +145,8 @@ def test_words_for_missing_values_are_missing_and_named(tmp_path: Path) -> None:
 SHEETS = [
     ({"Chart": None, "Data": TABLE}, (), {}, "'Data' (2 of 2)", ""),
     ({"Empty": [], "Title": [("only",)], "Data": TABLE}, (), {}, "'Data' (3 of 3)", ""),
-    ({"Data": TABLE, "More": TABLE, "Title": [("only",)]}, (), {}, "'Data' (1 of 3)", "others hold rows too: 'More'"),
-    ({"Lists": TABLE, "Data": TABLE}, ("Lists",), {}, "'Data' (2 of 2)", "others hold rows too: 'Lists'"),
+    ({"Data": TABLE, "More": TABLE, "Title": [("only",)]}, (), {}, "'Data' (1 of 3)", "other sheets with rows: 'More'"),
+    ({"Lists": TABLE, "Data": TABLE}, ("Lists",), {}, "'Data' (2 of 2)", "other sheets with rows: 'Lists'"),
     ({"A": [("x",), (0,)], "Data": TABLE}, (), {"sheet": "Data"}, "'Data' (2 of 2)", ""),
     ({"A": [("x",), (0,)], "Data": TABLE}, (), {"sheet": "2"}, "'Data' (2 of 2)", ""),
     ({"2": TABLE, "A": [("x",), (0,)]}, (), {"sheet": "2"}, "'2' (1 of 2)", ""),
@@ -303,7 +303,9 @@ def test_dates_before_1900_are_reported(tmp_path: Path) -> None:
     with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
         book.add_worksheet().write_column(0, 0, ["a", datetime.date(1899, 1, 1), datetime.date(1899, 1, 2)])
     (remark,) = take(path).remarks
-    assert "dates before 1900 in 2 cells, which Excel does not support, are read as midnight (the first: cell A2" in remark
+    assert (
+        "dates before 1900 in 2 cells, which Excel does not support, are read as midnight (the first: cell A2" in remark
+    )
 
 
 @pytest.mark.parametrize("is_1904", [False, True])
