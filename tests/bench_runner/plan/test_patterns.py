@@ -103,7 +103,8 @@ def test_all_else_is_searched_for(text: str) -> None:
 def test_what_means_nothing_is_named_with_the_nearest_name_and_the_next_step(text: str, guess: str) -> None:
     with pytest.raises(PlanError) as raised:
         patterns.check_found("formats", ("csv", text), (PARQUET, CSV), ("parquet", "csv"))
-    assert str(raised.value) == f"formats: {text!r} matches no variant{guess}. There are parquet, csv."
+    assert raised.value.problem == f"`formats`: {text!r} matches no variant{guess}."
+    assert raised.value.next_step == "There are parquet, csv."
     assert (raised.value.parameter, raised.value.given) == ("formats", text)
 
 

@@ -468,13 +468,13 @@ def test_data_that_nothing_reads_are_not_left_aside(own: Path) -> None:
 
 
 def test_a_table_without_a_path_names_the_missing_option() -> None:
-    with pytest.raises(DataError, match="table: needs --data PATH\n  a table is taken as CSV"):
+    with pytest.raises(DataError, match="The data set table needs data\\.\n  A table is read from CSV"):
         plan(datasets=("table",))
 
 
 def test_a_table_for_images_and_images_for_a_table_say_where_they_go(own: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"mine\.csv: .*\n  images are taken as .*run tabular --data"):
+    with pytest.raises(DataError, match=r"mine\.csv .*\n  Images are read from .*the suite tabular"):
         make_plan([SUITES["image"]], Request(data=own))
     (tmp_path / "one.png").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"run image --data PATH"):
+    with pytest.raises(DataError, match="use the suite image"):
         plan(data=tmp_path / "one.png")

@@ -35,7 +35,7 @@ def test_an_image_that_is_a_pointer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=SAID) as caught:
         list(image_import.frames(task, Progress(page)))
     os.close(page)
-    assert caught.value.step == "git lfs pull"
+    assert caught.value.step == "Run: git lfs pull"
 
 
 def test_other_files_are_opened_at_their_beginning(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_sixteen_bits_are_refused(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (tiff(b"\x81", bits=[8], colour=[1], format=[2]), "has pixels with a sign"),
+        (tiff(b"\x81", bits=[8], colour=[1], format=[2]), "has signed pixels"),
         (
             tiff(b"\1\2\3\4", bits=[8] * 4, colour=[2], samples=[4], extra=[0]),
             "has 4 channels per pixel, of which only 3",
@@ -118,7 +118,7 @@ def test_sixteen_bits_are_refused(content: bytes) -> None:
             tiff(b"\1\2\3\xff\5", bits=[8] * 5, colour=[2], samples=[5], extra=[2, 0]),
             "has 5 channels per pixel, of which only 4",
         ),
-        (tiff(b"\1", bits=[8], colour=[3], palette=[0x1234] * 768), "has a palette of 16 bits a channel"),
+        (tiff(b"\1", bits=[8], colour=[3], palette=[0x1234] * 768), "has a palette of 16 bits per channel"),
     ],
     ids=["signed", "rgb and more", "grey and more", "rgba and more", "palette"],
 )

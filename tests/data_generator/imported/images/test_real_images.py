@@ -101,7 +101,7 @@ def test_views_that_are_left_out_are_reported_each_time(folders: Path) -> None:
         (folders / f"ant/{name}.jpg").write_bytes(encoded(views[0], "MPO", save_all=True, append_images=views[1:]))
     for _ in range(2):
         (remark,) = resolve("images", {}, source=folders).remarks
-        assert remark.startswith(f"of 2 images only the first view is taken, such as {folders}/ant/a.jpg: ")
+        assert remark.startswith(f"of 2 images only the first view is used, such as {folders}/ant/a.jpg: ")
         assert remark.count("\n") == 1
 
 
@@ -175,7 +175,7 @@ def test_one_class_of_images_is_enough(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b"no image", "is not an image of a supported kind"),
         (png(0, 0, 8, 2, b""), r"has no pixels \(0 x 0\)"),
-        (png(2, 2, 16, 2, bytes(12)), "has 16 bits a channel"),
+        (png(2, 2, 16, 2, bytes(12)), "has 16 bits per channel"),
         (png(20_000, 20_000, 8, 0, b""), "has too many pixels"),
         (png(10_000, 10_000, 8, 0, b""), "has too many pixels"),
     ],
@@ -370,7 +370,7 @@ def test_without_cache_and_path_the_stand_in_is_named_and_not_taken(
     name: str, title: str, stand_in: str, tmp_path: Path
 ) -> None:
     said = refused(
-        name, None, rf"{name}: {title} is neither in the cache of 'datasets' \({tmp_path}/hub\) nor named by"
+        name, None, rf"{name}: {title} is not in the cache of 'datasets' \({tmp_path}/hub\), and data was not given"
     )
     assert f"\n  Use the stand-in '{stand_in}', or name by data a folder" in said
 
@@ -400,10 +400,10 @@ print(sorted({"datasets", "huggingface_hub", "PIL", "pandas"} & set(sys.modules)
 @pytest.mark.parametrize(
     ("name", "image", "label", "message"),
     [
-        ("cifar10", colours(32, 31), 0, r"image 1 has \[32, 31, 3\], in CIFAR-10 each has 32 x 32 x 3"),
+        ("cifar10", colours(32, 31), 0, r"image 1 has \[32, 31, 3\]; in CIFAR-10 each has 32 x 32 x 3"),
         ("cifar10", greys(32, 32), 0, r"image 1 has \[32, 32, 0\]"),
-        ("cifar10", colours(32, 32), 10, "image 1 has 10, in CIFAR-10 each has a label of 0 to 9"),
-        ("imagenet100", colours(160, 200), -1, "image 1 has -1, in ImageNet-100 each has a label of 0 to 99"),
+        ("cifar10", colours(32, 32), 10, "image 1 has 10; in CIFAR-10 each has a label of 0 to 9"),
+        ("imagenet100", colours(160, 200), -1, "image 1 has -1; in ImageNet-100 each has a label of 0 to 99"),
     ],
 )
 def test_other_data_under_a_known_name_are_refused(

@@ -205,7 +205,7 @@ def test_a_name_that_two_columns_have_is_refused(names: list[str], csv: Make) ->
 def test_names_that_may_be_taken_for_another_are_kept_with_a_warning(names: list[str], csv: Make) -> None:
     taken = take(csv(",".join(names) + "\n1,2\n"))
     assert taken.table.column_names == names
-    assert any(remark.startswith("names of columns") for remark in taken.remarks)
+    assert any(remark.startswith("column names") for remark in taken.remarks)
 
 
 @pytest.mark.parametrize("name", ['say ""hi""', "a, b", "two\nlines", "tab\there"])
@@ -318,7 +318,7 @@ def test_an_encoding_is_advised_and_read(text: str, encoding: str, advised: str,
     path = csv(f"a,b\nx,1\n{text},2\n".encode(encoding))
     said = refusal(path)
     assert "line 3: byte 0x" in said
-    assert f"--encoding {advised} may be the right one" in said
+    assert f"`encoding={advised!r}`" in said
     taken = take(path, encoding=advised)
     assert taken.table["a"].to_pylist() == ["x", text]
     assert taken.understood["encoding"] == advised

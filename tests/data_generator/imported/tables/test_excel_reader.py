@@ -145,8 +145,8 @@ def test_words_for_missing_values_are_missing_and_named(tmp_path: Path) -> None:
 SHEETS = [
     ({"Chart": None, "Data": TABLE}, (), {}, "'Data' (2 of 2)", ""),
     ({"Empty": [], "Title": [("only",)], "Data": TABLE}, (), {}, "'Data' (3 of 3)", ""),
-    ({"Data": TABLE, "More": TABLE, "Title": [("only",)]}, (), {}, "'Data' (1 of 3)", "others hold rows too: 'More'"),
-    ({"Lists": TABLE, "Data": TABLE}, ("Lists",), {}, "'Data' (2 of 2)", "others hold rows too: 'Lists'"),
+    ({"Data": TABLE, "More": TABLE, "Title": [("only",)]}, (), {}, "'Data' (1 of 3)", "other sheets with rows: 'More'"),
+    ({"Lists": TABLE, "Data": TABLE}, ("Lists",), {}, "'Data' (2 of 2)", "other sheets with rows: 'Lists'"),
     ({"A": [("x",), (0,)], "Data": TABLE}, (), {"sheet": "Data"}, "'Data' (2 of 2)", ""),
     ({"A": [("x",), (0,)], "Data": TABLE}, (), {"sheet": "2"}, "'Data' (2 of 2)", ""),
     ({"2": TABLE, "A": [("x",), (0,)]}, (), {"sheet": "2"}, "'2' (1 of 2)", ""),

@@ -153,7 +153,7 @@ def test_a_lazy_table_is_to_be_collected() -> None:
 )
 def test_an_index_becomes_columns_with_a_warning(index: pd.Index, names: list[str]) -> None:
     listed = ", ".join(map(repr, names))
-    said = f"its index is measured as the column {listed}, as"
+    said = f"its index is measured as the column {listed}, because"
     with pytest.warns(UserWarning, match=said), in_memory.held(FRAME.set_axis(index)) as table:
         made = take(table.path).table
     assert made.column_names == [*names, *FRAME.columns]

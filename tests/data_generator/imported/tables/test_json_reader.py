@@ -45,7 +45,7 @@ def test_types_are_those_that_all_lines_have(lines) -> None:
     assert taken.table.to_pylist()[2] == {"a": None, "b": None, "c": None}
     assert taken.remarks == []
     assert taken.understood == {
-        "records": "an object in each line",
+        "records": "one object per line",
         "encoding": "utf-8",
         "missing values": "5 null or left out",
     }
@@ -256,7 +256,7 @@ def test_too_many_names_are_refused(rows: list[object], lines, monkeypatch: pyte
     """A missing value takes memory for each line and each name."""
     monkeypatch.setattr(table_types, "MOST_COLUMNS", 4)
     path = lines(*rows)
-    assert refusal(path).startswith(f"{path}: has 5 columns, and at most 4")
+    assert refusal(path).startswith(f"{path}: has 5 columns, more than the limit of 4")
 
 
 def test_as_many_columns_as_may_be_are_taken(lines, monkeypatch: pytest.MonkeyPatch) -> None:
