@@ -61,7 +61,7 @@ def test_late_merges_are_left_out_where_nothing_may_wait(few: dict[str, int | bo
         "document-store[layout=amax,merges=late]",
         "document-store[layout=vector,merges=late]",
     }
-    assert all("one component" in each.failure.reason and "12,000" in each.failure.reason for each in late)
+    assert all("a single component" in each.failure.reason and "12,000" in each.failure.reason for each in late)
     assert not any("merges=late" in chain.variant for chain in made.chains)
     assert any(chain.variant.startswith("document-store") for chain in made.chains)
 

@@ -154,7 +154,7 @@ INFO = RunInfo(
     load_after={"1 min": 1.0},
     warnings=[RunWarning(text="swap is in use", remedy="close other programs")],
     suites={"tabular": "Which format?"},
-    operations={"save": OperationInfo(title="save", writes=True, meaning="store all of the data in a new place")},
+    operations={"save": OperationInfo(title="save", writes=True, meaning="store all of the data in a fresh place")},
     variants={
         "csv[engine=pandas]": VariantInfo(
             title="CSV",
