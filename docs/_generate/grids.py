@@ -25,12 +25,12 @@ LESS, FEW = "<", "n="
 MARKS = {
     "**": "**bold**: best of its column",
     "=": "`=`: tied with it",
-    NO_VERDICT: f"`{NO_VERDICT}`: under five rounds in common with it, so no verdict",
+    NO_VERDICT: f"`{NO_VERDICT}`: too few rounds for a verdict",
     READS_ALL: f"`{READS_ALL}`: reads or saves everything",
     FROM_MEMORY: f"`{FROM_MEMORY}`: from the library's memory",
     LESS: f"`{LESS}`: below what can be measured",
     "±": "`±`: larger half of the 95 % interval",
-    FEW: "`n=`: rounds, if under five, with minimum and maximum and no verdict",
+    FEW: "`n=`: rounds, if under five, with minimum and maximum",
 }
 
 
