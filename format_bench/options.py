@@ -231,7 +231,8 @@ HOW = grouped(
         "--rounds",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Repetitions of every measurement. [default: 7; 5 if its interval is narrow; 3 above 10 s, 1 above 60 s]",
+        help="Repetitions of every measurement; without it, a narrow interval ends them from the seventh on. "
+        "[default: 9 up to 1 s, 7 up to 10 s, 3 up to 60 s, else 1]",
     ),
     click.option(
         "--quick",

@@ -157,7 +157,7 @@ def test_documents_that_are_too_few_for_what_decides_are_refused_before_anything
         with pytest.raises(PlanError) as told:
             recommend(data=own, key="name", out=tmp_path / "out", **words)
         assert "get 100 documents decides" in str(told.value)
-        assert "100 documents are asked for, there are 2" in str(told.value)
+        assert "100 documents, but there are 2" in str(told.value)
         assert "weights={'read': 1, 'size': 2, 'save': 1}" in str(told.value)
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
 

@@ -105,7 +105,7 @@ def test_accept_allows_more_formats() -> None:
     assert {each.candidate.stage for each in young.found.ranked} == {"established", "young"}
     first = recommend(stored=of_variants(made(), PICKLE, CSV), accept="young")
     assert first.found.ranked[0].candidate.variant == PICKLE
-    assert first.cautions[0] == "young: one implementation"
+    assert first.cautions[0] == "this format is young: one implementation"
 
 
 def test_csv_is_the_baseline_if_the_users_format_is_unknown() -> None:
@@ -177,8 +177,8 @@ def test_a_baseline_too_slow_for_all_rows_uses_few(tmp_path: Path, capsys: pytes
     assert now.ratios["read"].ratio > 100
     show(answer, Console(width=100))
     out = capsys.readouterr().out
-    assert "your xml now, at 20,000 rows: reads " in out
-    assert not any(line.startswith("your xml now") for line in out.splitlines()), "no row among others of more rows"
+    assert "your xml (at 20,000 rows), compared with it: " in out
+    assert not any(line.startswith("your xml") for line in out.splitlines()), "no row among others of more rows"
 
 
 def test_the_command_that_is_offered_gives_the_same_answer(
