@@ -256,7 +256,7 @@ def read_run(folder: Path) -> Run:
         _check_schema(shape)
         info = information(_renamed(shape) if shape["schema"] == 1 else shape)
     except ValueError as error:
-        raise RecordError(f"{info_path}: {error}.", "Correct the field, or measure again.") from None
+        raise RecordError(f"{info_path}: {_said(error)}.", "Correct the field, or measure again.") from None
     samples = tuple(_records(_place_of(folder / "samples.jsonl"), Sample))
     fidelity = tuple(_records(_place_of(folder / "fidelity.jsonl"), Fidelity))
     return Run(folder, info, samples, fidelity)
@@ -283,6 +283,11 @@ def pack_run(run: Run, folder: Path) -> None:
         (folder / f"{name}.jsonl{PACKED}").write_bytes(lzma.compress(lines, preset=9))
 
 
+def _said(error: ValueError) -> str:
+    """Return msgspec's text, whose backticks do not mean parameters."""
+    return str(error).replace("`", "'")
+
+
 def _check_schema(shape: object) -> None:
     found = shape.get("schema") if isinstance(shape, dict) else type(shape).__name__
     if found not in (SCHEMA, *OLDER) or isinstance(found, bool):
@@ -302,7 +307,7 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
         try:
             built = _record(line, record)
         except ValueError as error:
-            raise RecordError(f"{path}, line {number}: {error}.", "Remove the line to read the rest.") from None
+            raise RecordError(f"{path}, line {number}: {_said(error)}.", "Remove the line to read the rest.") from None
         first = seen.setdefault(_identity(built), number)
         if first != number:
             raise RecordError(f"{path}, line {number}: repeats line {first}.", "Remove one of the two.")

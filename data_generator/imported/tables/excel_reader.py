@@ -49,7 +49,7 @@ _EXACT = 1 << 53
 """A cell is a float64: integers below this are exact."""
 _WORDS = frozenset(MISSING) - {""}
 
-_SAVED = "Open the file in Excel or LibreOffice, save it, and read it again"
+_SAVED = "open the file in Excel or LibreOffice, save it, and read it again"
 _ODD = {
     ERROR: ("errors in {} cells are missing values", "repair the formulas, if a value is meant"),
     FORMULA: ("formulas without a stored value in {} cells are missing values", _SAVED),

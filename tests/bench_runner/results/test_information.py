@@ -80,7 +80,7 @@ def test_a_wrong_type_is_named_with_its_place(subtests: pytest.Subtests) -> None
 
 def test_a_reader_names_the_file_too(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"schema": 2, "machine": {"cores": "two"}}))
-    with pytest.raises(RecordError, match=r"run\.json: .*got `str` - at `\$\.machine\.cores`; Correct the field"):
+    with pytest.raises(RecordError, match=r"run\.json: .*got 'str' - at '\$\.machine\.cores'\.\s+Correct the field"):
         read_run(tmp_path)
 
 

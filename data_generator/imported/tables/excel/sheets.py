@@ -128,7 +128,7 @@ def _named(sheets: Sequence[SheetMetadata], source: TableFile) -> int | None:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
         return int(wanted) - 1
     names = _listed(sheet.name for sheet in sheets)
-    raise Refused(f"has no `sheet` named {printable(wanted)!r}", f"Its sheets are {names}.", source.path)
+    raise Refused(f"has no sheet {printable(wanted)!r}, which `sheet` names", f"Its sheets are {names}.", source.path)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -167,7 +167,7 @@ def test_the_sheet_is_the_first_visible_one_with_rows_or_the_named_one(
 @pytest.mark.parametrize(
     ("sheets", "wanted", "said"),
     [
-        ({"A": TABLE, "B": TABLE}, "C", "has no `sheet` named 'C'\n  Its sheets are 'A', 'B'"),
+        ({"A": TABLE, "B": TABLE}, "C", "has no sheet 'C', which `sheet` names\n  Its sheets are 'A', 'B'"),
         ({"A": TABLE}, "2", "has no sheet '2'"),
         ({"A": TABLE}, "0", "has no sheet '0'"),
         ({"C": None, "A": TABLE}, "C", "is not a work sheet, but a chart or macros\n  Name by `sheet` one of 'A'"),
