@@ -22,12 +22,12 @@ def test_weights_are_numbers_by_name() -> None:
     ("text", "told"),
     [
         ("reed=3", "did you mean 'read'?"),
-        ("read=3,read=2", "stands there twice"),
-        ("read=-1", "a number from 0 on"),
-        ("read=nan", "a number from 0 on"),
-        ("read=much", "a number from 0 on"),
-        ("read=0,size=0", "gives nothing a weight"),
-        ("", "gives nothing a weight"),
+        ("read=3,read=2", "read is named twice"),
+        ("read=-1", "a number of at least 0"),
+        ("read=nan", "a number of at least 0"),
+        ("read=much", "a number of at least 0"),
+        ("read=0,size=0", "at least one weight"),
+        ("", "at least one weight"),
     ],
 )
 def test_invalid_weights_are_refused(text: str, told: str) -> None:
