@@ -1,7 +1,7 @@
 """Separate the share of the format from the share of the call: what the suite `engines` answers.
 
-For each operation, a format's slowest call is compared with its fastest, and its fastest call with the fastest of all
-formats, paired by round. Formats are never averaged.
+For each operation, a format's slowest call is compared with its fastest, paired by round, and its fastest call with
+the fastest of all formats, as in every ranking. Formats are never averaged.
 """
 
 from __future__ import annotations

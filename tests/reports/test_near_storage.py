@@ -183,7 +183,7 @@ def test_every_output_shows_all_of_it(tmp_path: Path) -> None:
         assert all(told in output for told in _TOLD)
     assert max(map(len, text.split("\n"))) <= WIDTH
     # The page begins with the answer.
-    assert site.index("Throughput over the share") < site.index("snowset, 1,000,000 rows")
+    assert site.index("Throughput by the share") < site.index("snowset, 1,000,000 rows")
 
 
 def test_no_other_run_has_any_of_it() -> None:

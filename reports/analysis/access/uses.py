@@ -25,8 +25,7 @@ MOST_OTHERS = 4
 NO_VERDICT = "?"
 """Marks what may be chance."""
 USES_MEANING = (
-    "2.10: takes 2.10 times as long as the fastest; =: tied with it; "
-    f"{NO_VERDICT}: too few rounds for a verdict"
+    f"2.10: takes 2.10 times as long as the fastest; =: tied with it; {NO_VERDICT}: too few rounds for a verdict"
 )
 IN_PLACE = {"rewrite": "rewriting everything with", "save-all": "gathering everything with"}
 """Wording for fallbacks other than reading everything."""

@@ -82,4 +82,4 @@ def test_markdown_has_a_column_for_each_variant_and_no_stray_pipes() -> None:
 
 
 def test_a_run_without_verdicts_says_so() -> None:
-    assert "no verdicts" in _shown(replace(make_run(datasets=("eq",), rounds=1), fidelity=()))
+    assert "no fidelity results" in _shown(replace(make_run(datasets=("eq",), rounds=1), fidelity=()))

@@ -23,7 +23,7 @@ def test_reused_facts_have_their_date() -> None:
         "memory probe": FactInfo(measured="2026-11-20", key="k", kept=1),
     }
     (text,) = told(found)
-    assert text.endswith("fidelity and memory probe of 2026-11-20; imports of 2026-11-21")
+    assert text.endswith("fidelity and memory probe (measured 2026-11-20); imports (measured 2026-11-21)")
 
 
 def test_facts_of_the_run_itself_need_no_remark() -> None:

@@ -141,7 +141,7 @@ def test_answers_from_the_librarys_memory_are_named() -> None:
     for found in (of("f3-second", F3, run), of("f3-second", F3, nothing, run)):
         names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
         assert found.verdict is FindingVerdict.NOT_TESTABLE
-        assert f"events: no figure of {names} (answered from the library's own memory)" in found.reason
+        assert f"events: no figure of {names} (answered from the library's memory)" in found.reason
         told = f"{found.claim.command} measures take 1 row time of the others, which may have no figure either"
         assert told in found.reason
 
@@ -154,7 +154,7 @@ def test_where_all_data_sets_are_left_out_for_another_reason_no_command_is_named
     }
     found = of("full-zip-for-large", LANCE, run_of(cells, cached=True))
     assert found.verdict is FindingVerdict.NOT_TESTABLE
-    assert "own memory" in found.reason
+    assert "library's memory" in found.reason
     assert found.claim.command not in found.reason
 
 

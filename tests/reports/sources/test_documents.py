@@ -129,6 +129,6 @@ def test_the_page_has_findings_a_table_and_slips() -> None:
         "## table 3",
         "the two figures are swapped",
         "run documents measures size",
-        "on sensors rows take 8.5",
+        "on sensors, rows take 8.5",
     ):
         assert part in text, part

@@ -203,7 +203,7 @@ def test_an_empty_run_says_so() -> None:
 
 
 def test_the_overview_has_only_variants_that_all_data_sets_have() -> None:
-    overview = shown(make_run(tracks=("plain",))).split("over eq, int")[1].split("cold start")[0]
+    overview = shown(make_run(tracks=("plain",))).split("\neq, int, ")[1].split("cold start")[0]
     assert "pickle" in overview
     assert "avro" not in overview
 
