@@ -75,7 +75,7 @@ def _ours(error: BaseException) -> NearStorageError:
     if isinstance(error, MemoryError):
         return errors.BusyError("not enough memory for this request: retry later, or request less at once")
     number = secrets.token_hex(4)
-    LOG.error("failure %s", number, exc_info=error)
+    LOG.error("internal error %s", number, exc_info=error)
     return NearStorageError(f"internal error {number} at the server: its log has details under this number")
 
 

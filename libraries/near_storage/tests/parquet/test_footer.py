@@ -74,7 +74,7 @@ FILES = {
     "encrypted in front": (b"PARE" + as_file(one_column())[4:], "encrypted"),
     "footer longer than the file": (as_file(one_column())[:-8] + b"\xff\xff\xff\x7fPAR1", "footer of 2147483647 bytes"),
     "footer up to the magic": (b"PAR1" + b"\x01\0\0\0PAR1", "footer of 1 bytes"),
-    "only magic": (b"PAR1\0\0\0\0PAR1", "cut off"),
+    "only magic": (b"PAR1\0\0\0\0PAR1", "truncated at 0 bytes"),
 }
 
 
@@ -95,11 +95,11 @@ def two_columns(first: Wire, second: Wire) -> bytes:
 FOOTERS = {
     "an algorithm of encryption": (
         file_metadata([root(0)], [], 0, [], {8: struct({1: struct({})})}),
-        "is encrypted",
+        "encrypted",
     ),
-    "a key of a signed footer": (file_metadata([root(0)], [], 0, [], {9: binary("k")}), "is encrypted"),
-    "a column's key": (one_column([chunk(around={8: struct({1: struct({})})})]), "is encrypted"),
-    "metadata encrypted": (one_column([chunk(around={9: binary("x")})]), "is encrypted"),
+    "a key of a signed footer": (file_metadata([root(0)], [], 0, [], {9: binary("k")}), "encrypted"),
+    "a column's key": (one_column([chunk(around={8: struct({1: struct({})})})]), "encrypted"),
+    "metadata encrypted": (one_column([chunk(around={9: binary("x")})]), "encrypted"),
     "no metadata": (one_column([chunk(around={3: None})]), "no metadata"),
     "another file": (one_column([chunk(around={1: binary("../other")})]), "another file"),
     "another column's path": (one_column([chunk(["b"])]), "another path"),

@@ -89,14 +89,14 @@ def nested(levels: int) -> bytes:
 
 
 BROKEN = {
-    "nothing at all": (b"", "cut off"),
-    "no end": (struct({4: i32(1)}).data[:-1], "cut off"),
+    "nothing at all": (b"", "truncated at 0 bytes"),
+    "no end": (struct({4: i32(1)}).data[:-1], "truncated at 2 bytes"),
     "a number without an end": (b"\x45" + b"\x80" * 3, "truncated"),
     "a number that goes on and on": (b"\x56" + b"\x80" * 30, "exceeds 64 bits"),
     "an i32 of 33 bits": (b"\x45" + varint(1 << 32) + b"\0", "exceeds 32 bits"),
     "an i64 of 70 bits": (b"\x56" + b"\xff" * 9 + b"\x7f\0", "exceeds 64 bits"),
     "more bytes than there are": (b"\x68" + varint(1000) + b"abc\0", "1000 bytes"),
-    "2**32 bytes": (b"\x68" + varint(2**32 - 1) + b"abc\0", "are left"),
+    "2**32 bytes": (b"\x68" + varint(2**32 - 1) + b"abc\0", "remain"),
     "a list longer than the bytes": (b"\x79" + b"\xf8" + varint(10**9), "remain"),
     "an unwanted list longer than the bytes": (b"\x09" + varint(98) + b"\xf3" + varint(10**9), "remain"),
     "an unwanted map longer than the bytes": (b"\x0b" + varint(98) + varint(10**9) + b"\x55", "remain"),

@@ -127,13 +127,13 @@ def test_forged_and_foreign_tickets(served: Cluster):
             (ticket[:50] + b"x" + ticket[51:], "not signed"),
             (issue(b"x" * 32, grant), "not signed"),
             (issue(served.secret, grant), "expired"),
-            (issue(served.secret, msgspec.structs.replace(grant, kind="put", expires_s=1e12)), "good for put"),
+            (issue(served.secret, msgspec.structs.replace(grant, kind="put", expires_s=1e12)), "valid for put"),
             (b"", "not signed"),
         ):
             text = refusal(lambda broken=broken: client.do_get(flight.Ticket(broken)).read_all())
             assert word in text
         permit = flight.FlightDescriptor.for_command(ticket)
-        assert "good for v1" in refusal(lambda: put(client, permit))
+        assert "valid for v1" in refusal(lambda: put(client, permit))
 
 
 def test_a_permit_is_for_one_partition(served: Cluster):
