@@ -164,7 +164,7 @@ def _lines(found: RunComparison) -> Iterator[str]:
     judged = [change for change in found.changes if change.verdict is not ChangeVerdict.UNJUDGED]
     yield (
         f"{_verdict(found)}; {len(found.improvements)} better; {len(judged)} figures compared, "
-        f"{len(found.changes) - len(judged)} not compared, for want of 5 rounds"
+        f"{len(found.changes) - len(judged)} not compared, with too few rounds"
     )
     for drift in found.drifts:
         yield from _drift(drift, found.after.info.operation(drift.operation).title)
