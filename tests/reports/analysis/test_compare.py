@@ -290,9 +290,9 @@ def test_what_says_nothing_of_each_other_is_refused_unless_the_user_insists(
 
 def test_nothing_in_common_is_no_success() -> None:
     other = make_run(datasets=("str",), tracks=("plain",))
-    with pytest.raises(CompareError, match="nothing to compare"):
+    with pytest.raises(CompareError, match="no measured cell in common"):
         compare(run(1), other)
-    with pytest.raises(CompareError, match="nothing to compare"):
+    with pytest.raises(CompareError, match="no measured cell in common"):
         compare(run(1), replace(run(1), samples=()), anyway=True)
 
 
@@ -393,6 +393,6 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code_of("compare", first, worse, "--json") == 3
     capsys.readouterr()
     assert code_of("compare", first, other) == 2
-    assert "nothing to compare" in capsys.readouterr().err
+    assert "no measured cell in common" in capsys.readouterr().err
     assert code_of("compare", first, worse, "--fail-above", "10") == 2
     assert code_of("compare", first, str(tmp_path / "none")) == 2

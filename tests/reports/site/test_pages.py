@@ -432,7 +432,7 @@ def test_a_site_that_a_full_disk_left_half_is_named_and_made_anew(
     monkeypatch.setattr(Path, "write_text", full)
     code, _, told = program("report", small.folder, "--html", folder)
     assert code == FAILED
-    assert f"error: {folder}/suite-tabular.html: No space left on device\n  free some space" in told
+    assert f"error: {folder}/suite-tabular.html: No space left on device\n  Free some space" in told
     monkeypatch.undo()
     code, written, told = program("report", small.folder, "--html", folder)
     assert (code, written) == (0, f"{folder}/index.html\n"), told
