@@ -330,7 +330,7 @@ def test_programs_measure_and_ask_what_they_measured(
 
 
 WRONG = [
-    ([], "--data for your own"),
+    ([], "No data were named"),
     (["--data", "x", "--from", "y"], "Omit one of them"),
     (["--datasets", "eq", "--prefer", "speed=3"], "'speed' cannot be weighed"),
     (["--datasets", "eq", "--need", "magic"], "'magic' is not a known need"),

@@ -351,7 +351,7 @@ def test_a_folder_in_use_is_refused_and_left_alone(
     with open_locked(out), pytest.raises(SystemExit) as ended:
         cli.main([*words, "--out", str(out)])
     assert ended.value.code == 2
-    assert "another run is writing here" in capsys.readouterr().err
+    assert "Another run is writing to" in capsys.readouterr().err
     assert contents(out) == before
 
 

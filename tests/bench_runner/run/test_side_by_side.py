@@ -291,8 +291,8 @@ def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.Cap
     one, two = fakes.make()
     start = ("side-by-side", "--before", one.python, "--after", two.python)
     for words, told in (
-        (("tabular", "--quick"), "side-by-side has no --quick"),
-        (("tabular", "--budget=3m"), "side-by-side has no --budget"),
+        (("tabular", "--quick"), "side-by-side cannot use --quick"),
+        (("tabular", "--budget=3m"), "side-by-side cannot use --budget"),
         ((), "No suite was named"),
         (("tabular", "--rounds", "4"), "x>=5"),
         (("tabular", "--resume"), "--resume needs --out"),
@@ -325,7 +325,7 @@ def test_what_was_measured_is_named_when_a_later_turn_fails(fakes: Fakes, capsys
     assert code_of("side-by-side", "--before", one.python, "--after", two.python, "tabular", "--out", out) == 1
     said = capsys.readouterr().err
     assert "error: after: its run ended with exit code 2" in said
-    assert f"all that was measured is in {out}" in said
+    assert f"All that was measured is in {out}" in said
 
 
 def test_killed_nothing_goes_on(fakes: Fakes) -> None:
