@@ -37,7 +37,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     service: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a target that no kind of data has."""
+        """Raise ValueError for a target that no kind of data has."""
         kind_of_target(self.target)
 
 

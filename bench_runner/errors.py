@@ -1,7 +1,7 @@
-"""The errors of planning and running that a user sees: where, what, got against allowed, and the next step.
+"""The errors of planning and running that a user sees: what is wrong, what was given, what is allowed, what to do next.
 
-They are printed without a traceback. Nothing heavy is imported here, so that whoever tells them need not load what
-raised them.
+They are printed without a traceback. Nothing heavy is imported here, so that code that prints them need not load the
+code that raised them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from adapters.errors import UserError
 
 _SOURCE_PLACE = re.compile(r"(?:,? at |, | \()?[^\s,(]*/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
-"""Where in its own source, on the machine that compiled it, a library raised: of no use to whoever has a build."""
+"""A place in a library's source, on the machine that compiled it, which is of no use to users of the build."""
 
 
 class BenchError(UserError):
@@ -21,17 +21,17 @@ class BenchError(UserError):
 
 
 class PlanError(BenchError):
-    """The request cannot be met: what was asked, what exists, and the next step."""
+    """The request cannot be met. The text has what was requested, what exists, and what to do next."""
 
 
 class RunError(BenchError):
-    """The run cannot start or go on: what, and the next step."""
+    """The run cannot start or continue. The text has the reason and what to do next."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why there are no figures.
+    """The reason for having no figures.
 
-    kind: refused (a stated limit: no failure of the run) | not installed (likewise) | mismatch | crash |
+    kind: refused (a stated limit, not a failure of the run) | not installed (not a failure either) | mismatch | crash |
     timeout | memory | disk | cache (warm or cold could not be proven) | threads (more than one core under
     threads=1) | error | skipped (the save of its chain failed, or nothing verified it)
     """
@@ -46,7 +46,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class OperationFailed(Exception):
-    """One operation of a chain went wrong: `failure` says how."""
+    """One operation of a chain failed, as described by `failure`."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
@@ -54,5 +54,5 @@ class OperationFailed(Exception):
 
 
 def in_one_line(error: BaseException | str) -> str:
-    """What an error says, in one line and without the place in a library's source; empty where it says nothing."""
+    """Return the text of an error in one line, without the place in a library's source; '' if it has none."""
     return " ".join(_SOURCE_PLACE.sub("", str(error)).split())

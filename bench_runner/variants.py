@@ -41,7 +41,7 @@ class Variant(_Spelled):
         return self.settings.get("engine")
 
     def without(self, setting: str) -> Variant:
-        """The variant without this setting."""
+        """Return the variant without this setting."""
         kept = ",".join(f"{key}={value}" for key, value in self.settings.items() if key != setting)
         return variant_of(f"{self.format_name}[{kept}]" if kept else self.format_name)
 
@@ -85,5 +85,5 @@ def operation_name_of(text: str) -> OperationName:
 
 
 def is_raw_io(variant: str) -> bool:
-    """Whether a spelled variant is raw I/O."""
+    """Return whether a spelled variant is raw I/O."""
     return variant_of(variant).is_raw_io

@@ -67,8 +67,8 @@ VERIFYING = Read().spelled
 
 
 def operation_of(spelled: str, parameter: str = "operations") -> Operation:
-    """The operation that a text spells: 'read', 'project[columns=10]'; parameters that are not named have their
-    default. Raises PlanError for an unknown name, parameter or value."""
+    """Return the operation that a text spells: 'read', 'project[columns=10]'. Parameters left out have their default.
+    Raises PlanError for an unknown name, parameter or value."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:

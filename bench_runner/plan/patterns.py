@@ -44,7 +44,7 @@ def _separates(text: str, place: int) -> bool:
 
 
 def check(parameter: str, texts: Iterable[str]) -> None:
-    """Raises PlanError for a text that is neither a spelling nor a regular expression."""
+    """Raise PlanError for a text that is neither a spelling nor a regular expression."""
     for text in alternatives(texts):
         if is_spelled(text):
             continue
@@ -110,8 +110,7 @@ def _honoured(text: str) -> str:
 
 
 def check_found(parameter: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str]) -> None:
-    """Raises PlanError for the first alternative that means nothing of what is `offered`, with the nearest of the
-    `names`."""
+    """Raise PlanError for the first alternative that matches nothing of `offered`, with the nearest of the `names`."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
             near = difflib.get_close_matches(variant_of(text.strip("^$")).format_name, names, n=1)

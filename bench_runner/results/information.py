@@ -227,7 +227,7 @@ class RooflineInfo(StoredInfo):
     compiled: bool = False
     """Whether the compiled loop was used, not Python."""
     why_none: str = ""
-    """Why there are no lines."""
+    """The reason, if there are no lines."""
     lines: tuple[RooflineLine, ...] = ()
 
 

@@ -57,7 +57,7 @@ MOST_UNPACKED_BYTES = 2**30
 
 
 class RecordError(UserError):
-    """A result folder that cannot be read: which file, which line, why, and what to do."""
+    """A result folder that cannot be read. The text has the file, the line, the reason and what to do."""
 
 
 def _schema() -> int:

@@ -220,7 +220,7 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """Execute the cell's chain in our own workers, for all the figures that are tracked of it."""
+        """Execute the cell's chain in our workers, for all figures that are tracked."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():

@@ -123,7 +123,7 @@ class Schedule:
         return self.ordered([*wanting, *yardsticks], number)
 
     def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
-        """Shuffle by the seed and the round; long chains come as a shuffled last block."""
+        """Return the chains shuffled by the seed and the round, slow ones as a shuffled last block."""
         generator = random.Random(f"{self._seed}/{number}")
         # The order must not depend on the order of the plan: sort first, then shuffle.
         rows = sorted(chains, key=lambda chain: (chain.label(), repr(chain.conditions)))

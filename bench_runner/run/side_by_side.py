@@ -58,7 +58,7 @@ class Environment:
 
 
 def check(environment: Environment) -> None:
-    """Raises RunError when the environment's interpreter cannot run Format Bench."""
+    """Raise RunError if the environment's interpreter cannot run Format Bench."""
     where = f"`{environment.name}={str(environment.python)!r}`"
     try:
         done = subprocess.run(**environment.started("import format_bench.cli"), capture_output=True, check=False)
@@ -196,7 +196,7 @@ def _last_words(said: str, code: int) -> str:
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):
             return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
-    # Lines on how far it was may stand before.
+    # Lines about its progress may come first.
     if any(line.lower().startswith("stopped") for line in lines):
         return "its run was stopped"
     return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

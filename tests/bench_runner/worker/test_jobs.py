@@ -15,7 +15,7 @@ REASONS = [
     (OSError(13, "Permission denied"), "error", "PermissionError"),
     (MemoryError(), "memory", "MemoryError: no message"),
     (RefusedData("no tables on Saturdays"), "refused", "no tables on Saturdays"),
-    (TypeError("a fault of our own"), "error", "TypeError: a fault of our own"),
+    (TypeError("a fault in our code"), "error", "TypeError: a fault in our code"),
     (NotImplementedError("so is this"), "error", "NotImplementedError"),
     (Mismatch("rows: 1, not 2"), "mismatch", "rows: 1, not 2"),
     (SystemExit(0), "error", "SystemExit"),
