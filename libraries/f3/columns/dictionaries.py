@@ -1,8 +1,8 @@
 """Dictionaries at the level of the container (specification 4.2 to 4.4 and 9.4).
 
 This module decides the width of indices, builds and looks up dictionaries, finds columns that can share one, and
-estimates whether a dictionary pays. It works on arrays; the size of a payload comes from a function. Encodings may use
-dictionaries of their own inside a unit, which are not visible here.
+estimates whether a dictionary pays. It works on arrays; the size of a payload comes from a function. Dictionaries that
+encodings use inside a unit are not visible here.
 """
 
 from __future__ import annotations

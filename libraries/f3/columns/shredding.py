@@ -45,8 +45,8 @@ class TooLongError(F3Error):
 class Node:
     """One Arrow node: its type, its name in messages, its physical column and its children.
 
-    `pushed_down` marks a layout for lists of structs that only original files have: the node has no column of its own,
-    and the column of each field also holds presence and offsets of the lists.
+    `pushed_down` marks a layout for lists of structs that only original files have: the node has no
+    separate column, and the column of each field also holds presence and offsets of the lists.
     """
 
     what: str
