@@ -59,7 +59,8 @@ FIGURES: Mapping[str, Figure] = {
         "bytes",
         _LOW,
         "peak memory",
-        "highest resident minus shared memory during wall_ns, with started processes, less the level before",
+        "highest resident minus shared memory during wall_ns or just after it, with started processes, less "
+        "the level before",
     ),
     "peak_rss_bytes": Figure(
         "bytes",
@@ -68,8 +69,8 @@ FIGURES: Mapping[str, Figure] = {
         "VmHWM after its reset, or the highest resident memory with started processes if more, less the level before; "
         "counts mapped file pages",
     ),
-    "size_bytes": Figure("bytes", _LOW, "size", "apparent size of all files of the stored copy", exact=True),
-    "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of the file system that those files take"),
+    "size_bytes": Figure("bytes", _LOW, "size", "size of all files of the stored copy, after fsync", exact=True),
+    "allocated_bytes": Figure("bytes", _LOW, "allocated", "blocks of 512 bytes that those files take"),
     "files_count": Figure("count", _IS, "files", "number of files of the stored copy", exact=True),
     "p90_ns": Figure("ns", _LOW, "90th percentile", "of the calls, each by its own clock"),
     "latency_ns": Figure(
@@ -78,12 +79,13 @@ FIGURES: Mapping[str, Figure] = {
         "latency",
         "median of the calls of streams, each by its own clock; wall_ns is what all took over them",
     ),
-    "first_ns": Figure("ns", _LOW, "first", "the first call on the open copy, which is not among those"),
+    "first_ns": Figure("ns", _LOW, "first", "the first call on the open copy, before the others; warm cells only"),
     "open_ns": Figure(
         "ns",
         _LOW,
         "open",
-        "opening the copy that is kept open, before the first call; for each stream, where they cannot share it",
+        "opening the copy that is kept open, before the first call, without making a store ready; for each stream, "
+        "where they cannot share it",
     ),
     "open_private_bytes": Figure("bytes", _LOW, "open memory", "what opening adds to resident minus shared memory"),
     "open_asked_bytes": Figure("bytes", _LOW, "open reads", "bytes that read calls gave while the copy was opened"),
@@ -110,7 +112,9 @@ FIGURES: Mapping[str, Figure] = {
     "calls_ns": Figure(
         "ns", _IS, "all calls", "wall clock of those calls together; of streams from the first start to the last end"
     ),
-    "empty_ns": Figure("ns", _IS, "empty call", "what the clock takes around a call, with touching its result"),
+    "empty_ns": Figure(
+        "ns", _IS, "empty call", "what the clock takes around a call, with touching its result; median of 30"
+    ),
     "result_bytes": Figure(
         "bytes", _IS, "result", "values, offsets and nulls of the Arrow table that a call gave, or of all batches"
     ),
@@ -121,7 +125,10 @@ FIGURES: Mapping[str, Figure] = {
         "bytes", _IS, "distinct", "pages of the stored copy in the page cache after a cold operation: each counts once"
     ),
     "paused_ns": Figure(
-        "ns", _IS, "paused", "own work while the clock stood still: reading or checking the batches of a stream"
+        "ns",
+        _IS,
+        "paused",
+        "own work while the clock stood still, on the batches of a stream, less CPU time of other threads",
     ),
     "batches_count": Figure("count", _IS, "batches", "how many batches went through a stream"),
     "growth_bytes": Figure(
@@ -157,5 +164,7 @@ FIGURES: Mapping[str, Figure] = {
     "settle_ns": Figure("ns", _IS, "settle", "bringing the machine to rest before the sample, control included"),
     "prepare_ns": Figure("ns", _IS, "prepare", "worker start, input into private memory, priming, clean slate"),
     "harness_ns": Figure("ns", _IS, "harness", "the rest of the sample's time: starting, asking, cleaning up"),
-    "verify_ns": Figure("ns", _IS, "verify", "comparing what came back, twice, after the clock"),
+    "verify_ns": Figure(
+        "ns", _IS, "verify", "after the clock: looking for mappings, comparing twice, the removal between"
+    ),
 }

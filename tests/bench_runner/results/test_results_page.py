@@ -1,4 +1,4 @@
-"""docs/results.md names everything in the files, and its example runs."""
+"""docs/results.md describes samples, names no field or figure that does not exist, and its example runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from bench_runner.operations.operation import READ_ALL
 from bench_runner.operations.streams.tables import SAVE_ALL
 from bench_runner.operations.tables.append import REWRITE
 from bench_runner.plan.candidates import SPELLED
-from bench_runner.results.figures import FIGURES, Direction
+from bench_runner.request import Request
+from bench_runner.results.figures import FIGURES
 from bench_runner.results.information import RunInfo, StoredInfo
 from bench_runner.results.records import (
     Cell,
@@ -41,18 +42,41 @@ def fields(record: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(field.name for field in msgspec.structs.fields(record))
 
 
-@pytest.mark.parametrize("record", [Sample, Fidelity, Conditions, RunInfo, *PARTS])
+@pytest.mark.parametrize("record", [Sample, Fidelity, Conditions])
 def test_every_field_is_described(record: type[msgspec.Struct]) -> None:
     assert [name for name in fields(record) if f"`{name}`" not in PAGE] == []
 
 
-def test_every_figure_is_described_where_its_direction_says() -> None:
-    _, _, section = PAGE.partition("## Which figures does a sample have?")
-    tables = section.partition("\n## ")[0].split("Figures that describe")
-    for table, direction in zip(tables, (Direction.LOWER, Direction.NEITHER), strict=True):
-        rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \| ([^|]+) \|$", table, re.MULTILINE)
-        described = [name for cell, _, _ in rows for name in re.findall(r"`(\w+)`", cell)]
-        assert sorted(described) == sorted(name for name in FIGURES if FIGURES[name].direction is direction)
+def section(heading: str) -> str:
+    """Return the text below a heading of the page."""
+    _, found, text = PAGE.partition(f"## {heading}\n")
+    assert found
+    return text.partition("\n## ")[0]
+
+
+def test_fields_named_for_run_json_exist() -> None:
+    known = {name for record in (RunInfo, Request, *PARTS) for name in fields(record)}
+    cells = re.findall(r"^\| (`[^|]+`) \|", section("What does `run.json` hold?"), re.MULTILINE)
+    named = {name for cell in cells for spelled in re.findall(r"`([\w.]+)`", cell) for name in spelled.split(".")}
+    assert len(named) > 10
+    assert named - known == set()
+
+
+def test_figures_are_listed_by_the_command_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    text = section("Which figures does a sample have?")
+    (code,) = re.findall(r'^python -c "(.+)"$', text, re.MULTILINE)
+    exec(code, {})
+    listed = {line.partition(" | ")[0] for line in capsys.readouterr().out.splitlines()}
+    assert listed == set(FIGURES)
+    assert set(re.findall(r"`(\w+_(?:ns|bytes|count|permille))`", text)) <= listed
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_register_describes_each_figure(name: str) -> None:
+    figure = FIGURES[name]
+    assert figure.title
+    assert len(figure.meaning.split()) >= 3
+    assert name == "repetitions" or name.endswith((f"_{figure.unit}", "_rows"))
 
 
 def row_of(name: str) -> str:
