@@ -69,5 +69,5 @@ def test_a_fourth_kind_of_data(
     assert not ended.value.code
     assert "graph-npz" in capsys.readouterr().out
 
-    with pytest.raises(PlanError, match="does not support graphs: nobody has compared stores of graphs yet"):
+    with pytest.raises(PlanError, match="does not support graphs: formats of graphs have not been compared yet"):
         recommend(datasets="ring")

@@ -1,6 +1,6 @@
-"""What every adapter must hold, for ours and for third parties.
+"""Tests that every adapter must pass, ours and those of third parties: inherit a contract and set `variant`.
 
-Their modules are no test files, so pytest is told here to say in them too what an assertion compared.
+pytest explains failed assertions in test files only, so the contracts' modules are registered for it here.
 """
 
 import pytest

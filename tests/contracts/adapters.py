@@ -1,7 +1,4 @@
-"""What every adapter must hold, of tables and of images alike: what it says of itself, and what it leaves open.
-
-Inherited by the two contracts; it knows neither tables nor images.
-"""
+"""The tests that all contracts share: what an adapter declares about itself, and which files it leaves open."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ Test = TypeVar("Test", bound=Callable[..., None])
 
 
 def only_for(condition: Callable[[Any], bool]) -> Callable[[Test], Test]:
-    """The test is there for adapters alone that meet the condition."""
+    """Return a decorator that keeps a test only for adapters that meet the condition."""
 
     def marked(test: Test) -> Test:
         vars(test)["conditions"] = (*vars(test).get("conditions", ()), condition)
@@ -39,13 +36,13 @@ def _applies(test: object, adapter: Any) -> bool:
 
 
 class AdapterContract:
-    """`variant` is the format's own; `registry` is where it is listed."""
+    """Base of all contracts. A subclass sets `variant`, the spelling of the adapter, and `registry`, which lists it."""
 
     variant: ClassVar[str]
     registry: ClassVar[Registry]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Takes the tests away that are not for this variant."""
+        """Remove the tests whose conditions this variant does not meet."""
         super().__init_subclass__(**options)
         if "variant" not in vars(cls):
             return
@@ -56,7 +53,7 @@ class AdapterContract:
 
     @classmethod
     def built(cls) -> Any:
-        """The adapter, of which no library is loaded."""
+        """Return the adapter without loading its library."""
         return cls.registry.build(cls.variant)
 
     @pytest.fixture
@@ -71,48 +68,48 @@ class AdapterContract:
         folder.mkdir()
         return folder
 
-    def test_refuses_what_it_cannot_honour(self, adapter: Any) -> None:
+    def test_unknown_settings_and_values_are_refused(self, adapter: Any) -> None:
         with pytest.raises(RefusedSetting, match="no setting is called 'colour'"):
             type(adapter)({"colour": "blue"})
         for key in adapter.settings:
             with pytest.raises(RefusedSetting, match=key):
                 type(adapter)({key: "never"})
 
-    def test_its_spelling_names_it_again(self, adapter: Any) -> None:
+    def test_building_from_its_own_spelling_gives_the_same_variant(self, adapter: Any) -> None:
         again = self.registry.build(adapter.variant)
         assert (type(again), again.values, again.variant) == (type(adapter), adapter.values, adapter.variant)
 
-    def test_it_says_how_far_it_can_be_relied_on(self, adapter: Any) -> None:
+    def test_maturity_is_declared_with_a_reason_of_one_line(self, adapter: Any) -> None:
         assert isinstance(adapter.maturity, Maturity)
-        assert adapter.maturity is not UNDECLARED, "declare `maturity`: its stage, and the reason in a line"
+        assert adapter.maturity is not UNDECLARED, "declare `maturity`: a stage, and a reason of one line"
         reason = adapter.maturity.reason
         assert reason == reason.strip().rstrip(".")
         assert len(reason.splitlines()) == 1
 
-    def test_the_tracks_can_be_built(self, adapter: Any) -> None:
+    def test_every_track_can_be_built(self, adapter: Any) -> None:
         for settings in (adapter.plain, adapter.library_default, adapter.equal):
             type(adapter)(settings)
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a piece of Python in an interpreter of its own, with the project and the tests on its path."""
+    """Run Python code in a new interpreter with the project and the tests on its path."""
     path = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment)
 
 
 def left_open(folder: Path) -> list[str]:
-    """The files below `folder` that stay open."""
+    """Return the files below `folder` that are still open after up to a second."""
     return _lasting(lambda: list(open_below(folder)))
 
 
 def left_mapped(folder: Path) -> list[str]:
-    """The files below `folder` that stay mapped."""
+    """Return the files below `folder` that are still mapped into memory after up to a second."""
     return _lasting(lambda: [path for _, _, path in file_mappings() if path.startswith(str(folder))])
 
 
 def _lasting(look: Callable[[], list[str]]) -> list[str]:
-    """What is still there after a moment: a reading thread of the library may let go a few ms after the call."""
+    """Return what `look` still finds after up to a second: a library's threads may close files a few ms late."""
     deadline = time.monotonic() + 1.0
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -120,11 +117,11 @@ def _lasting(look: Callable[[], list[str]]) -> list[str]:
 
 
 def open_below(folder: Path) -> Iterator[str]:
-    """The files below `folder` that are open now. A save has to have closed all of them when it returns."""
+    """Yield the files below `folder` that are open now. When a save returns there must be none."""
     for entry in Path("/proc/self/fd").iterdir():
         try:
             path = os.readlink(entry)
         except FileNotFoundError:
-            continue  # the handle of this very listing
+            continue  # the handle of this listing
         if path.startswith(str(folder)):
             yield path

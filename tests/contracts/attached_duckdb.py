@@ -1,7 +1,7 @@
-"""Files of DuckDB that are attached to one database, for hundreds of small stores that open a file each.
+"""Attach DuckDB files to a reused database, for tests of hundreds of small stores that each open a file.
 
-Opening a file makes a database around it, for 20 ms of CPU time (DuckDB 2.0); attaching it takes 1 ms. Tests of what is
-left open, of what a call loads, or of two handles on one file do without it.
+Opening a file creates a database, which takes 20 ms of CPU time (DuckDB 2.0); attaching takes 1 ms. Tests of files left
+open, of imports, or of two handles on one file do not use this module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.contracts.one_duckdb import one_duckdb
 
 
 class _Attached:
-    """A connection to a file."""
+    """A connection to an attached file."""
 
     def __init__(self, connection: Any, name: str, path: str) -> None:
         self._connection, self._name = connection, name
@@ -44,7 +44,7 @@ class _Attached:
 
 @contextmanager
 def attached_duckdb() -> Iterator[None]:
-    """Within it `duckdb.connect` gives connections to one database, also for files."""
+    """Patch `duckdb.connect` to reuse databases and to attach files to them."""
     numbers = itertools.count()
     with one_duckdb(), pytest.MonkeyPatch.context() as patch:
         connect = duckdb.connect

@@ -1,6 +1,6 @@
-"""Declarations that may fit a change: every ready-made loss, helper and relation, spelled as a format would write it.
+"""Candidates for declarations: every ready-made loss, helper and relation, spelled as a format would write it.
 
-It knows what there is and how it is spelled; which of them fit a format is found in `declarations`.
+`declarations` finds out which of them fit a format.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from data_generator.generated.kinds import KINDS
 from formats.shared import pandas_losses, text_losses
 
 LOSSES = {"shared": pandas_losses, "text": text_losses}
-"""The modules of ready-made losses, under the names that formats import them by."""
+"""The modules of ready-made losses, by the name under which formats import them."""
 
 RELATIONS = {
     "floats": floats,
@@ -33,14 +33,14 @@ RELATIONS = {
     "times": times,
     "written": written,
 }
-"""The modules of ready-made relations, likewise."""
+"""The modules of ready-made relations, by the name under which formats import them."""
 
 _WIDTH = 120
-"""Of a line of the project."""
+"""Maximum length of a line in this project."""
 
 _UNITS = ("s", "ms", "us", "ns")
 _OF_WRITTEN_AS_TEXT = ("date", "time", "duration", "binary", "list", "struct", "map")
-"""How the types begin that `written_as_text` speaks of."""
+"""Prefixes of the type names that `written_as_text` covers."""
 
 
 class Trip(NamedTuple):
@@ -53,35 +53,37 @@ class Trip(NamedTuple):
 
 @dataclass
 class Candidate:
-    """A declaration that was tried: the loss, how it is spelled, and the trips that it touches and explains."""
+    """A declaration to try: the loss, its spelling, and the trips that it changes and explains."""
 
     loss: Loss
     spelled: str
-    """The ready-made loss; the helper that makes one of kinds; or a relation, around which a loss is written."""
+    """The name of a ready-made loss or of a helper that makes one, or a relation to write a loss around."""
     is_ready: bool = False
     is_helper: bool = False
     types: tuple[str, ...] = ()
-    """Of a relation that names types: how they begin."""
+    """Prefixes of the type names that the relation lists, if it lists any."""
     touched: set[Trip] = field(default_factory=set)
-    """The changed trips whose column is not left as it is."""
+    """The trips whose column the loss changes."""
     explained: set[Trip] = field(default_factory=set)
-    """Those whose column came back as the loss has it."""
+    """The trips whose column came back as the loss predicts."""
 
     def kinds_on(self, targets: Collection[str]) -> list[str]:
-        """The kinds that are explained on each of these targets: on them the loss is seen to occur."""
+        """Return the kinds that the loss explains on each of these targets."""
         on = [{trip.kind for trip in self.explained if trip.target == target} for target in targets]
         return sorted(set.intersection(*on)) if on else []
 
-    def is_honest(self, targets: Collection[str]) -> bool:
-        """Whether it can be declared without naming a kind on which it was not seen, of those targets that were tried:
-        that would be an error of its own."""
+    def occurs_for_all_its_kinds(self, targets: Collection[str]) -> bool:
+        """Return whether the loss occurred for every kind that its declaration would name, on the tried targets.
+
+        Otherwise the contract would reject the declaration as stale.
+        """
         seen = set(self.kinds_on(self.loss.targets & set(targets)))
         if self.is_ready:
             return self.loss.kinds <= seen
         return bool(seen) or not self.is_helper
 
     def line(self, tried: Collection[str]) -> str:
-        """The loss as it is pasted into `losses`, where these targets were tried."""
+        """Return the line to paste into `losses`, given the targets that were tried."""
         if self.is_ready:
             kinds = ", ".join(sorted({trip.kind for trip in self.explained}))
             return f"{_wrapped(kinds, '    # ', '    # ')}\n    {self.spelled},"
@@ -103,7 +105,7 @@ class Candidate:
         return bool(self.types) and all(name.startswith(_OF_WRITTEN_AS_TEXT) for name in self.types)
 
     def _expect(self) -> str:
-        """The relation's function, out of `Relation(...)`."""
+        """Return the spelling of the function inside `Relation(...)`."""
         return f"written.of_types({_listed(self.types)})" if self.types else self.spelled[len("Relation(") : -1]
 
     def _timestamps(self, kinds: list[str]) -> str:
@@ -115,7 +117,7 @@ class Candidate:
 
 
 def merged(parts: list[Candidate]) -> Candidate:
-    """One relation that names the types of several, with the parser of the first."""
+    """Merge relations that list types into one, with the parser of the first."""
     parse = parts[0].loss.relation.parse
     assert parse is not None
     types = tuple(sorted(name for part in parts for name in part.types))
@@ -127,7 +129,7 @@ def merged(parts: list[Candidate]) -> Candidate:
 
 
 def candidates(changed: Iterable[Trip]) -> Iterator[Candidate]:
-    """All that may be tried on these trips."""
+    """Yield every candidate for these trips."""
     yield from _ready()
     yield from _helpers()
     yield from _relations()
@@ -137,7 +139,7 @@ def candidates(changed: Iterable[Trip]) -> Iterator[Candidate]:
 
 
 def imports(lines: str) -> Iterator[str]:
-    """The lines that import what these lines name."""
+    """Yield the import statements that the pasted lines need."""
     for module, names in {
         "adapters.losses": ("Cause", "Loss", "Relation"),
         "adapters.relations": tuple(RELATIONS),
@@ -149,7 +151,7 @@ def imports(lines: str) -> Iterator[str]:
             yield f"from formats.shared import {content.__name__.rpartition('.')[2]} as {name}"
 
 
-# --- what there is ---------------------------------------------------------------------------------------------
+# --- ready-made declarations -----------------------------------------------------------------------------------
 
 
 def _ready() -> Iterator[Candidate]:
@@ -175,7 +177,7 @@ def _ready() -> Iterator[Candidate]:
 
 
 def _helpers() -> Iterator[Candidate]:
-    """Functions that make a loss of the kinds on which it is seen, and need no other argument."""
+    """Yield functions that make a loss from the kinds alone."""
     for module, content in LOSSES.items():
         for name, function in _functions(content):
             parameters = inspect.signature(function).parameters.values()
@@ -185,7 +187,7 @@ def _helpers() -> Iterator[Candidate]:
 
 
 def _relations() -> Iterator[Candidate]:
-    """Every ready-made relation that takes a column alone, in each of the ways to compare; and units of time."""
+    """Yield every ready-made relation whose only parameter is the column, in each way to compare, and units of time."""
     for module, content in RELATIONS.items():
         for name, function in _functions(content):
             if [*inspect.signature(function).parameters] != ["column"]:
@@ -205,7 +207,7 @@ def _relations() -> Iterator[Candidate]:
 
 
 def _unchanged(expect: Expect) -> Expect:
-    """The relation as far as it leaves the type alone: what is compared in another way is still what was stored."""
+    """Restrict a relation to results of the same type: other ways to compare apply to the stored type only."""
 
     def same(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         changed = expect(column)
@@ -222,7 +224,7 @@ def _of_types(types: tuple[str, ...], parse: Parse) -> Candidate:
 
 
 def _beginnings(arrow_type: pa.DataType) -> Iterator[str]:
-    """How the type's name begins, from all of its family to itself."""
+    """Yield prefixes of the type's name, from its whole family to the single type."""
     name = str(arrow_type)
     if pa.types.is_dictionary(arrow_type) or name == "string":
         return
@@ -239,21 +241,21 @@ def _tried(spelled: str, relation: Relation) -> Candidate:
 
 
 def _functions(content: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The public functions that a module defines itself."""
+    """Yield the public functions that the module defines itself."""
     for name, value in vars(content).items():
         if inspect.isfunction(value) and value.__module__ == content.__name__ and not name.startswith("_"):
             yield name, value
 
 
-# --- how it is written -----------------------------------------------------------------------------------------
+# --- spelling --------------------------------------------------------------------------------------------------
 
 
 def _call(name: str, *arguments: str) -> str:
-    """A call in a tuple, on a line of its own if it fits, else with a line for each argument."""
+    """Return a call as an item of a tuple, on one line if it fits, otherwise with one line for each argument."""
     short = f"    {name}({', '.join(arguments)}),"
     if len(short) <= _WIDTH:
         return short
-    # No name has a blank in it, at which a line could be broken wrongly.
+    # Safe to wrap at blanks, because no name contains one.
     lines = (_wrapped(f"{argument},", " " * 8, " " * 12) for argument in arguments)
     return "\n".join([f"    {name}(", *lines, "    ),"])
 

@@ -1,7 +1,7 @@
-"""What to declare of a format that changes some kind of column: the ready-made losses and relations that fit.
+"""Suggest declarations for a format that changes some kind of column: the ready-made losses and relations that fit.
 
-Used when the contract fails, so that the failure can be pasted into the module. It tries what there is on what came
-back; it knows no format.
+When the contract fails, its message shows lines to paste into the format's module. They are found by trying all
+ready-made declarations on the columns that came back.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from data_generator.generated.kinds import KINDS, ROWS, ColumnKind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 
 Trips = dict[str, dict[bool, fidelity.Trip]]
-"""Name of a kind, and whether with nulls -> what became of it."""
+"""Name of a kind -> with nulls or without -> outcome of the round trip."""
 
 _MISSED = "declared, but did not occur"
-"""How the fidelity of a declaration that has grown stale begins: there is nothing to add for it."""
+"""Start of the message for a stale declaration, for which there is nothing to add."""
 
 
 @dataclass
 class _Returned:
-    """What came back from one round trip, to be set beside what losses make of the column."""
+    """The result of one round trip, to be compared with the column that losses predict."""
 
     table: pa.Table
     got: Any
     target: Target
     declared: tuple[Loss, ...]
-    """The losses that the format declares already."""
+    """The losses that the format already declares."""
     known: dict[tuple[Loss, ...], bool] = field(default_factory=dict)
-    """Whether it fits, by the losses that did something to the column."""
+    """Losses that change the column -> whether they explain the result."""
 
     def touching(self, losses: Sequence[Loss]) -> tuple[Loss, ...]:
-        """Those that do something to the column, in turn, the declared ones before."""
+        """Return the losses that change the column, in order of application, declared ones first."""
         column, touching = self.table["value"], ()
         for loss in (*self.declared, *losses):
             if not loss.holds_for(self.target.kind, self.target.strings, self.target.nulls):
@@ -52,7 +52,7 @@ class _Returned:
             try:
                 changed = loss.relation.expect(column)
             except Exception:
-                return *touching, loss  # nor can it be compared: no column may fail a relation
+                return *touching, loss  # a relation must not fail, so this one cannot be compared either
             if changed is not None:
                 column = changed
                 touching = (*touching, loss)
@@ -61,24 +61,24 @@ class _Returned:
         return touching
 
     def fits(self, losses: Sequence[Loss]) -> bool:
-        """Whether the losses explain what came back."""
+        """Return whether the losses explain the result."""
         touching = self.touching(losses)
         if touching not in self.known:
             try:
                 self.known[touching] = not verify.compare(self.table, self.got, self.target, touching).problems
             except Exception:
-                self.known[touching] = False  # a relation that does not go with what came back explains nothing
+                self.known[touching] = False  # a relation that fails on this result does not explain it
         return self.known[touching]
 
 
 def records(
     variant: str, adapter: TabularFormat, target: Target, folder: Path, alone: Iterable[str] = ()
 ) -> list[Fidelity]:
-    """What the variant does to each kind of column, as a run stores it.
+    """Return what the variant does to each kind of column, as a run stores it.
 
-    All kinds go into one table, unless they are to be tried `alone` or are refused beforehand, and each column of it is
-    judged: what comes back as nobody declared is tried alone. Where that table is refused, it is divided in two, and so
-    on, until the culprit is tried alone.
+    All kinds go into one table, except those in `alone` and those that the adapter refuses. Columns that come back with
+    undeclared changes are tried again one by one. If the table is refused, it is halved until the kinds that cause the
+    refusal are tried one by one.
     """
     alone = {*adapter.known_faults, *alone}
     together = [kind for kind in KINDS.values() if kind.name not in alone and not _refused(adapter, kind)]
@@ -99,7 +99,7 @@ def _refused(adapter: TabularFormat, kind: ColumnKind) -> bool:
 
 
 def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips:
-    """What became of the kinds that came back from one table together, or from a part of it."""
+    """Return the outcomes of the kinds that came back from one common table or from a part of it."""
     if len(kinds) < 2:
         return {}
     found = _together(adapter, target, folder, kinds)
@@ -111,7 +111,7 @@ def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence
 
 
 def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips | None:
-    """What became of the kinds that came back as they should; None where the table of all is refused."""
+    """Return the outcomes of the kinds without errors; None if the table of all kinds is refused."""
     columns = {f"{kind.name}-{nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
     table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})
     if adapter.refusal(table.schema, table.num_rows):
@@ -122,7 +122,7 @@ def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Seque
         adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
         got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except Exception:
-        return None  # the culprit will say it when it is tried alone
+        return None  # the kind that causes the error reports it when it is tried alone
     if list(got.columns if isinstance(got, pd.DataFrame) else got.column_names) != table.column_names:
         return None
     found: Trips = {}
@@ -138,15 +138,15 @@ def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Seque
 
 
 def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path) -> str:
-    """What became of each kind, one line for all its round trips, and what to declare of it."""
-    told = {record.kind: f"{record.kind} (target {record.target}): {record.how}" for record in reversed(undeclared)}
+    """Return a message with one line for each kind that changed, and the declarations to add."""
+    changes = {record.kind: f"{record.kind} (target {record.target}): {record.how}" for record in reversed(undeclared)}
     changed = [record for record in undeclared if not record.how.startswith(_MISSED)]
-    lines = ["not declared, or declared and not seen:", *reversed(told.values())]
+    lines = ["changes that are not declared, and declared ones that did not occur:", *reversed(changes.values())]
     return "\n".join([*lines, "", _advice(adapter, changed, folder)] if changed else lines)
 
 
 def _advice(adapter: TabularFormat, undeclared: Iterable[Fidelity], folder: Path) -> str:
-    """What to paste into the module for these changes, and what is left for which nothing ready-made fits."""
+    """Return the lines to paste into the module, and the kinds for which no ready-made declaration fits."""
     trips = sorted({Trip(record.kind, record.target, record.nulls) for record in undeclared})
     returned = {trip: _returned(adapter, trip, folder) for trip in trips}
     chosen = _chosen(list(candidates(trips)), returned)
@@ -154,17 +154,17 @@ def _advice(adapter: TabularFormat, undeclared: Iterable[Fidelity], folder: Path
     if chosen:
         tried = {trip.target for trip in trips}
         lines = "\n".join(["losses = (", *(candidate.line(tried) for candidate in chosen), ")"])
-        said += ["these ready-made losses fit what came back, in this order; paste what you find true:", ""]
+        said += ["These ready-made losses explain the results. Paste those that are true, in this order:", ""]
         said += [*imports(lines), "", lines]
     if unexplained := {trip.kind: None for trip in trips if not returned[trip].fits(_losses(chosen))}:
         names = ", ".join(unexplained)
-        said += ["", f"nothing ready-made fits {names}: mend the call, refuse the type in `refusal`, write a relation"]
-        said += ["(adapters/relations/ shows how), or name the kind in `known_faults`"]
-    return "\n".join([*said, "see 'Losses' in docs/adding.md"])
+        said += ["", f"No ready-made declaration fits {names}. Correct the call, refuse the type in `refusal`, write a"]
+        said += ["relation (adapters/relations/ has examples), or add the kind to `known_faults`."]
+    return "\n".join([*said, "See 'Losses' in docs/adding.md."])
 
 
 def _returned(adapter: TabularFormat, trip: Trip, folder: Path) -> _Returned:
-    """Make the trip again."""
+    """Repeat the round trip."""
     table, target = KINDS[trip.kind].table(trip.nulls), Target(trip.target)
     targets.apply_strings(target)
     location = folder / f"{trip.kind}-{trip.target}-{trip.nulls}{adapter.suffix}"
@@ -174,19 +174,19 @@ def _returned(adapter: TabularFormat, trip: Trip, folder: Path) -> _Returned:
 
 
 def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[Candidate]:
-    """Candidates that together explain all that can be, in the order in which they are to be declared.
+    """Return candidates that together explain as much as possible, in the order in which to declare them.
 
-    First come those that explain a kind with nulls and without: else one may be taken that fits only because the tests
-    have nulls.
+    Candidates that explain a kind both with and without nulls are tried first. Otherwise one could be chosen that fits
+    only because the test data have nulls.
     """
     for candidate in pool:
         _try(candidate, returned)
     tried = {trip.target for trip in returned}
-    usable = [candidate for candidate in pool if candidate.is_honest(tried)]
+    usable = [candidate for candidate in pool if candidate.occurs_for_all_its_kinds(tried)]
     chosen: list[Candidate] = []
     left = set(returned)
     while usable := [each for each in usable if each.explained & left]:
-        # What touches something else that is still to be explained may be in its way.
+        # A candidate that changes other unexplained trips may prevent their explanation.
         careful = [each for each in usable if not (each.touched - each.explained) & left]
         best = max(careful or usable, key=lambda each: _worth(each, left))
         usable.remove(best)
@@ -195,22 +195,21 @@ def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[C
             chosen = with_best
             left = {trip for trip in left if not returned[trip].fits(_losses(chosen))}
     for candidate in list(chosen):
-        # One that was taken later may explain all that this one does; both would be seen on neither's kinds.
+        # A later candidate may explain everything that this one does. With both declared, one would never occur.
         if _fitting(rest := _without(candidate, chosen), returned) == _fitting(chosen, returned):
             chosen = rest
     for candidate in list(chosen):
         chosen = max(chosen, [candidate, *_without(candidate, chosen)], key=lambda order: _fitting(order, returned))
     fitting = [trip for trip in returned if returned[trip].fits(_losses(chosen))]
     for candidate in chosen:
-        # Where one before has explained it, there is nothing left to be seen; and what one before makes of the column
-        # is told with that one.
+        # Trips that an earlier candidate explains completely are listed with that one only.
         seen = {trip for trip in fitting if candidate.loss in returned[trip].touching(_losses(chosen))}
         candidate.explained = seen & candidate.touched or seen
     return [candidate for candidate in chosen if candidate.explained]
 
 
 def _try(candidate: Candidate, returned: Mapping[Trip, _Returned]) -> None:
-    """Find which trips a candidate touches, and which of them it explains beside what is declared already."""
+    """Record which trips the candidate changes, and which it explains together with the declared losses."""
     for trip, came_back in returned.items():
         if candidate.loss in came_back.touching([candidate.loss]):
             candidate.touched.add(trip)
@@ -221,8 +220,10 @@ def _try(candidate: Candidate, returned: Mapping[Trip, _Returned]) -> None:
 def _with(
     best: Candidate, chosen: list[Candidate], returned: Mapping[Trip, _Returned], left: set[Trip]
 ) -> list[Candidate] | None:
-    """The chosen ones and this at the last place at which all fits that did, and what it explains; None where there is
-    none. Relations that name types go into one."""
+    """Insert `best` as late as possible so that everything explained so far still is, and what it explains as well.
+
+    Relations that name types are merged into one. Returns None if no place fits.
+    """
     wanted = (returned.keys() - left) | best.explained
     trials = [[*chosen[:place], best, *chosen[place:]] for place in range(len(chosen), -1, -1)]
     for place, other in enumerate(chosen):
@@ -244,15 +245,15 @@ def _fitting(chosen: Sequence[Candidate], returned: Mapping[Trip, _Returned]) ->
 
 
 def _worth(candidate: Candidate, left: set[Trip]) -> tuple[float, ...]:
-    """Rather what explains a kind whole; of those what is ready-made, then helpers; then what explains most, touches
-    least beside it, and is shortest."""
+    """Return the sort key of a candidate: first whether it explains all trips of some kind, then ready-made, helper,
+    number of kinds and trips explained, fewest other trips changed, shortest spelling."""
     whole, explained = _whole(candidate, left), len(candidate.explained & left)
     rank = (candidate.is_ready, candidate.is_helper, len(whole), explained)
     return bool(whole), *rank, -len(candidate.touched - candidate.explained), -len(candidate.spelled)
 
 
 def _whole(candidate: Candidate, left: set[Trip]) -> set[tuple[str, str]]:
-    """Kinds and targets of which nothing is left that the candidate does not explain."""
+    """Return the kinds and targets whose remaining trips the candidate explains completely."""
     explained = candidate.explained & left
     return {(trip.kind, trip.target) for trip in explained} - {
         (trip.kind, trip.target) for trip in left - candidate.explained

@@ -1,4 +1,4 @@
-"""Kinds of documents: each holds one thing that a store may lose. A store's losses name them."""
+"""Kinds of documents: each has one property that a store may lose. The losses of a store name kinds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE_NAMES = (
         "\\u0041",
     ),
 )
-"""Names that are syntax somewhere: of SQL, of paths, of formats, of Python."""
+"""Field names that are syntax or reserved in SQL, paths, formats, Python or our own stores."""
 
 TEXTS = (
     *(
@@ -144,4 +144,4 @@ KINDS: dict[str, Documents] = {
         for n in range(42)
     ],
 }
-"""Name -> documents; the key is `id`, int in all but one."""
+"""Name -> documents; the key is `id`, an int in all kinds but one."""

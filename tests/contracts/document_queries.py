@@ -1,5 +1,5 @@
-"""The part of the contract that is about queries: what a store answers is what the reference answers over the same
-documents, and what it cannot answer so it refuses. See tests/contracts/documents.py."""
+"""Contract of queries: a store gives the answer of the reference implementation over the same documents, or refuses
+the query. `DocumentStoreContract` inherits it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Documents = list[dict[str, Any]]
 
 
 def events() -> Documents:
-    """Alike, as a service writes them: some fields are missing, none changes its type."""
+    """Return similar documents, as a service writes them: some fields are missing, none changes its type."""
     generator = random.Random(7)
     made = []
     for number in range(300):
@@ -100,7 +100,7 @@ VALUES = (
 
 
 def mixed(values: Sequence[Any] = VALUES) -> Documents:
-    """Fields that change their type, are null or missing, and whose names are hostile."""
+    """Return documents whose fields change type, are null or missing, and have hostile names."""
     generator = random.Random(11)
     made = []
     for number in range(250):
@@ -123,7 +123,7 @@ _CREATED = And((_equal("kind", "commit"), _equal("commit.operation", "create")))
 _TAGS = Unnest(("tags",), "tag")
 _MANY = 1_600_000_000_000_000 + 1_200
 _FEW = Filter(Compare(field("id"), "<", Constant(50)))
-"""The reference compares each document with each of many values."""
+"""Few documents, because the reference compares each one with each of many values."""
 _HOUR = Call("modulo", (Call("floor_divide", (field("time_us"), Constant(3_600_000_000))), Constant(24)))
 
 ON_EVENTS: dict[str, Plan] = {
@@ -321,23 +321,23 @@ ON_MIXED: dict[str, Plan] = {
 OF_CONTAINERS = {name for name in ON_MIXED if "anything" in name} | {
     *("groups of wholes", "distinct items", "distinct fields of items", "groups of items"),
 }
-"""What SQL may refuse: arrays, objects and doubles in groups and sums."""
+"""Queries that a store may refuse: arrays, objects and doubles in groups and sums."""
 
 
 NAMES_AT_A_TIME = 11
 
 LITTLE_BYTES = 4_096
-"""The counter itself is read, and nothing that counts."""
+"""Upper limit of bytes read where nothing but the counter itself is read."""
 
 
 @cache
 def _answer(plan: str, documents: bytes) -> list[dict[str, Any]]:
-    """The reference's answer over documents in MessagePack: all stores are asked the same of the same ones."""
+    """Return the reference's answer over documents in MessagePack, cached because all stores share these queries."""
     return run_over_documents(msgspec.msgpack.decode(documents), from_json(plan))
 
 
 def _or_error(made: Callable[[], Any]) -> Any:
-    """Rows, or that the plan says that there are none."""
+    """Return the rows, or "QueryError" if the query raises it."""
     try:
         return made()
     except QueryError:
@@ -345,12 +345,12 @@ def _or_error(made: Callable[[], Any]) -> Any:
 
 
 def _stores(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
-    """Whether documents of these kinds can be stored, be it with a loss."""
+    """Return whether documents of these kinds can be stored, with or without a loss."""
     return not any(loss.view is None for loss in adapter.losses if loss.kinds & set(kinds))
 
 
 def _keeps(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
-    """Whether documents of these kinds are stored without a loss."""
+    """Return whether documents of these kinds are stored without a loss."""
     return not any(loss.kinds & set(kinds) for loss in adapter.losses)
 
 
@@ -358,7 +358,7 @@ answers_queries = only_for(lambda adapter: adapter.offers.operators)
 
 
 class DocumentQueries:
-    """For stores that offer operators."""
+    """Tests for stores that offer operators."""
 
     @attached_duckdb()
     def _answered(
@@ -369,7 +369,7 @@ class DocumentQueries:
         location: Path,
         losses: Sequence[DocumentLoss] = (),
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """What is wrong, and what is refused, by the plan's name."""
+        """Return wrong answers and refusals, each by the plan's name."""
         adapter.begin(location)
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -404,7 +404,7 @@ class DocumentQueries:
         documents = mixed()
         allowed = set(OF_CONTAINERS)
         if losses:
-            # Where missing and null are one, what tells them apart is refused; all else is of what is there.
+            # A store that does not distinguish null from missing refuses queries that do; others need no nulls.
             documents = [without_nulls(document) for document in documents]
             allowed |= {
                 *("exists", "missing", "null", "is null", "number's name", "within", "items' fields", "null items"),
@@ -417,10 +417,10 @@ class DocumentQueries:
 
     @answers_queries
     @pytest.mark.rule(14)
-    def test_what_another_handle_was_prepared_for_is_not_looked_up_again(
+    def test_prepare_reads_nothing_that_another_handle_has_learned(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """A cold call is made on such a handle: nothing may be read of what it asks for (rule 14)."""
+        """Cold calls use such a handle, so `prepare` must not read the queried data beforehand (rule 14)."""
         documents = [{"id": number, "kind": "k", "time_us": number % 50, "text": "x" * 99} for number in range(3_000)]
         adapter.ingest([documents], location)
         plan = to_json(Plan((Filter(Compare(field("time_us"), "<", Constant(3))), Count())))
@@ -437,7 +437,9 @@ class DocumentQueries:
 
     @answers_queries
     @only_for(lambda adapter: _keeps(adapter, "changing types", "missing and null", "NUL in a text"))
-    def test_texts_that_hold_a_nul_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_queries_of_texts_with_nul_are_answered_or_refused(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         with_nul = ("a\0b", "a\0c", "\0", ["a\0b", "a", "a\0c"], {"x": "a\0b"}, {"x": "a"})
         wrong, _ = self._answered(adapter, mixed((*VALUES, *with_nul, "a", "b")), ON_MIXED, location)
         assert wrong == {}, wrong
@@ -453,7 +455,7 @@ class DocumentQueries:
 
     @answers_queries
     @only_for(lambda adapter: _stores(adapter, "object or scalar", "missing and null"))
-    def test_objects_are_equal_whatever_the_order_of_their_fields_or_refused(
+    def test_comparing_objects_ignores_the_order_of_fields_or_is_refused(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         losses = [loss for loss in adapter.losses if loss.kinds & {"object or scalar", "missing and null"}]
@@ -463,10 +465,10 @@ class DocumentQueries:
     @answers_queries
     @pytest.mark.parametrize("of_arrays", [False, True], ids=["scalars", "arrays"])
     @attached_duckdb()
-    def test_names_that_are_words_of_engines_mean_fields(
+    def test_hostile_names_are_field_names_in_queries(
         self, of_arrays: bool, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """Some at a time: engines take longer over each field the more of them there are."""
+        """Use a few names at a time: engines take longer for each field, the more fields there are."""
         for first in range(0, len(HOSTILE_NAMES), NAMES_AT_A_TIME):
             names = HOSTILE_NAMES[first : first + NAMES_AT_A_TIME]
             documents: Documents = [
@@ -505,15 +507,15 @@ class DocumentQueries:
         run()
 
     @answers_queries
-    def test_plans_that_nest_deep_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_deeply_nested_plans_are_answered_or_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         wrong, _ = self._answered(adapter, events()[:20], DEEP, location)
         assert wrong == {}, wrong
 
     @only_for(lambda adapter: adapter.offers.index)
-    def test_an_index_is_there_and_is_taken_for_what_it_finds(
+    def test_an_index_is_reported_by_every_handle_and_used_for_its_path_only(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """As the store says itself: a figure of a range by index is of nothing else."""
+        """The store reports whether a query uses an index; figures of index scans rely on that."""
         documents = [{"id": number, "at": {"n": number, "m": number}} for number in range(2_000)]
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -541,7 +543,7 @@ class DocumentQueries:
             handle.index(path)
             handle.index(path)
         held = {document["id"]: document for document in events()}
-        # What is found now of a field that no document has yet must not be remembered.
+        # The store must not cache that no document has this field.
         of_new = to_json(Plan((Filter(_equal("new", 6)), Count())))
         assert handle.query(of_new) == [{"count": 0}]
         changed = [

@@ -1,9 +1,9 @@
-"""What every document store must hold. A store's own test file names its variant in three lines:
+"""Contract of document stores. A store's test file inherits it and names the variant:
 
     class TestJsonLines(DocumentStoreContract):
         variant = "json-lines[engine=msgspec,codec=zstd]"
 
-Stores with limits declare them (losses, and what they offer); they do not override tests.
+Stores declare their limits (`losses` and `offers`); they do not override tests.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from tests.contracts.projection import rchar
 
 MALFORMED = {
     "cut": b'{"id":0,"a":1}\n{"id":1,"a":\n',
-    "no object": b'{"id":0,"a":1}\n[1]\n',
+    "not an object": b'{"id":0,"a":1}\n[1]\n',
     "not a number": b'{"id":0,"a":1}\n{"id":1,"a":NaN}\n',
     "not UTF-8": b'{"id":0,"a":"x"}\n{"id":1,"a":"\xff\xfe"}\n',
-    "no JSON": b'{"id":0,"a":1}\nid: 1\n',
+    "not JSON": b'{"id":0,"a":1}\nid: 1\n',
 }
 
 PATHS: dict[str, list[FieldPath]] = {
@@ -54,12 +54,12 @@ PATHS: dict[str, list[FieldPath]] = {
     "nested": [("at", "x"), ("id",)],
     "array": [("at", "tags")],
     "whole object": [("at",), ("ok",)],
-    "what is not there": [("nowhere",), ("name", "x"), ("at", "x", "y"), ("id",)],
+    "missing fields": [("nowhere",), ("name", "x"), ("at", "x", "y"), ("id",)],
     "nothing": [],
 }
 
 SOME = 4
-"""Of so many kinds one comes as lines too."""
+"""Every fourth kind is also tested as lines."""
 SHARED = "from document_stores.registry import DOCUMENT_STORES"
 
 LOADS_NOTHING = """
@@ -101,12 +101,12 @@ except Exception as error:
 
 
 def lines_of(documents: Documents) -> bytes:
-    """As JSON Lines."""
+    """Return the documents as JSON Lines."""
     return b"".join(msgspec.json.encode(document) + b"\n" for document in documents)
 
 
 def found(handle: DocumentHandle, paths: list[FieldPath] | None = None) -> Documents:
-    """All batches of a scan as one list."""
+    """Return all batches of a scan as one list."""
     gathered: Documents = []
     for batch in handle.scan(paths):
         assert batch
@@ -115,12 +115,12 @@ def found(handle: DocumentHandle, paths: list[FieldPath] | None = None) -> Docum
 
 
 def needs_dicts(kind: str) -> bool:
-    """Whether JSON text cannot say what documents of this kind hold."""
+    """Return whether JSON has no notation for the values of this kind."""
     return kind in ("not finite", "binary")
 
 
 class DocumentStoreContract(AdapterContract, DocumentQueries):
-    """`variant` is the store's own."""
+    """Contract of a document store. Inherit it and set `variant`."""
 
     variant: ClassVar[str]
     registry: ClassVar[Registry] = DOCUMENT_STORES
@@ -133,7 +133,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def stored(
         self, adapter: DocumentStoreAdapter, documents: Documents | Iterable[Batch], location: Path
     ) -> Iterator[DocumentHandle]:
-        """Documents, or batches of them, in a store that is open; a server of its own is started once."""
+        """Store documents, or batches of documents, and give an open handle; a store's server is started once."""
         batches = list(documents)
         adapter.begin(location)
         try:
@@ -154,18 +154,18 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
     @pytest.mark.parametrize("way", ["dicts", "lines"])
     @attached_duckdb()
-    def test_documents_come_back_but_for_what_is_declared(
+    def test_documents_come_back_except_for_declared_losses(
         self, way: str, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
         for number, kind in enumerate(KINDS):
-            # Dicts can hold every kind. Lines are made into those, or those into lines, so some of them will do.
+            # Dicts can hold every kind. Stores convert lines to dicts or dicts to lines, so some kinds suffice.
             if way == "lines" and (needs_dicts(kind) or number % SOME):
                 continue
             with subtests.test(kind):
                 self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
 
     def comes_back(self, kind: str, way: str, adapter: DocumentStoreAdapter, location: Path) -> None:
-        """Documents of one kind; `way` is how they are given."""
+        """Check one kind of documents, given as "dicts" or "lines"."""
         documents = KINDS[kind]
         losses = self.losses_of(adapter, kind)
         batches: list[Batch] = [lines_of(documents)] if way == "lines" else [documents]
@@ -180,14 +180,14 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         assert first_difference(documents, came, losses) is None
         for loss in losses:
             others = [other for other in losses if other is not loss]
-            assert first_difference(documents, came, others) is not None, f"declared, and not seen: {loss.what}"
+            assert first_difference(documents, came, others) is not None, f"declared, but did not occur: {loss.what}"
 
-    def test_every_loss_names_kinds_that_there_are(self, adapter: DocumentStoreAdapter) -> None:
+    def test_losses_name_kinds_that_exist(self, adapter: DocumentStoreAdapter) -> None:
         for loss in adapter.losses:
             assert loss.kinds, loss.what
             assert loss.kinds <= set(KINDS), loss.what
 
-    def test_many_batches_of_both_kinds_come_back_in_another_process_too(
+    def test_mixed_batches_come_back_from_the_same_and_a_new_adapter(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         documents = [
@@ -206,21 +206,21 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         assert first_difference(documents, found(handle)) is None
         handle.close()
 
-    def test_lines_need_no_last_end_and_may_be_blank(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_lines_may_be_blank_and_the_last_newline_may_be_missing(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         batches: list[Batch] = [b'{"id": 1, "a": "x"}\n\n  \n{"id":2,"a":"y"}', b"", b"\n", [], b'{"id":3,"a":"z"}\n']
         with self.stored(adapter, batches, location) as handle:
             wanted = [{"id": 1, "a": "x"}, {"id": 2, "a": "y"}, {"id": 3, "a": "z"}]
             assert first_difference(wanted, found(handle)) is None
             assert handle.count() == 3
 
-    def test_escapes_in_names_and_texts_are_what_they_stand_for(
-        self, adapter: DocumentStoreAdapter, location: Path
-    ) -> None:
+    def test_escapes_in_names_and_texts_are_decoded(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         text = b'{"id":1,"n\\u00e4me":{"\\u0061":"\\ud83d\\ude00\\/"}}\n{"id":2,"n\\u00e4me":{"\\u0061":"x"}}\n'
         with self.stored(adapter, [text], location) as handle:
             assert {part["näme"]["a"] for part in found(handle, [("näme", "a")])} == {"😀/", "x"}
 
-    def test_a_folder_that_says_name_and_value_says_nothing_of_documents(
+    def test_folders_called_name_and_value_do_not_become_fields(
         self, adapter: DocumentStoreAdapter, place: Path
     ) -> None:
         folder = place / "run=3" / "key=7" / "id=x" / "document=1" / "new=2020-01-01"
@@ -246,7 +246,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
     # --- parts and keys --------------------------------------------------------------------------------------------
 
-    def test_a_scan_of_paths_gives_what_they_reach(
+    def test_a_scan_of_paths_returns_these_parts(
         self, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
         with self.stored(adapter, KINDS["plain"], location) as handle:
@@ -256,7 +256,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                     assert sorted(map(_text, found(handle, paths))) == sorted(map(_text, wanted))
 
     @attached_duckdb()
-    def test_a_scan_of_paths_loses_nothing_else(
+    def test_a_scan_of_paths_has_no_undeclared_losses(
         self, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
         for kind in ("missing and null", "names", "names within", "changing types", "empty name"):
@@ -271,7 +271,9 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                 wanted = [parts(document, paths) for document in KINDS[kind]]
                 assert first_difference(wanted, came, losses) is None
 
-    def test_keys_are_found_in_the_order_asked(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_documents_come_in_the_order_of_the_requested_keys(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         documents = KINDS["plain"]
         with self.stored(adapter, documents, location) as handle:
             came = handle.get([7, 99, 0, 7, -1, 39])
@@ -285,10 +287,10 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         keys = [document["id"] for document in documents]
         with self.stored(adapter, documents, location) as handle:
             assert identical(handle.get(keys[::-1]), documents[::-1])
-            assert handle.get(["nobody", "'", keys[1] + "x"]) == [None, None, None]
+            assert handle.get(["unknown", "'", keys[1] + "x"]) == [None, None, None]
 
     @pytest.mark.parametrize("kind", ["plain", "text keys"])
-    def test_keys_that_no_document_can_have_are_not_there(
+    def test_keys_that_no_document_can_have_are_not_found(
         self, kind: str, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         documents = KINDS[kind]
@@ -309,7 +311,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         assert identical(handle.get(["k3", "k0", "k20"]), [documents[3], documents[0], None])
         handle.close()
 
-    def test_what_was_given_stays_after_close(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_results_stay_valid_after_close(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         with self.stored(adapter, KINDS["plain"], location) as handle:
             came = found(handle)
             one = handle.get([3])
@@ -341,9 +343,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         again.close()
 
     @only_for(lambda adapter: adapter.offers.upsert)
-    def test_a_key_that_comes_twice_in_one_upsert_is_the_last(
-        self, adapter: DocumentStoreAdapter, location: Path
-    ) -> None:
+    def test_the_last_document_of_a_key_in_one_upsert_wins(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         with self.stored(adapter, KINDS["plain"], location) as handle:
             handle.upsert([{"id": 1, "a": 1}, {"id": 2, "a": 2}, {"id": 1, "a": 3}])
             assert identical(handle.get([1, 2]), [{"id": 1, "a": 3}, {"id": 2, "a": 2}])
@@ -363,7 +363,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                 assert identical(handle.get([3]), [{"id": 3, "again": 1}])
 
     @only_for(lambda adapter: adapter.offers.upsert)
-    def test_a_wrong_batch_leaves_nothing(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_an_upsert_of_an_invalid_batch_changes_nothing(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         wrong: list[Batch] = [*MALFORMED.values(), [{"id": 0, "a": 0}, {"a": 1}], [{"id": 0}, {"id": None}]]
         with self.stored(adapter, KINDS["plain"], location) as handle:
             for batch in wrong:
@@ -371,7 +371,9 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                     handle.upsert(batch)
             assert first_difference(KINDS["plain"], found(handle)) is None
 
-    def test_what_is_not_offered_is_refused(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_calls_that_are_not_offered_raise_not_implemented(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         calls = {
             "upsert": lambda handle: handle.upsert([{"id": 1}]),
             "delete": lambda handle: handle.delete([1]),
@@ -388,16 +390,16 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     # --- hostile input ---------------------------------------------------------------------------------------------
 
     @attached_duckdb()
-    def test_lines_that_are_no_documents_are_refused(
+    def test_malformed_lines_are_refused(
         self, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
         for number, (name, text) in enumerate(MALFORMED.items()):
             place = location.with_name(f"{number}{adapter.suffix}")
             with subtests.test(name):
                 if adapter.checks_lines:
-                    # Who has millions of lines has to be told which one is broken; what is no object, the reader says.
-                    says = "document 1" if name == "not UTF-8" else ""
-                    with pytest.raises(RefusedData, match=says):
+                    # Among millions of lines the user needs the number of the malformed one.
+                    named = "document 1" if name == "not UTF-8" else ""
+                    with pytest.raises(RefusedData, match=named):
                         adapter.ingest([text], place)
                     continue
                 adapter.ingest([text], place)
@@ -406,18 +408,22 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                     found(handle)
                 handle.close()
 
-    def test_the_input_stays_as_it_is(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_ingest_does_not_change_its_input(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         documents: Documents = msgspec.json.decode(msgspec.json.encode(KINDS["plain"]))
         adapter.ingest([documents], location)
         assert identical(documents, KINDS["plain"])
 
-    def test_what_is_missing_is_named_and_not_made(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_a_missing_store_is_named_in_the_error_and_not_created(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         with pytest.raises((AdapterError, OSError), match=location.stem):
             adapter.open(location)
         assert not location.exists()
 
     @pytest.mark.slow
-    def test_a_store_cut_in_half_is_an_error_and_no_crash(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_a_truncated_store_raises_an_error_without_a_crash(
+        self, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
         documents = [{"id": n, "text": f"{n * n} " * 40, "at": {"x": n}} for n in range(3_000)]
         adapter.ingest([documents], location)
         files = [path for path in (location, *location.rglob("*")) if path.is_file()]
@@ -425,24 +431,24 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         os.truncate(largest, _size_bytes(largest) // 2)
         done = run_fresh(SHARED, TELLS_ITS_ERROR, self.variant, str(location))
         assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() != "", "read without an error"
+        assert done.stdout.strip() != "", "the truncated store was read without an error"
 
-    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+    def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """By reading all: else a mapping would look like a store that answers from its own memory."""
+        """Read everything: otherwise a mapped store would look like one that answers from its own memory."""
         numbers = random.Random(5)
         adapter.ingest([[{"id": n, "text": numbers.randbytes(60).hex()} for n in range(3_000)]], location)
         before = rchar()
         handle = adapter.open(location)
         found(handle)
-        # What a server has read is added to its parent's counters when it has ended: too late for who measures calls.
+        # Before `close`: the bytes that a server reads reach the counters of this process only when the server ends.
         asked = rchar() - before
         handle.close()
         least = 3_000 * 60 / 2
         assert (asked > least) != adapter.reads_unseen, (asked, least)
 
-    # --- what is left on the disk ------------------------------------------------------------------------------------
+    # --- files -------------------------------------------------------------------------------------------------------
 
     def test_writes_only_at_its_location(
         self, adapter: DocumentStoreAdapter, location: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -465,7 +471,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         adapter.stored(location)
         assert left_open(place) == []
 
-    def test_a_scan_need_not_be_taken_to_its_end(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_a_scan_may_be_closed_early(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         with self.stored(adapter, KINDS["plain"], location) as handle:
             begun: Any = handle.scan()
             assert next(begun)
@@ -483,24 +489,24 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
             found(handle)
         assert Can.NO_PICKLE in adapter.capabilities
 
-    def test_the_file_says_its_codec(self, adapter: DocumentStoreAdapter, location: Path) -> None:
+    def test_the_stored_codec_is_that_of_the_variant(self, adapter: DocumentStoreAdapter, location: Path) -> None:
         adapter.ingest([KINDS["plain"]], location)
         stored = adapter.stored(location)
         assert stored.codec == adapter.values.get("codec", stored.codec)
 
     @pytest.mark.slow
-    def test_its_calls_load_nothing(self, location: Path) -> None:
+    def test_its_calls_import_nothing(self, location: Path) -> None:
         done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 
-    def test_what_is_measured_beside_it_can_be_built(self, adapter: DocumentStoreAdapter) -> None:
+    def test_variants_measured_along_with_it_can_be_built(self, adapter: DocumentStoreAdapter) -> None:
         for settings in adapter.beside:
             type(adapter)(settings)
 
 
 def _text(value: Any) -> str:
-    """The same for identical values, whatever the order of their fields."""
+    """Return the same text for identical values, whatever the order of their fields."""
     if isinstance(value, dict):
         return repr(sorted((name, _text(inner)) for name, inner in value.items()))
     return repr([_text(item) for item in value]) if isinstance(value, list) else repr(value)

@@ -1,7 +1,7 @@
-"""Interpreters that have imported no more than they were told to: forked from one that was started for that alone.
+"""Fresh interpreters, forked from one that has executed given imports and nothing else.
 
-What a library loads inside the clock is seen only by a process in which nobody has loaded it before. Starting one takes
-most of a second, nearly all of it for what every adapter shares.
+What a library imports during a timed call shows only in a process that has not imported it before. Starting such a
+process takes most of a second, nearly all of it for modules that all adapters share.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ for line in sys.stdin:
 
 @cache
 def _forking(imports: str, path: str) -> subprocess.Popen[str]:
-    """One for each search path: a third party's package is on that of its own tests alone."""
+    """Start one process for each search path: only tests of a third party's package have it on their path."""
     started = subprocess.Popen(
         [sys.executable, "-c", _FORKING, imports],
         stdin=subprocess.PIPE,
@@ -58,7 +58,7 @@ def _forking(imports: str, path: str) -> subprocess.Popen[str]:
 
 
 def run_fresh(imports: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a piece of Python in a process that has executed `imports` and nothing else of ours."""
+    """Run Python code in a process that has executed `imports` and none of our other modules."""
     forking = _forking(imports, os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)]))
     assert forking.stdin is not None
     assert forking.stdout is not None

@@ -1,5 +1,5 @@
-"""Plans and documents by which queries in other languages go wrong: texts that end early, nulls that are nothing, names
-that are words, and expressions within each other. See tests/contracts/document_queries.py."""
+"""Plans and documents that break translations to other query languages: NULs in texts, nulls and missing fields, names
+that are keywords, and nested expressions. Used by tests/contracts/document_queries.py."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ OF_NULLS: dict[str, Plan] = {
     "fewest": Plan((GroupBy((Named("k", _K),), (_COUNT,)), TopK((Order("count"),), 1))),
     "most": Plan((GroupBy((Named("k", _IN_K),), (_COUNT,)), TopK((Order("count", True),), 1))),
     "groups of fields of items": Plan((_ITEMS, GroupBy((Named("k", _K_OF_ITEM),), (_COUNT,)))),
-    "groups beside items": Plan((_ITEMS, GroupBy((Named("k", _K),), (_COUNT,)))),
+    "groups after unnesting": Plan((_ITEMS, GroupBy((Named("k", _K),), (_COUNT,)))),
     "distinct": Plan((Unnest(("items",), "item", distinct=_K_OF_ITEM), Count())),
     "groups of items": Plan((Unnest(("texts",), "item"), GroupBy((Named("k", field("", "item")),), (_COUNT,)))),
     "distinct items": Plan((Unnest(("texts",), "item", distinct=field("", "item")), Count())),
@@ -129,13 +129,13 @@ ON_NUL: dict[str, Plan] = {
 
 
 def texts_with_nul() -> Documents:
-    """Fields of texts alone."""
+    """Return documents whose texts contain NULs or end with one."""
     texts = ("a\0b", "a", "a\0c", "\0", "a\0b", "", "b")
     return [{"id": n, "t": text, "texts": [text, "a", *texts[:n]]} for n, text in enumerate(texts)]
 
 
 def without_what_json_lacks(value: Any) -> Any:
-    """The same document, with other values for those that JSON has no notation for."""
+    """Replace values that JSON has no notation for."""
     if isinstance(value, dict):
         return {name: without_what_json_lacks(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -162,11 +162,11 @@ def _deep(depth: int) -> dict[str, Plan]:
 
 
 DEEP = _deep(2) | _deep(10) | _deep(30) | _deep(60)
-"""What SQL says at many times the length of the plan, or not at all."""
+"""Nested plans: their SQL is many times as long as the plan, or not possible."""
 
 
 def named_by(names: Iterable[str], of_arrays: bool) -> dict[str, Plan]:
-    """Plans of fields and items of such names, where the fields are arrays of objects or numbers."""
+    """Return plans with these names as fields and items; the fields are arrays of objects, or numbers."""
     plans = {}
     for name in names:
         here, within, item = Field((name,)), Field(("in", name)), Field(("x",), name)

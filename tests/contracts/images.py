@@ -1,9 +1,9 @@
-"""What every image storage must hold. A storage's own test file names its variant in three lines:
+"""Contract of image storages. A storage's test file inherits it and names the variant:
 
     class TestSqlite(ImageStorageContract):
         variant = "sqlite[engine=sqlite3]"
 
-Storages with limits declare them (a side, a bound of the loss); they do not override tests.
+Storages declare their limits (`max_side`, `least_psnr_db`); they do not override tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar
 
 EACH_LOWER_DB = 10.0
-"""How much one image by itself may lie under the declared bound for all (the contract of `least_psnr_db`)."""
+"""How far a single image may be below `least_psnr_db`, which is declared for all images together."""
 
 LABELS = (7, -1, 3, 3, 2**31 + 5, 0, 2**63 - 1, -(2**63), 9)
 """Neither sorted nor distinct, and beyond 32 bits."""
@@ -99,7 +99,7 @@ except Exception as error:
 
 
 def photograph(shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Something smooth with a little noise, as lossy formats expect of images: uint8 of this shape."""
+    """Return a smooth uint8 image of this shape with a little noise, as lossy formats expect."""
     return _photographed(shape, seed).copy()
 
 
@@ -121,12 +121,12 @@ def with_labels(arrays: list[np.ndarray]) -> Images:
 
 
 def colour() -> Images:
-    """RGB images of one shape."""
+    """Return RGB images of one shape."""
     return with_labels([photograph((32, 32, 3), seed) for seed in range(40)])
 
 
 def grey() -> Images:
-    """Grey images of one shape, neither side even."""
+    """Return grey images of one shape with odd sides."""
     return with_labels([photograph((17, 23), seed) for seed in range(40)])
 
 
@@ -146,12 +146,12 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 
 
 def mixed() -> Images:
-    """Grey and RGB, from one pixel to more than a field, a page or a buffer of 64 KiB holds."""
+    """Return grey and RGB images, from one pixel to more than a buffer of 64 KiB."""
     return with_labels([photograph(shape, seed) for seed, shape in enumerate(SHAPES * 3)])
 
 
 def many() -> Images:
-    """So many that numbers ordered as text, or by their lowest byte, would show, each known by its brightness."""
+    """Return enough images to reveal numbers ordered as text or by their lowest byte. Neighbours differ in value."""
     return Images(
         [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(334)],
         [place * 31 % 1_009 - 500 for place in range(334)],
@@ -176,7 +176,7 @@ def psnr_db(stored: list[np.ndarray], found: list[np.ndarray]) -> float:
 
 
 def same(stored: Images, found: Images, least_psnr_db: float | None) -> None:
-    """Assert that nothing differs but, within its bound, what is declared."""
+    """Assert that labels, shapes and dtypes are equal, and pixels as well or within the declared bound of the loss."""
     assert found.labels == stored.labels
     assert {type(label) for label in found.labels} <= {int}
     assert [array.shape for array in found.arrays] == [array.shape for array in stored.arrays]
@@ -198,7 +198,7 @@ gives_batches = only_for(lambda adapter: adapter.offers.batches)
 
 @pytest.mark.filterwarnings("ignore")
 class ImageStorageContract(AdapterContract):
-    """Inherit, and set `variant`."""
+    """Contract of an image storage. Inherit it and set `variant`."""
 
     registry: ClassVar[Registry] = STORAGES
 
@@ -221,13 +221,13 @@ class ImageStorageContract(AdapterContract):
         self.save(adapter, images(), location)
         same(images(), self.read(adapter, location), adapter.least_psnr_db)
 
-    def test_with_one_thread_the_same_comes_back(self, location: Path) -> None:
+    def test_images_come_back_with_one_thread(self, location: Path) -> None:
         adapter = self.registry.build(self.variant, threads=1)
         adapter.load_library()
         self.save(adapter, mixed(), location)
         same(mixed(), self.read(adapter, location), adapter.least_psnr_db)
 
-    def test_what_one_adapter_saved_another_reads(self, adapter: ImageStorage, location: Path) -> None:
+    def test_a_new_adapter_reads_what_another_saved(self, adapter: ImageStorage, location: Path) -> None:
         self.save(adapter, mixed(), location)
         again = self.registry.build(adapter.variant)
         again.load_library()
@@ -239,7 +239,7 @@ class ImageStorageContract(AdapterContract):
         assert lost == (adapter.least_psnr_db is not None)
 
     @pytest.mark.parametrize("images", [colour, mixed])
-    def test_arrays_are_owned_as_the_variant_says(
+    def test_arrays_own_their_memory_unless_views_are_declared(
         self, images: Callable[[], Images], adapter: ImageStorage, location: Path
     ) -> None:
         self.save(adapter, images(), location)
@@ -251,7 +251,7 @@ class ImageStorageContract(AdapterContract):
             assert all(array.flags.owndata and array.flags.writeable for array in result.arrays)
 
     @pytest.mark.parametrize("images", [colour, mixed])
-    def test_a_result_lies_in_private_memory(
+    def test_a_result_is_in_private_memory(
         self, images: Callable[[], Images], adapter: ImageStorage, location: Path, place: Path
     ) -> None:
         self.save(adapter, images(), location)
@@ -264,7 +264,7 @@ class ImageStorageContract(AdapterContract):
         shutil.rmtree(place)
         same(images(), result, adapter.least_psnr_db)
 
-    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+    def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: ImageStorage, location: Path
     ) -> None:
         self.save(adapter, mixed(), location)
@@ -275,7 +275,7 @@ class ImageStorageContract(AdapterContract):
         least = sum(path.stat().st_size for path in (location, *location.rglob("*")) if path.is_file()) / 2
         assert (asked > least) != adapter.reads_unseen, (asked, least)
 
-    # --- some of them ----------------------------------------------------------------------------------------------
+    # --- takes and batches -----------------------------------------------------------------------------------------
 
     @pytest.fixture
     def handle(self, adapter: ImageStorage, location: Path, place: Path) -> Iterator[ImageHandle]:
@@ -285,7 +285,7 @@ class ImageStorageContract(AdapterContract):
         opened.close()
         assert left_open(place) == []
 
-    def test_its_handle_has_the_calls_that_it_names(self, adapter: ImageStorage, handle: ImageHandle) -> None:
+    def test_the_handle_has_the_calls_that_are_offered(self, adapter: ImageStorage, handle: ImageHandle) -> None:
         assert callable(handle.take) == (adapter.offers.take is not None)
         assert callable(handle.batches) == adapter.offers.batches
         assert set(adapter.offers.names) <= {"take (by rows)", "take (by groups)", "batches"}
@@ -309,7 +309,9 @@ class ImageStorageContract(AdapterContract):
                     assert all(array.flags.owndata and array.flags.writeable for array in each.arrays)
 
     @takes_images
-    def test_a_number_that_no_image_has_is_an_error(self, handle: ImageHandle, subtests: pytest.Subtests) -> None:
+    def test_a_number_out_of_range_raises_an_error_that_names_it(
+        self, handle: ImageHandle, subtests: pytest.Subtests
+    ) -> None:
         assert handle.take is not None
         for name, numbers in WRONG_NUMBERS.items():
             with subtests.test(name), pytest.raises(IndexError, match=str(numbers[-1])):
@@ -336,7 +338,7 @@ class ImageStorageContract(AdapterContract):
             sizes = [len(batch.arrays) for batch in found]
             assert sizes[:-1] == [count] * (len(found) - 1)
             assert 0 not in sizes
-            # Each is still what it was when the next ones came.
+            # Compared at the end, because later batches must not change earlier ones.
             all_of_them = Images([], [])
             for batch in found:
                 all_of_them.arrays.extend(batch.arrays)
@@ -346,28 +348,28 @@ class ImageStorageContract(AdapterContract):
         handle.close()
 
     @gives_batches
-    def test_batches_need_not_be_taken_to_their_end(self, handle: ImageHandle) -> None:
+    def test_an_iterator_of_batches_may_be_closed_early(self, handle: ImageHandle) -> None:
         assert handle.batches is not None
         begun: Any = handle.batches(4)
         first = next(begun)
         begun.close()
         assert [array.shape for array in first.arrays] == list(SHAPES[:4])
 
-    # --- what is handed in -------------------------------------------------------------------------------------------
+    # --- input -------------------------------------------------------------------------------------------------------
 
-    def test_the_input_stays_as_it_is(self, adapter: ImageStorage, location: Path) -> None:
+    def test_a_save_does_not_change_its_input(self, adapter: ImageStorage, location: Path) -> None:
         images = mixed()
         for array in images.arrays:
             array.flags.writeable = False
         self.save(adapter, images, location)
         same(mixed(), images, None)
 
-    def test_arrays_that_are_not_contiguous_are_taken(self, adapter: ImageStorage, location: Path) -> None:
+    def test_arrays_that_are_not_contiguous_are_accepted(self, adapter: ImageStorage, location: Path) -> None:
         mirrored = Images([array[:, ::-1] for array in mixed().arrays], mixed().labels)
         self.save(adapter, mirrored, location)
         same(mirrored, self.read(adapter, location), adapter.least_psnr_db)
 
-    # --- what is left on the disk ------------------------------------------------------------------------------------
+    # --- files -------------------------------------------------------------------------------------------------------
 
     def test_writes_only_at_its_location(
         self, adapter: ImageStorage, location: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -383,7 +385,7 @@ class ImageStorageContract(AdapterContract):
         assert list(working.iterdir()) == []
         assert list(temporary.iterdir()) == []
 
-    def test_what_it_stores_is_files_without_holes(self, adapter: ImageStorage, location: Path) -> None:
+    def test_it_stores_regular_files_without_holes(self, adapter: ImageStorage, location: Path) -> None:
         self.save(adapter, colour(), location)
         found = [location, *location.rglob("*")]
         assert all(path.is_dir() or path.is_file() for path in found)
@@ -391,7 +393,7 @@ class ImageStorageContract(AdapterContract):
         files = [path.stat() for path in found if path.is_file()]
         os.sync()
         assert sum(file.st_size for file in files) > 0
-        # A hole of pages shows as far less allocated than the size says.
+        # In a file with holes far fewer bytes are allocated than its size.
         assert all(file.st_blocks * 512 >= file.st_size * 0.9 - 4096 for file in files)
 
     def test_saves_again_at_another_place(self, adapter: ImageStorage, place: Path) -> None:
@@ -419,42 +421,42 @@ class ImageStorageContract(AdapterContract):
         self.read(adapter, location)
         assert Can.NO_PICKLE in adapter.capabilities
 
-    def test_the_file_says_its_codec(self, adapter: ImageStorage, location: Path) -> None:
+    def test_the_stored_codec_is_that_of_the_variant(self, adapter: ImageStorage, location: Path) -> None:
         self.save(adapter, colour(), location)
         stored = adapter.stored(location)
         assert stored.codec == adapter.values.get("codec", stored.codec)
         assert (stored.codec or "none") in (str(adapter.values.get("codec", "none")), "none", "auto")
 
-    # --- what is not there, or broken --------------------------------------------------------------------------------
+    # --- missing or damaged copies -----------------------------------------------------------------------------------
 
-    def test_what_is_missing_is_named_and_not_made(self, adapter: ImageStorage, location: Path) -> None:
+    def test_a_missing_copy_is_named_in_the_error_and_not_created(self, adapter: ImageStorage, location: Path) -> None:
         with pytest.raises((AdapterError, OSError, ValueError), match=location.stem):
             adapter.read(location)
         assert not location.exists()
 
     @pytest.mark.slow
-    def test_a_store_cut_in_half_is_an_error_and_no_crash(self, adapter: ImageStorage, location: Path) -> None:
+    def test_a_truncated_copy_raises_an_error_without_a_crash(self, adapter: ImageStorage, location: Path) -> None:
         self.save(adapter, colour(), location)
         files = [path for path in (location, *location.rglob("*")) if path.is_file() and path.name != "labels.csv"]
         largest = max(files, key=_size_bytes)
         os.truncate(largest, _size_bytes(largest) // 2)
         done = run_fresh(SHARED, TELLS_ITS_ERROR, self.variant, str(location))
         assert done.returncode == 0, done.stderr
-        assert done.stdout.strip() != "", "read without an error"
+        assert done.stdout.strip() != "", "the truncated copy was read without an error"
 
-    # --- what it says of itself --------------------------------------------------------------------------------------
+    # --- what it declares --------------------------------------------------------------------------------------------
 
     @pytest.mark.slow
-    def test_save_and_read_load_nothing(self, location: Path) -> None:
+    def test_save_and_read_import_nothing(self, location: Path) -> None:
         done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(location))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
 
-    def test_what_is_measured_beside_it_can_be_built(self, adapter: ImageStorage) -> None:
+    def test_variants_measured_along_with_it_can_be_built(self, adapter: ImageStorage) -> None:
         for settings in adapter.beside:
             type(adapter)(settings)
 
-    def test_refuses_a_longer_side_than_it_holds(self, adapter: ImageStorage) -> None:
+    def test_a_side_longer_than_max_side_is_refused(self, adapter: ImageStorage) -> None:
         assert adapter.refusal(1) is None
         if adapter.max_side is not None:
             assert adapter.refusal(adapter.max_side) is None

@@ -1,6 +1,6 @@
-"""What every tabular format must hold that offers `project`: some columns, in the order asked, as `read` gives them.
+"""Contract of tabular formats that offer `project`: some columns, in the requested order, equal to those of `read`.
 
-Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips.
+`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from data_generator.generated.kinds import KINDS
 from tests.contracts.adapters import AdapterContract, left_open, only_for
 
 ODD_NAMES = ("with blank", 'quo"ted', "apo'strophe", "com,ma", "[bracket]", "Größe", "列", "SELECT")
-"""Names that are words or signs of some language, or written in no Latin letters."""
+"""Column names that are keywords or syntax of some language, or not in Latin letters."""
 
 ROW_BY_ROW = frozenset({"avro", "csv", "excel", "hdf5-pytables", "hdf5-table", "json", "sqlite-table"})
-"""Formats in which the values of a column do not lie together: all has to be read for one of them."""
+"""Formats stored by rows: reading one column reads the whole file."""
 
 LARGE_COLUMNS, LARGE_ROWS = 20, 50_000
 
 
 def mixed_table() -> pa.Table:
-    """A column of each plain type, with nulls where a row may miss them."""
+    """Return 300 rows of an integer, a float, a boolean and a text column, without nulls."""
     return pa.table(
         {
             "i": pa.array(range(300), pa.int64()),
@@ -48,7 +48,7 @@ def mixed_table() -> pa.Table:
 
 
 def of_names(adapter: TabularFormat, names: Sequence[str]) -> pa.Table:
-    """Two rows of numbers in columns of these names, but for those that are refused."""
+    """Return two rows of integers in columns of these names, without the names that the format refuses."""
     table = pa.table({"plain": [0, 1]})
     for number, name in enumerate(names, start=1):
         wider = table.append_column(name, [[number, number + 1]])
@@ -59,7 +59,7 @@ def of_names(adapter: TabularFormat, names: Sequence[str]) -> pa.Table:
 
 @contextmanager
 def opened(adapter: TabularFormat, location: Path) -> Iterator[Any]:
-    """The `project` of the stored copy, which is closed afterwards."""
+    """Open the stored copy, give its `project`, and close it afterwards."""
     handle = adapter.open(location)
     try:
         yield handle.project
@@ -68,7 +68,7 @@ def opened(adapter: TabularFormat, location: Path) -> Iterator[Any]:
 
 
 def assert_same(read: Any, projected: Any, columns: Sequence[str]) -> None:
-    """That these columns of what `read` gave and what `project` gave are the same: names, types, values, order."""
+    """Assert that these columns of `read` and the result of `project` agree in names, types, values and order."""
     if isinstance(read, pd.DataFrame):
         pd.testing.assert_frame_equal(read[list(columns)], projected, check_exact=True)
         return
@@ -78,7 +78,7 @@ def assert_same(read: Any, projected: Any, columns: Sequence[str]) -> None:
 
 
 def rchar() -> int:
-    """Bytes that this process has asked the system for so far."""
+    """Return the bytes that this process has requested from the system in read calls so far."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
@@ -86,16 +86,16 @@ projects = only_for(lambda adapter: adapter.offers.project)
 
 
 class ProjectionContract(AdapterContract):
-    """Part of the contract of tabular formats; not to be inherited by itself."""
+    """Part of `TabularFormatContract`; do not inherit it alone."""
 
     def stored_table(self, adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> None:
-        """Save what the target makes of the table."""
+        """Convert the table for the target, then save it."""
         adapter.save(targets.to_native(targets.make(table, target), target, adapter.native), location)
 
     def given(self, adapter: TabularFormat, target: Target, native: Any) -> Any:
         return targets.from_native(native, target, adapter.native_read)
 
-    def test_it_opens_with_the_calls_that_it_names(self, adapter: TabularFormat, place: Path) -> None:
+    def test_the_handle_has_project_if_it_is_offered(self, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
         self.stored_table(adapter, Target("arrow"), mixed_table(), location)
         handle = adapter.open(location)
@@ -119,7 +119,7 @@ class ProjectionContract(AdapterContract):
                     assert verify.compare(mixed_table().select(columns), each, target, adapter.losses).problems == ()
 
     @only_for(lambda adapter: adapter.offers.keeps_columns)
-    def test_a_handle_that_is_kept_gives_other_columns_each_time(self, adapter: TabularFormat, place: Path) -> None:
+    def test_an_open_handle_returns_the_columns_of_each_request(self, adapter: TabularFormat, place: Path) -> None:
         location, target = place / f"t{adapter.suffix}", Target("arrow")
         self.stored_table(adapter, target, mixed_table(), location)
         handle = adapter.open_columns(location)
@@ -135,12 +135,12 @@ class ProjectionContract(AdapterContract):
             assert verify.compare(mixed_table().select(columns), got, target, adapter.losses).problems == ()
 
     @projects
-    def test_names_may_hold_anything(self, adapter: TabularFormat, target: Target, place: Path) -> None:
+    def test_columns_with_odd_names(self, adapter: TabularFormat, target: Target, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
         table = of_names(adapter, ODD_NAMES)
         self.stored_table(adapter, target, table, location)
         read = self.given(adapter, target, adapter.read(location))
-        # A reader may give a name otherwise than it was stored: then that is its name.
+        # A reader may return another name than the stored one; that name is then requested.
         names = list(read.columns) if isinstance(read, pd.DataFrame) else read.column_names
         assert len(names) == table.num_columns
         with opened(adapter, location) as project:
@@ -148,7 +148,7 @@ class ProjectionContract(AdapterContract):
                 assert_same(read, self.given(adapter, target, project(asked)), asked)
 
     @projects
-    def test_a_column_that_is_not_there_is_an_error(
+    def test_a_missing_column_raises_an_error_that_names_it(
         self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         location = place / f"t{adapter.suffix}"
@@ -160,7 +160,7 @@ class ProjectionContract(AdapterContract):
 
     @projects
     @pytest.mark.slow
-    def test_every_kind_comes_as_read_gives_it(
+    def test_every_kind_comes_back_as_from_read(
         self, adapter: TabularFormat, target: Target, place: Path, outcomes: dict[str, list[Fidelity]]
     ) -> None:
         taken = [record for record in outcomes[target.kind] if record.outcome in (fidelity.EXACT, fidelity.LOSSY)]
@@ -174,7 +174,7 @@ class ProjectionContract(AdapterContract):
             for start in range(3):
                 few = table.column_names[start::3]
                 assert_same(read, self.given(adapter, target, project(few)), few)
-            # Some readers leave names in the file's order where they are in the order of the alphabet.
+            # Some readers keep the file's order when the requested names are in alphabetical order.
             for columns in (sorted(table.column_names), sorted(table.column_names)[::-2]):
                 assert_same(read, self.given(adapter, target, project(columns)), columns)
 
@@ -200,7 +200,7 @@ class ProjectionContract(AdapterContract):
 
     @only_for(lambda adapter: adapter.offers.project and adapter.format not in ROW_BY_ROW)
     @only_for(lambda adapter: not adapter.reads_unseen and adapter.values.get("mapped") != "true")
-    def test_one_column_of_many_is_not_all_of_them(self, adapter: TabularFormat, place: Path) -> None:
+    def test_one_column_of_many_reads_less_than_half_of_the_file(self, adapter: TabularFormat, place: Path) -> None:
         location = place / f"t{adapter.suffix}"
         numbers = np.random.default_rng(1)
         table = pa.table({f"c{place}": numbers.random(LARGE_ROWS) for place in range(LARGE_COLUMNS)})

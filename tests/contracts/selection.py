@@ -1,7 +1,7 @@
-"""What every tabular format must hold that takes rows by their numbers, tests conditions, or appends.
+"""Contract of tabular formats that take rows by number, scan with a predicate, or append.
 
-Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips. What a take or
-a scan gives is held against what `read` gives: what the format changes, it changes in the same way.
+`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
+Results of `take` and `scan` are compared with the result of `read`, so all must change values in the same way.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WRONG_NUMBERS = {"too large": [0, 300], "far too large": [2**40], "negative": [5
 
 
 def odd_table() -> pa.Table:
-    """Values at which engines differ: nulls, NaN, both zeros, infinities, letters of other alphabets, empty text."""
+    """Return values at which engines differ: nulls, NaN, both zeros, infinities, non-Latin letters, empty text."""
     numbers = [math.nan, -0.0, 0.0, 1.5, None, -math.inf, math.inf, -2.5]
     words = ["", "Größe", "列車", "列", None, "a%b", "a_b", "a\\b", "A", "abc", "ab", "žluť"]
     return pa.table(
@@ -83,7 +83,7 @@ PREDICATES = {
     "equal quoted text": Predicate("s", Kind.EQUAL, ('it\'s "so"',)),
     "in integers": Predicate("i", Kind.IN, (1, 5, 400)),
     "in with a null": Predicate("i", Kind.IN, (1, None)),
-    "in nothing but a null": Predicate("i", Kind.IN, (None,)),
+    "in a list of one null": Predicate("i", Kind.IN, (None,)),
     "in floats": Predicate("f", Kind.IN, (0.0, 1.5, math.nan)),
     "in texts": Predicate("s", Kind.IN, ("列", "A", None)),
     "null integer": Predicate("i", Kind.NULL),
@@ -92,8 +92,8 @@ PREDICATES = {
     "null nowhere": Predicate("row", Kind.NULL),
     "prefix": Predicate("s", Kind.PREFIX, ("ab",)),
     "prefix of other letters": Predicate("s", Kind.PREFIX, ("列",)),
-    "prefix with a sign": Predicate("s", Kind.PREFIX, ("a%",)),
-    "prefix with another": Predicate("s", Kind.PREFIX, ("a_",)),
+    "prefix with a percent sign": Predicate("s", Kind.PREFIX, ("a%",)),
+    "prefix with an underscore": Predicate("s", Kind.PREFIX, ("a_",)),
     "prefix with a backslash": Predicate("s", Kind.PREFIX, ("a\\",)),
     "prefix of all": Predicate("s", Kind.PREFIX, ("",)),
 }
@@ -101,7 +101,7 @@ PREDICATES = {
 
 @contextmanager
 def opened_rows(adapter: TabularFormat, location: Path) -> Iterator[Any]:
-    """The `take` of the stored copy, which is closed afterwards."""
+    """Open the stored copy for rows, give its `take`, and close it afterwards."""
     handle = adapter.open_rows(location)
     try:
         yield handle.take
@@ -110,11 +110,11 @@ def opened_rows(adapter: TabularFormat, location: Path) -> Iterator[Any]:
 
 
 def as_arrow(adapter: TabularFormat, native: Any) -> pa.Table:
-    """What an Arrow table is made of it by the harness."""
+    """Convert a native result to an Arrow table, as the harness does."""
     if isinstance(native, pd.DataFrame):
         native = native.reset_index(drop=True)
     table = targets.from_native(native, ARROW, adapter.native_read)
-    # Of views pyarrow takes no rows; verification takes them as equal to plain text.
+    # pyarrow cannot take rows of string views. Verification treats views and plain text as equal.
     plain = [pa.field(each.name, PLAIN.get(each.type, each.type)) for each in table.schema]
     return table.cast(pa.schema(plain))
 
@@ -136,15 +136,15 @@ scans = only_for(lambda adapter: bool(adapter.offers.scan))
 
 
 class SelectionContract(AdapterContract):
-    """Part of the contract of tabular formats; not to be inherited by itself."""
+    """Part of `TabularFormatContract`; do not inherit it alone."""
 
     def stored_copy(self, adapter: TabularFormat, table: pa.Table, place: Path) -> Path:
-        """Save the table for the target of Arrow."""
+        """Save the table with the target Arrow; return its location."""
         location = place / f"t{adapter.suffix}"
         adapter.save(targets.to_native(targets.make(table, ARROW), ARROW, adapter.native), location)
         return location
 
-    def test_its_handles_have_the_calls_that_it_names(self, adapter: TabularFormat, place: Path) -> None:
+    def test_the_handles_have_the_calls_that_are_offered(self, adapter: TabularFormat, place: Path) -> None:
         location = self.stored_copy(adapter, mixed_table(), place)
         for handle, call, named in (
             (adapter.open_rows(location), "take", adapter.offers.take is not None),
@@ -178,7 +178,7 @@ class SelectionContract(AdapterContract):
         assert verify.compare(read, got, ARROW, rows=asked).problems == ()
 
     @takes_rows
-    def test_a_number_that_no_row_has_is_an_error(
+    def test_a_row_number_out_of_range_raises_an_error_that_names_it(
         self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         location = self.stored_copy(adapter, mixed_table(), place)
@@ -232,7 +232,7 @@ class SelectionContract(AdapterContract):
 
     @only_for(lambda adapter: adapter.offers.sharing is not None)
     def test_streams_each_get_their_own_rows(self, adapter: TabularFormat, place: Path) -> None:
-        """As it declares: on one handle, or on one for each."""
+        """The streams share one handle or have one each, as the adapter declares."""
         location = self.stored_copy(adapter, mixed_table(), place)
         read = as_arrow(adapter, adapter.read(location))
         shared = adapter.open_rows(location) if adapter.offers.sharing is Sharing.ONE else None
@@ -254,10 +254,10 @@ class SelectionContract(AdapterContract):
             handle.close()
 
     @pytest.mark.rule(16)
-    def test_the_counters_of_read_calls_see_what_it_reads_or_it_says_that_they_do_not(
+    def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: TabularFormat, place: Path
     ) -> None:
-        """By calls that need every byte: else a mapping would look like a call that reads next to nothing."""
+        """Use calls that need every byte: otherwise a mapped file would look like a call that reads little."""
         numbers = np.random.default_rng(5)
         table = pa.table({f"c{column}": numbers.random(6_000) for column in range(2)})
         location = self.stored_copy(adapter, table, place)
@@ -272,14 +272,15 @@ class SelectionContract(AdapterContract):
             before = rchar()
             call()
             seen.append(rchar() - before)
-        # Of the values, and not of the files: an index need not be read. Half: what it keeps of the first call.
+        # The size of the values, if smaller than the files: an index need not be read. Half of it, because the library
+        # may keep some bytes of the first call.
         least = min(table.nbytes, sum(path.stat().st_size for path in files_below(location))) / 2
         assert all(asked > least for asked in seen) != adapter.reads_unseen, (seen, least)
 
-    # --- conditions -----------------------------------------------------------------------------------------------
+    # --- predicates -----------------------------------------------------------------------------------------------
 
     @scans
-    def test_a_scan_gives_the_rows_that_meet_the_condition(
+    def test_a_scan_returns_the_rows_that_match_the_predicate(
         self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         table = odd_table()
@@ -310,10 +311,10 @@ class SelectionContract(AdapterContract):
                 handle.close()
         assert left_open(place) == []
 
-    # --- more rows ------------------------------------------------------------------------------------------------
+    # --- appends --------------------------------------------------------------------------------------------------
 
     @only_for(lambda adapter: adapter.offers.append)
-    def test_what_is_appended_comes_behind_what_was_there(self, adapter: TabularFormat, place: Path) -> None:
+    def test_appended_rows_follow_the_stored_ones(self, adapter: TabularFormat, place: Path) -> None:
         location = self.stored_copy(adapter, mixed_table(), place)
         more = mixed_table().slice(100, 50)
         for _ in range(2):

@@ -1,7 +1,7 @@
-"""What every tabular format must hold that reads or saves batch by batch.
+"""Contract of tabular formats that read or save batch by batch.
 
-Inherited by the contract of tabular formats, which brings the fixtures; a format without the call skips. What batches
-give is held against what `read` gives: what the format changes, it changes in the same way.
+`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
+Batches are compared with the result of `read`, so both must change values in the same way.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ ARROW = Target("arrow")
 
 
 LOSES_NO_ROWS = {
-    ("csv", "duckdb"): "read_csv takes the header for a row",
+    ("csv", "duckdb"): "read_csv returns the header as a row",
     ("hdf5-table", "pandas"): "nothing is written, and read_hdf finds no table",
-    ("json", "polars"): "without lines read_ndjson knows no columns",
+    ("json", "polars"): "read_ndjson finds no columns in a file without lines",
 }
-"""Format and engine -> why a table without rows does not come back."""
+"""Format and engine -> why a table without rows does not come back as one."""
 
 
 class PlantedFault(Exception):
-    """What a source of batches raises here."""
+    """Raised by the source of batches in these tests."""
 
 
 def nulls_table(rows: int = 700) -> pa.Table:
-    """Nulls that come late: nothing may follow from the first batch."""
+    """Return a table whose first nulls come late: a reader must not infer nullability from the first batch."""
     some = range(rows)
     return pa.table(
         {
@@ -52,7 +52,7 @@ def nulls_table(rows: int = 700) -> pa.Table:
 
 
 def nested_table(rows: int = 700) -> pa.Table:
-    """Lists and structs, with nulls and empty ones."""
+    """Return a table of lists, some null or empty, structs and integers."""
     lists = [None if row % 5 == 0 else [row, row + 1, row + 2][: row % 4] for row in range(rows)]
     structs = [{"a": row, "b": f"b{row % 31}"} for row in range(rows)]
     return pa.table(
@@ -74,7 +74,7 @@ TABLES = {
 
 
 def fed(adapter: TabularFormat, table: pa.Table, rows: int, raises_at: int | None = None) -> Iterator[Any]:
-    """The rows of a table in batches of the adapter's kind; behind so many of them the source breaks."""
+    """Yield the table in batches of the adapter's native type; raise PlantedFault instead of batch `raises_at`."""
     for number, batch in enumerate(table.to_batches(max_chunksize=rows)):
         if number == raises_at:
             raise PlantedFault("the source of the batches broke")
@@ -85,7 +85,7 @@ def fed(adapter: TabularFormat, table: pa.Table, rows: int, raises_at: int | Non
 
 
 def joined(adapter: TabularFormat, batches: list[Any]) -> pa.Table:
-    """All batches as one Arrow table."""
+    """Return all batches as one Arrow table."""
     return pieces.joined([as_arrow(adapter, each) for each in batches])
 
 
@@ -95,16 +95,16 @@ keeps_no_rows = only_for(lambda adapter: (adapter.format, adapter.engine) not in
 
 
 class StreamContract(AdapterContract):
-    """Part of the contract of tabular formats; not to be inherited by itself."""
+    """Part of `TabularFormatContract`; do not inherit it alone."""
 
     def saved_whole(self, adapter: TabularFormat, table: pa.Table, place: Path) -> tuple[Path, pa.Table]:
-        """Where the table was saved as one, and what `read` gives of it."""
+        """Save the table with one call; return its location and what `read` returns."""
         location = place / f"whole{adapter.suffix}"
         adapter.save(targets.to_native(targets.make(table, ARROW), ARROW, adapter.native), location)
         return location, as_arrow(adapter, adapter.read(location))
 
     def taken(self, adapter: TabularFormat, place: Path) -> dict[str, tuple[pa.Table, Path, pa.Table]]:
-        """Each of TABLES that the format takes, where it was saved as one, and what `read` gives of it."""
+        """Return, for each of TABLES that the format accepts: the table, its location and what `read` returns."""
         found = {}
         for name, table in TABLES.items():
             if adapter.refusal(table.schema, table.num_rows) or (name == "nulls" and not adapter.takes_masked):
@@ -117,7 +117,7 @@ class StreamContract(AdapterContract):
                 assert name == "nested"
         return found
 
-    def test_its_handle_has_batches_where_it_names_them(self, adapter: TabularFormat, place: Path) -> None:
+    def test_the_handle_has_batches_if_they_are_offered(self, adapter: TabularFormat, place: Path) -> None:
         location, _ = self.saved_whole(adapter, mixed_table(), place)
         handle = adapter.open(location)
         assert callable(handle.batches) == adapter.offers.batches
@@ -148,7 +148,7 @@ class StreamContract(AdapterContract):
                     assert verify.compare(read.select(columns), got, ARROW).problems == ()
 
     @gives_batches
-    def test_a_batch_stays_as_it_is_when_the_next_one_comes(self, adapter: TabularFormat, place: Path) -> None:
+    def test_a_batch_does_not_change_when_the_next_one_is_read(self, adapter: TabularFormat, place: Path) -> None:
         location, _ = self.saved_whole(adapter, TABLES["many rows"], place)
         handle = adapter.open(location)
         assert handle.batches is not None
@@ -162,7 +162,7 @@ class StreamContract(AdapterContract):
         assert verify.compare(kept, as_arrow(adapter, first), ARROW).problems == ()
 
     @gives_batches
-    def test_batches_may_be_left_before_their_end(self, adapter: TabularFormat, place: Path) -> None:
+    def test_an_iterator_of_batches_may_be_closed_early(self, adapter: TabularFormat, place: Path) -> None:
         location, _ = self.saved_whole(adapter, TABLES["many rows"], place)
         handle = adapter.open(location)
         assert handle.batches is not None
@@ -183,7 +183,7 @@ class StreamContract(AdapterContract):
         handle.close()
 
     @gives_batches
-    def test_names_of_batches_may_hold_anything(self, adapter: TabularFormat, place: Path) -> None:
+    def test_batches_of_columns_with_odd_names(self, adapter: TabularFormat, place: Path) -> None:
         location, read = self.saved_whole(adapter, of_names(adapter, ODD_NAMES), place)
         names = read.column_names[::-1]
         handle = adapter.open(location)
@@ -193,7 +193,7 @@ class StreamContract(AdapterContract):
         assert verify.compare(read.select(names), got, ARROW).problems == ()
 
     @gives_batches
-    def test_batches_of_a_column_that_is_not_there_are_an_error(
+    def test_batches_of_a_missing_column_raise_an_error_that_names_it(
         self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         location, _ = self.saved_whole(adapter, mixed_table(), place)
@@ -242,7 +242,7 @@ class StreamContract(AdapterContract):
         assert (got.column_names, got.num_rows) == (read.column_names, 0)
 
     @saves_streams
-    def test_a_source_that_breaks_is_an_error_and_leaves_nothing(
+    def test_a_source_that_fails_raises_an_error_and_leaves_no_file(
         self, adapter: TabularFormat, place: Path, subtests: pytest.Subtests
     ) -> None:
         table = TABLES["many rows"]

@@ -1,9 +1,9 @@
-"""What every tabular format must hold. A format's own test file names its variant in three lines:
+"""Contract of tabular formats. A format's test file inherits it and names the variant:
 
     class TestParquet(TabularFormatContract):
         variant = "parquet[engine=pyarrow,codec=none]"
 
-Formats with limits declare them (refusals, losses, known faults); they do not override tests.
+Formats declare their limits (refusals, losses, known faults); they do not override tests.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ HOSTILE_NAMES = (
     *("a\0b", 'a"b', "a'b", "a`b", "[a]", "{a}", "null", "select", "index", "__index_level_0__", "rowid", "filename"),
     *("é", "e\u0301", "日本", "𝄞", "x" * 300),
 )
-"""Of columns: empty, padded, alike but for case, with characters that mean something elsewhere, or taken."""
+"""Column names: empty, padded, equal but for case, reserved, or with characters that are syntax somewhere."""
 
 _SPOILING: dict[str, set[str]] = {}
-"""Format, or family of formats as hdf5 -> the kinds that one of its variants refused or spoiled here: the next one is
-spared the search for them."""
+"""Format, or family of formats such as hdf5 -> kinds of columns that an earlier variant refused or changed without
+declaring it. Later variants try these alone, which saves the search for them."""
 
 SHARED = """
 import pyarrow as pa
@@ -80,7 +80,7 @@ for kind in ("pandas", "arrow"):
 
 
 def ordinary_table(rows: int = 2_000) -> pa.Table:
-    """What every format takes, large enough to have pages and more than one buffer."""
+    """Return a table that every format accepts, large enough for several pages and buffers."""
     return pa.table(
         {
             "i": pa.array(range(rows), pa.int64()),
@@ -91,8 +91,8 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
     )
 
 
-def _lies_in(result: Any, folder: Path) -> bool:
-    """Whether some buffer of the result is a mapping of a file below the folder."""
+def _is_mapped_from(result: Any, folder: Path) -> bool:
+    """Return whether some buffer of the result is mapped from a file below the folder."""
     stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(folder))]
     return any(
         address < end and start < address + size_bytes
@@ -103,8 +103,8 @@ def _lies_in(result: Any, folder: Path) -> bool:
 
 @pytest.mark.filterwarnings("ignore")
 class SettingContract(AdapterContract):
-    """What a setting can change that changes no value, as a codec: enough for a variant that differs by it alone from
-    another one. Inherit, and set `variant`."""
+    """Contract of a variant that differs from a tested one only in a setting that changes no values, such as a codec.
+    Inherit it and set `variant`."""
 
     registry: ClassVar[Registry] = FORMATS
 
@@ -129,7 +129,7 @@ class SettingContract(AdapterContract):
     def test_an_ordinary_table_comes_back_and_leaves_nothing(
         self, adapter: TabularFormat, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Some readers take a folder called name=value for a column, or for a value in place of those that are stored.
+        # Some readers treat a folder called name=value as a column, or replace stored values by it.
         place, working, temporary = (tmp_path / name for name in ("i=7/new=3", "working", "temporary"))
         for folder in (place, working, temporary):
             folder.mkdir(parents=True)
@@ -139,8 +139,8 @@ class SettingContract(AdapterContract):
         self.save(adapter, target, location)
         assert list(open_below(place)) == []
         result = self.read(adapter, target, location)
-        assert _lies_in(result, place) == (
-            # Text and booleans of a DataFrame are copies even then, so some buffers of a mapped variant are private.
+        assert _is_mapped_from(result, place) == (
+            # Text and booleans of a DataFrame are always copies, so some buffers of a mapped variant are private.
             adapter.values.get("mapped") == "true" and adapter.values["codec"] == "none"
         )
         assert verify.compare(ordinary_table(), result, target, adapter.losses).problems == ()
@@ -167,11 +167,11 @@ class SettingContract(AdapterContract):
             result = self.read(adapter, target, location)
             assert verify.compare(table, result, target, adapter.losses).problems == ()
 
-    # --- what it says of itself --------------------------------------------------------------------------------------
+    # --- what it declares --------------------------------------------------------------------------------------------
 
     @pytest.mark.slow
     @pytest.mark.rule(2)
-    def test_save_and_read_load_nothing(self, adapter: TabularFormat, place: Path) -> None:
+    def test_save_and_read_import_nothing(self, adapter: TabularFormat, place: Path) -> None:
         done = run_fresh(SHARED, LOADS_NOTHING, self.variant, str(place / f"*{adapter.suffix}"))
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() == ""
@@ -185,19 +185,19 @@ class SettingContract(AdapterContract):
 
 
 class WholeTableContract(SettingContract):
-    """What holds for saving and reading all kinds of columns. Enough for a variant whose calls for parts of a table are
-    those of another one: inherit, and set `variant`."""
+    """Contract of saving and reading all kinds of columns. It suffices for a variant that shares its calls for parts of
+    a table with a tested one. Inherit it and set `variant`."""
 
     @pytest.fixture(scope="class")
     def outcomes(self, request: pytest.FixtureRequest, tmp_path_factory: Any) -> dict[str, list[Fidelity]]:
-        """What the variant does to every kind of column, by target."""
+        """Return what the variant does to every kind of column, by target."""
         adapter = request.cls.registry.build(request.cls.variant)
         adapter.load_library()
         found: dict[str, list[Fidelity]] = {}
         for target in TARGETS:
             targets.apply_strings(target)
             folder = tmp_path_factory.mktemp("kinds")
-            # What is refused with one target or variant is likely to be refused with the other.
+            # Kinds that are refused with one target or variant are likely to be refused with the other.
             alone = _SPOILING.setdefault(adapter.format.partition("-")[0], set())
             found[target.kind] = declarations.records(request.cls.variant, adapter, target, folder, alone)
             spoiling = (fidelity.REFUSED, fidelity.ERROR)
@@ -206,7 +206,7 @@ class WholeTableContract(SettingContract):
 
     @only_for(lambda adapter: adapter.native in (Native.ARROW, Native.BUFFERS, Native.POLARS))
     def test_chunks_come_back_in_their_order(self, adapter: TabularFormat, place: Path) -> None:
-        """A writer with several threads may take one chunk before another, as DataFusion's does."""
+        """Writers with several threads, such as DataFusion's, may reorder chunks."""
         table, target = ordinary_table(20_000).select(["i"]), Target("arrow")
         chunked = pa.concat_tables([table.slice(0, 1), table.slice(1, 9_000), table.slice(9_001)])
         location = place / f"t{adapter.suffix}"
@@ -214,7 +214,7 @@ class WholeTableContract(SettingContract):
         comparison = verify.compare(table, self.read(adapter, target, location), target, adapter.losses)
         assert comparison.problems == ()
 
-    def test_names_come_back_or_are_refused_in_the_plan(
+    def test_hostile_names_come_back_or_are_refused_in_the_plan(
         self, adapter: TabularFormat, target: Target, place: Path
     ) -> None:
         table = of_names(adapter, HOSTILE_NAMES)
@@ -240,7 +240,7 @@ class WholeTableContract(SettingContract):
     @pytest.mark.rule(12)
     def test_known_faults_are_still_there(self, adapter: TabularFormat, outcomes: dict[str, list[Fidelity]]) -> None:
         seen = {record.kind for records in outcomes.values() for record in records if record.outcome == fidelity.ERROR}
-        assert set(adapter.known_faults) - seen == set(), "mended? then declare it no longer"
+        assert set(adapter.known_faults) - seen == set(), "no longer seen: remove fixed faults from `known_faults`"
 
     def test_losses_name_kinds_that_exist(self, adapter: TabularFormat) -> None:
         for loss in adapter.losses:
@@ -261,4 +261,4 @@ class WholeTableContract(SettingContract):
 
 
 class TabularFormatContract(WholeTableContract, ProjectionContract, SelectionContract, StreamContract):
-    """Inherit, and set `variant`. What holds for parts of a table stands in the other contracts."""
+    """Full contract of a tabular format. Inherit it and set `variant`."""

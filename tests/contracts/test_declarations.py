@@ -1,4 +1,4 @@
-"""What the contract says of an undeclared change can be pasted, and then the contract is content."""
+"""The lines that the contract suggests for undeclared changes can be pasted, and then the contract passes."""
 
 import ast
 from pathlib import Path
@@ -21,13 +21,13 @@ ARROW, PANDAS = Target("arrow"), Target("pandas")
 
 
 class Undeclared(CsvPyarrow):
-    """CSV by pyarrow, of which nobody has said yet what it loses."""
+    """CSV by pyarrow without declared losses."""
 
     losses: ClassVar = ()
 
 
-class ColumnsTurned(Undeclared):
-    """A fault that no relation describes."""
+class RowsReversed(Undeclared):
+    """A format whose fault, reversed rows, no relation describes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +38,8 @@ class ColumnsTurned(Undeclared):
 
 
 class WritesTimes(TabularFormat):
-    """Keeps tables in memory; gives days, times and spans back as text, points in time with a zone in us and UTC, and
-    categories as plain text."""
+    """A format that keeps tables in memory. It returns dates and times as text, timestamps with a zone in microseconds
+    and UTC, and categories as plain values."""
 
     format = "writes-times"
     engine = "dict"
@@ -74,7 +74,7 @@ class WritesTimes(TabularFormat):
 
 @pytest.fixture(scope="module")
 def of_csv(tmp_path_factory: pytest.TempPathFactory) -> list[Fidelity]:
-    """What `Undeclared` changes."""
+    """Return the undeclared changes of `Undeclared`."""
     adapter = Undeclared()
     adapter.load_library()
     return undeclared(adapter, tmp_path_factory.mktemp("csv"))
@@ -89,8 +89,8 @@ def undeclared(adapter: TabularFormat, folder: Path, *also: Target) -> list[Fide
 
 
 def paste(said: str, adapter: TabularFormat) -> str:
-    """Declare what was said, as a format's module would; the lines."""
-    start = said.index("from ", said.index("paste what you find true"))
+    """Execute the suggested lines, set the adapter's losses by them, and return the lines."""
+    start = said.index("from ", said.index("Paste those"))
     lines = said[start : said.index("\n)", start) + 2]
     names: dict[str, Any] = {}
     exec(lines, names)
@@ -105,10 +105,10 @@ def adapter() -> Undeclared:
     return adapter
 
 
-def test_what_it_says_to_paste_declares_what_it_explains_and_compares_little(
+def test_pasted_lines_declare_every_change_and_are_found_with_few_comparisons(
     adapter: Undeclared, of_csv: list[Fidelity], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failing test is waited for: what cannot fit is not compared."""
+    """Few comparisons, because a developer waits for the failing test."""
     compared = []
     compare = verify.compare
     with monkeypatch.context() as counting:
@@ -116,12 +116,12 @@ def test_what_it_says_to_paste_declares_what_it_explains_and_compares_little(
         said = declarations.report(adapter, of_csv, tmp_path)
     assert len(compared) < 40 * len(of_csv)
     assert "    # int16, int32, int8, uint16, uint32, uint8\n    text.INTEGERS_AS_INT64,\n" in said
-    assert "nothing ready-made fits" not in said
+    assert "No ready-made declaration" not in said
     paste(said, adapter)
     assert undeclared(adapter, tmp_path / "after") == []
 
 
-def test_it_can_be_pasted_as_it_is_with_helpers_for_relations_and_the_types_that_were_seen(tmp_path: Path) -> None:
+def test_pasted_lines_run_unchanged_and_use_helpers_and_the_types_that_occurred(tmp_path: Path) -> None:
     adapter = WritesTimes()
     lines = paste(declarations.report(adapter, undeclared(adapter, tmp_path, PANDAS), tmp_path), adapter)
     assert undeclared(adapter, tmp_path / "after", PANDAS) == []
@@ -133,26 +133,26 @@ def test_it_can_be_pasted_as_it_is_with_helpers_for_relations_and_the_types_that
     assert imported == {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"losses", "frozenset"}
     assert "    shared.written_as_text(" in lines
     assert 'expect=written.of_types("date32", "time64")' in lines
-    # With nulls alone it would fit too; a column of days without any would then be undeclared.
+    # It would fit the columns with nulls, but leave dates without nulls undeclared.
     assert "anything_with_nulls" not in lines
     assert "    text.timestamps(" in lines
     assert "Loss(" not in lines
     assert lines.count("categorical,") == lines.count("shared.DICTIONARY_AS_VALUES") == 1
 
 
-def test_what_nothing_explains_is_said_too(adapter: Undeclared, tmp_path: Path) -> None:
-    by_nobody = Fidelity(
+def test_changes_that_no_declaration_explains_are_reported(adapter: Undeclared, tmp_path: Path) -> None:
+    unexplained = Fidelity(
         variant="csv", target="arrow", strings="str", kind="int64-exact", nulls=False, outcome=fidelity.ERROR, how="odd"
     )
-    said = declarations.report(ColumnsTurned(), [by_nobody], tmp_path)
-    assert "nothing ready-made fits int64-exact" in said
+    said = declarations.report(RowsReversed(), [unexplained], tmp_path)
+    assert "No ready-made declaration fits int64-exact" in said
     assert "losses = (" not in said
 
 
-def test_a_stale_declaration_needs_no_other(adapter: Undeclared, tmp_path: Path) -> None:
+def test_a_stale_declaration_gets_no_suggestion(adapter: Undeclared, tmp_path: Path) -> None:
     adapter.losses = (text.BLOBS_AS_TEXT,)  # type: ignore[misc,assignment]
     stale = [each for each in undeclared(adapter, tmp_path / "kinds") if each.kind == "binary"]
     assert stale
     said = declarations.report(adapter, stale, tmp_path)
     assert "bytes become text" in said
-    assert "paste" not in said
+    assert "Paste" not in said

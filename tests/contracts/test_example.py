@@ -1,4 +1,4 @@
-"""A third party's format, found through an entry point, keeps the contract; docs/adding.md shows it."""
+"""A third party's format, found through an entry point, passes the contract; docs/adding.md shows it."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "adding.md"
 
 
 class _Installed(TabularFormatContract):
-    """What a package with entry points brings."""
+    """Contract of a format from an installed package with entry points."""
 
     @classmethod
     def built(cls) -> Any:
@@ -26,7 +26,7 @@ class _Installed(TabularFormatContract):
 
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        """As if `pip install example-format` had been run: for this process and for those that it starts."""
+        """Simulate `pip install example-format` for this process and its children."""
         before = os.environ.get("PYTHONPATH")
         with pytest.MonkeyPatch.context() as patch:
             patch.syspath_prepend(str(EXAMPLE))
@@ -42,10 +42,10 @@ class TestExampleOfRecords(_Installed):
 class TestExampleFormat(_Installed):
     variant = "arrow-stream[engine=pyarrow,batch_rows=500]"
 
-    def test_it_is_found(self) -> None:
+    def test_the_format_is_listed(self) -> None:
         assert "arrow-stream" in list(self.registry)
 
-    def test_it_may_not_take_a_name_of_ours(self) -> None:
+    def test_a_name_of_a_built_in_format_is_refused(self) -> None:
         taken = Registry({"arrow-stream": Entry("formats.parquet.engines:ENGINES")}, "format_bench.formats")
         with pytest.raises(AdapterError, match="name that is taken"):
             list(taken)

@@ -1,6 +1,6 @@
-"""A document store that can be told to go wrong: one JSON file, a dict in memory while it is open.
+"""A document store that misbehaves on request: one JSON file, and a dict in memory while it is open.
 
-`fault` names what it does wrong, here and in workers.
+The setting `fault` selects what goes wrong.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FAULTS = (
 
 
 class FaultyDocuments(DocumentStoreAdapter):
-    """All documents of a folder's one file."""
+    """A folder with one file of all documents."""
 
     format = "faulty-documents"
     engine = None
@@ -70,12 +70,12 @@ class FaultyDocuments(DocumentStoreAdapter):
     )
 
     def load_library(self) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """All lines into a dict, the dict into the file."""
+        """Collect all lines in a dict and write it."""
         location.mkdir()
         (location / "documents.json").write_text('{"documents": {}, "indexes": []}')
         handle = self.open(location, key)
@@ -85,12 +85,12 @@ class FaultyDocuments(DocumentStoreAdapter):
         handle.close()
 
     def open(self, location: Path, key: str = "id") -> Handle:
-        """The dict."""
+        """Load the file into a dict."""
         return Handle(location / "documents.json", key, str(self.values["fault"]))
 
 
 class Handle(DocumentHandle):
-    """The dict, written back when it is closed."""
+    """A dict that is written back on close."""
 
     def __init__(self, path: Path, key: str, fault: str) -> None:
         self._path, self._key, self._fault = path, key, fault
@@ -117,11 +117,11 @@ class Handle(DocumentHandle):
         return found
 
     def count(self) -> int:
-        """As many as there are."""
+        """Return the number of documents."""
         return len(self._there)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """All at once."""
+        """Yield all documents in one batch."""
         found = list(self._there.values())
         if self._fault == "one_document_twice":
             found.append(found[0])
@@ -136,7 +136,7 @@ class Handle(DocumentHandle):
         yield found
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By key."""
+        """Look the keys up in the dict."""
         found = [self._there.get(key) for key in keys]
         if self._fault == "get_in_other_order":
             found.reverse()
@@ -147,22 +147,22 @@ class Handle(DocumentHandle):
         return found
 
     def prepare(self, plan: str) -> None:
-        """Remember it; with a fault look the whole file through, and keep nothing of it."""
+        """Remember the plan; with `reads_the_file_to_prepare` read the whole file as well."""
         if self._fault == "reads_the_file_to_prepare" and plan not in self._prepared:
             self._path.read_bytes()
         self._prepared.add(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """What it was prepared for."""
+        """Copy the plans that `other` was prepared for."""
         assert isinstance(other, Handle)
         self._prepared = set(other._prepared)
 
     def query(self, plan: str) -> list[dict[str, Any]]:
-        """The reference's answer, or nearly."""
-        # It is primed on fewer documents, with other plans than those that are measured.
+        """Return the reference's answer, or a wrong one with some faults."""
+        # Not in the priming calls, which have fewer documents and other plans than the measured ones.
         strict = self._fault == "answers_what_it_was_prepared_for_alone" and len(self._there) > DOCUMENTS.primer_rows
         if strict and plan not in self._prepared:
-            raise ValueError("a question that it was not prepared for")
+            raise ValueError("a query without prepare")
         self._asked += 1
         if self._fault == "reads_the_file_to_answer":
             self._path.read_bytes()
@@ -170,7 +170,7 @@ class Handle(DocumentHandle):
             return self._answers[plan]
         documents: list[Document] = list(self._there.values())
         if self._fault == "drops_nulls":
-            # As a table does that gives a missing field and a null one no group.
+            # Like a table that leaves missing and null fields out of its groups.
             documents = [document for document in documents if "commit" in document]
         if self._fault == "counts_one_less" or (self._fault == "changes_when_asked_again" and self._asked > 3):
             documents = documents[:-1]
@@ -182,7 +182,7 @@ class Handle(DocumentHandle):
         return self._answers[plan]
 
     def upsert(self, batch: Batch) -> None:
-        """Put all; with a fault one that was there stays as it was."""
+        """Insert or replace documents; with `lost_upsert` existing ones stay unchanged."""
         assert isinstance(batch, bytes)
         self._changed = True
         for line in batch.splitlines():
@@ -195,14 +195,14 @@ class Handle(DocumentHandle):
             self._there[key] = document
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Remove all; with a fault none."""
+        """Delete documents; with `lost_delete` do nothing."""
         self._changed = True
         for key in keys:
             if self._fault != "lost_delete":
                 self._there.pop(key, None)
 
     def index(self, path: FieldPath) -> None:
-        """Its values, each with the keys of documents that have had it: a query looks at these documents alone."""
+        """Map each value to the keys of documents that have or had it; queries check these documents only."""
         if path not in self._indexes and self._fault != "index_does_nothing":
             self._changed = True
             self._indexes[path] = {}
@@ -214,15 +214,15 @@ class Handle(DocumentHandle):
             keys.setdefault(_at(document, path), set()).add(document[self._key])
 
     def has_index(self, path: FieldPath) -> bool:
-        """As it is."""
+        """Return whether the path has an index."""
         return path in self._indexes
 
     def uses_index(self, plan: str) -> bool:
-        """As it is."""
+        """Return whether the query uses an index."""
         return self._by_index(plan) is not None
 
     def _by_index(self, plan: str) -> set[Key] | None:
-        """The keys of documents between two ends, by the index; None where there is none."""
+        """Return the keys of documents in the plan's range by the index, or None without an index."""
         first = json.loads(plan)[0]
         if first["is"] != "filter" or first["condition"]["is"] != "and" or self._fault == "scans_in_spite_of_its_index":
             return None
@@ -235,7 +235,7 @@ class Handle(DocumentHandle):
         return set().union(*inside)
 
     def close(self) -> None:
-        """Write what was changed."""
+        """Write the file if something changed."""
         if self._changed:
             documents = {str(key): document for key, document in self._there.items()}
             indexes = [

@@ -1,8 +1,7 @@
-"""A format that misbehaves on request, found through an entry point as a third party's would be.
+"""A format that misbehaves on request, found through an entry point like a third party's.
 
-It stores Arrow IPC. `fault` names what goes wrong, and FAULTY_FORMAT in the environment which is its default; with
-`fault=none` it is a well-behaved spy whose phases sleep for known times and which notes, in the order of the calls,
-what was asked of it.
+It stores Arrow IPC. The setting `fault` selects what goes wrong; its default is FAULTY_FORMAT in the environment, else
+`none`. With `spy` the phases sleep for known times; with `notes` each call prints its conditions.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ except ImportError:
     from tests.plugins import known_children, streaming_faults, training_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
-"""What lies outside the clock sleeps longer than a noisy machine delays what lies inside it."""
+"""Untimed phases sleep longer than a noisy machine delays timed ones."""
 FAULTS = (
     "none",
     "spy",
@@ -125,7 +124,7 @@ SCANNING = tuple(fault for fault in FAULTS if fault.startswith("scan"))
 APPENDING = tuple(fault for fault in FAULTS if fault.startswith("append"))
 STREAMING = {fault: Sharing.EACH if fault.endswith("each") else Sharing.ONE for fault in FAULTS if "streams" in fault}
 PROJECTING = tuple(fault for fault in FAULTS if fault.startswith("project"))
-"""With these there is a call of its own for some columns; with the others there is none."""
+"""Faults with which the format offers `project`."""
 
 
 def _negative_is_lost(column: Any) -> Any:
@@ -136,7 +135,7 @@ def _negative_is_lost(column: Any) -> Any:
 
 
 def _write_buffers(table: Any, location: Path) -> None:
-    """Integers without missing values as they lie in memory, and their schema behind them."""
+    """Write the buffers of columns of integers without nulls, followed by the schema."""
     with location.open("wb", buffering=0) as stream:
         for column in table.columns:
             for chunk in column.chunks:
@@ -187,7 +186,7 @@ class Faulty(TabularFormat):
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.feather
-        import pyarrow.vendored.version  # which write_feather imports, in each worker anew
+        import pyarrow.vendored.version  # which write_feather would import during the call
 
         if self.fault == "aborts_on_load":
             os.abort()
@@ -343,7 +342,7 @@ class Faulty(TabularFormat):
             if fault in STREAMING:
                 return self._take_by_streams(numbers, list(columns), location, kept)
             if fault == "take_holds":
-                # Written to, so that it takes memory.
+                # Filled, because untouched memory does not count.
                 kept.setdefault("block", bytearray(b"x" * 20_000_000))
             table = kept.get("table")
             if table is None:
@@ -355,7 +354,7 @@ class Faulty(TabularFormat):
             if fault == "take_sorted":
                 numbers = sorted(numbers)
             if fault == "takes_in_stored_order":
-                # A loader that does not shuffle.
+                # Like a loader that does not shuffle.
                 first = kept.get("next", 0)
                 kept["next"] = (first + len(numbers)) % table.num_rows
                 numbers = [(first + place) % table.num_rows for place in range(len(numbers))]
@@ -388,9 +387,9 @@ class Faulty(TabularFormat):
         fault, thread = self.fault, threading.get_ident()
         kept.setdefault("threads", set()).add(thread)
         if fault == "take_by_streams_each" and len(kept["threads"]) > 2:
-            raise RuntimeError("two streams on one handle, besides the thread that opened it")
+            raise RuntimeError("two streams use one handle, in addition to the thread that opened it")
         kept["asked"] = numbers
-        # Long enough for the others to ask meanwhile.
+        # Long enough for calls of other streams to arrive.
         time.sleep(0.002)
         if fault == "take_streams_one_fails" and len(kept["threads"]) > 3:
             raise ValueError("one of many")
@@ -441,7 +440,7 @@ class Faulty(TabularFormat):
         return table
 
     def _note(self, **facts: Any) -> None:
-        """Print the conditions of the call, one line of JSON."""
+        """Print the conditions of the call as one line of JSON."""
         facts |= {
             "collector": gc.isenabled(),
             "environment": {name: value for name, value in os.environ.items() if "THREADS" in name},
@@ -454,7 +453,7 @@ class Faulty(TabularFormat):
         print(json.dumps(facts), flush=True)
 
     def _changing_on_removal(self, column: Any) -> Any:
-        """The same values, which are others as soon as any file is removed."""
+        """Return a copy of the column whose values change as soon as any file is removed."""
         import numpy as np
 
         array = column.combine_chunks()

@@ -1,4 +1,4 @@
-"""Processes that a format starts, each of which takes known memory and burns known CPU time (method rule 20)."""
+"""Child processes of a format that use a known amount of memory or CPU time (method rule 20)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 MB = 10**6
 TAKEN_BYTES = 400 * MB
 HELD_BYTES = 200 * MB
-"""What the worker itself holds where a child might be taken to have it too."""
+"""Memory that the worker itself holds, in tests where it could wrongly be counted for a child too."""
 BURNT_S = 0.2
 
 STAYS_S = 0.4
-"""So long memory is held: for some looks at what a forked process shares (INHERITED_MS), also on a busy machine."""
+"""How long a child holds its memory: several polls of shared memory (INHERITED_MS), even on a busy machine."""
 
 BURN = f"""
 import sys, time
@@ -45,7 +45,7 @@ def _run(code: str) -> None:
 
 
 def _ask(child: subprocess.Popen[bytes]) -> None:
-    """Have the child go on, and wait until it has done so."""
+    """Let the child do its next step, and wait for the end of that step."""
     assert child.stdin is not None
     assert child.stdout is not None
     child.stdin.write(b"\n")
@@ -69,7 +69,7 @@ def burns() -> None:
 
 
 def burns_and_stays() -> None:
-    """Its output is closed when it has burnt its share; then it sleeps on."""
+    """Start a child that burns CPU time, reports, and then sleeps."""
     child = _start(f"burn({BURNT_S}); say(); time.sleep(3600)")
     _waiting.append(child)
     assert child.stdout is not None
@@ -77,7 +77,7 @@ def burns_and_stays() -> None:
 
 
 def _was_there(first: str, then: str) -> bool:
-    """The first call, which primes, starts a child; the second one has it go on, and gives True."""
+    """Start a child and its first step in the priming call; run the next step later. Return whether it existed."""
     if not _waiting:
         _waiting.append(_start(f"{first}; say(); sys.stdin.readline(); {then}; say(); time.sleep(3600)"))
         assert _waiting[0].stdout is not None
@@ -88,24 +88,24 @@ def _was_there(first: str, then: str) -> bool:
 
 
 def was_there_and_takes() -> None:
-    """It had taken 100 MB before."""
+    """Allocate more memory in a child that already held 100 MB."""
     _was_there(f"take({100 * MB})", f"take({TAKEN_BYTES})")
 
 
 def was_there_and_burns() -> None:
-    """It had burnt twice as much before."""
+    """Burn CPU time in a child that had already burnt twice as much."""
     _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})")
 
 
 def was_there_and_ends() -> None:
-    """What it burnt before comes along when it is waited for."""
+    """End a child within the call, which adds all its earlier CPU time to the worker's."""
     if _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})"):
         _waiting[0].kill()
         _waiting[0].wait()
 
 
 def grandchild(code: str = f"take({TAKEN_BYTES})") -> None:
-    # By os alone: the memory of what is imported would count as well.
+    # Use `os` only, because the memory of further imports would be counted as well.
     words = f"[sys.executable, '-S', '-c', {BURN + code!r}]"
     _run(f"import os; os.waitpid(os.posix_spawn(sys.executable, {words}, os.environ), 0)")
 
@@ -115,7 +115,7 @@ def grandchild_burns() -> None:
 
 
 def daemon() -> None:
-    """Its parent ends at once and it has a session of its own, so that it belongs to nobody."""
+    """Start a process in a separate session whose parent ends at once, so that it is no descendant of the worker."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.setsid()
@@ -132,7 +132,7 @@ def daemon() -> None:
 
 
 def fork() -> None:
-    """A child that shares what the worker holds, and takes memory of its own."""
+    """Fork a child that shares the worker's memory and allocates more."""
     held = b"x" * HELD_BYTES
     child = os.fork()
     if child == 0:
@@ -144,9 +144,9 @@ def fork() -> None:
 
 
 def vforks() -> None:
-    """Children that do nothing; until each runs its own program, it is in the worker's own memory.
+    """Start children that share the worker's memory until they execute their program, which does nothing.
 
-    They look for the program in so many folders that this lasts for some polls.
+    They search 40,000 folders for the program, so that this state lasts for several polls.
     """
     held = b"x" * HELD_BYTES
     path = ["/-"] * 40_000

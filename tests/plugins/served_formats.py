@@ -1,7 +1,7 @@
-"""A format whose stored copy a process of its own serves, found through an entry point as a third party's would be.
+"""A format whose stored copy is served by a separate process, found through an entry point like a third party's.
 
-The service reads the copy, filters it and sends Arrow IPC. `fault` names what goes wrong. Each query works for a known
-time, and takes a known amount of memory, so that what is seen of a service can be held against it.
+The service reads the copy, filters it and sends Arrow IPC. `fault` selects what goes wrong. Each query uses known CPU
+time and memory, with which tests compare the measured figures of the service.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from adapters.predicate import Kind, Predicate
 from adapters.services import TOKEN, Served, Service
 
 WORK_S = 0.02
-"""Of the processor, for each query."""
+"""CPU time of each query."""
 TAKES_BYTES = 60_000_000
-"""Of memory, for each query, and given back."""
+"""Memory that each query allocates and frees."""
 _LENGTH = struct.Struct("<Q")
 
 
 class ServedTable(TabularFormat):
-    """An Arrow file in a folder, and a service that reads it."""
+    """An Arrow file in a folder, with a service that reads it."""
 
     format = "served"
     engine = None
@@ -107,7 +107,7 @@ def _words(asked: Predicate) -> dict[str, Any]:
 
 
 def _filtered(table: pa.Table, words: dict[str, Any], columns: Sequence[str]) -> pa.Table:
-    # Not by the harness's own mask: what a service imports it loads at each start.
+    # Not with the harness's own mask: every start of the service would import its module.
     column = table.column(words["column"])
     low, high = (pa.scalar(words[end], column.type) for end in ("low", "high"))
     return table.filter(pc.and_(pc.greater_equal(column, low), pc.less(column, high))).select(list(columns))
@@ -147,7 +147,7 @@ def main() -> None:
     location, fault = Path(sys.argv[1]), sys.argv[2]
     if fault == "never_starts":
         sys.exit("no such stored copy")
-    # Notes of its own, which are none of the copy's values.
+    # A file of the service in the folder of the copy, which holds no values.
     (location / "notes").write_text(f"served as {sys.argv[3]}")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(json.dumps({"port": listener.getsockname()[1]}), flush=True)

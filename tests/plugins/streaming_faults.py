@@ -1,4 +1,4 @@
-"""What goes wrong where a table comes or goes batch by batch: for the format that misbehaves on request."""
+"""Faults of reading and saving by batches, for the format `faulty`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FAULTS = (
     "stream_save_by_another_codec",
     "stream_save_breaks",
 )
-"""With these there are both calls; each is right but for what its name says. `once`: in the call that is timed, which
-comes behind the one that primes, and before the one that is compared."""
+"""Each offers both calls and has only the fault in its name. `once`: only in the timed call, which follows the priming
+call and precedes the one that is verified."""
 _TIMED = 2
 _calls = itertools.count(1)
 
 
 def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
-    """Tables of Arrow's, from a file of Arrow IPC."""
+    """Yield Arrow tables of a file of Arrow IPC."""
     import pyarrow.feather
 
     timed = next(_calls) == _TIMED
@@ -59,7 +59,7 @@ def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterat
 
 
 def save_stream(fault: str, schema: Any, batches: Iterator[Any], location: Path) -> None:
-    """A file of Arrow IPC, of what comes."""
+    """Write the batches into a file of Arrow IPC."""
     import pyarrow as pa
 
     pieces = list(batches)
@@ -78,7 +78,7 @@ def save_stream(fault: str, schema: Any, batches: Iterator[Any], location: Path)
 
 
 def _changed(table: Any) -> Any:
-    """One integer in the middle is another."""
+    """Change one integer in the middle of the first column of integers."""
     import pyarrow as pa
 
     place = next(place for place, field in enumerate(table.schema) if pa.types.is_int64(field.type))

@@ -1,4 +1,4 @@
-"""What goes wrong in `batches` when a training loop asks for them, by the name of the fault; over Arrow IPC."""
+"""Faults of `batches` in training loops, for the format `faulty`, which stores Arrow IPC."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterat
 
 
 def _over(memory: Any, column: Any) -> Any:
-    """The column in memory that all batches share."""
+    """Return the column in memory that all batches share."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -43,7 +43,7 @@ class ArrowStream(TabularFormat):
             return stream.read_all()
 
     def stored(self, location: Path) -> Stored:
-        """A stream is written without a codec here; it must be one."""
+        """Open the file, which fails if it is not a stream; this adapter writes no codec."""
         with self._arrow.OSFile(str(location)) as file, self._arrow.ipc.open_stream(file) as stream:
             return Stored(None, (), {"columns": str(len(stream.schema))})
 

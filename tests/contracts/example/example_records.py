@@ -32,7 +32,7 @@ class JsonDocument(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with every version."""
+        """Faults seen with every version."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     def load_library(self) -> None:
@@ -42,7 +42,7 @@ class JsonDocument(TabularFormat):
         self._json = json
 
     def save(self, table: Records, location: Path) -> None:
-        """Write all rows; what JSON has no notation for is refused by an error."""
+        """Write all rows; json raises an error for values that JSON has no notation for."""
         with location.open("w") as file:
             self._json.dump(list(table.rows), file)
 

@@ -1,4 +1,4 @@
-"""dbm: each document as JSON under the JSON of its key, in one file of Python's own."""
+"""dbm: documents as JSON under the JSON of their keys, in a file of Python's dbm module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from document_stores.shared.json_losses import JSON_TEXT
 
 
 class DbmStore(DocumentStoreAdapter):
-    """dbm.dumb: an index in a text file beside the values."""
+    """dbm.dumb: a file of values, and an index in a text file."""
 
     format = "dbm-documents"
     engine = "dbm"
@@ -31,12 +31,12 @@ class DbmStore(DocumentStoreAdapter):
     distributions: ClassVar = ("msgspec",)
     suffix = ".dbm"
     capabilities = frozenset({Can.APPEND, Can.NESTED, Can.NO_PICKLE})
-    maturity = Maturity(Stage.YOUNG, "Python's own, and nobody else's")
+    maturity = Maturity(Stage.YOUNG, "part of Python; no other language reads it")
     offers = DocumentOffers(get=True, upsert=True, delete=True)
     losses = JSON_TEXT
 
     def load_library(self) -> None:
-        """Import dbm, and the encoding of its index, which Python would load with the first file."""
+        """Import dbm and the encoding of its index, which Python would otherwise load with the first file."""
         import codecs
         import dbm.dumb
 
@@ -46,7 +46,7 @@ class DbmStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """One document after the other."""
+        """Write one document after the other."""
         location.mkdir()
         with self._dbm.open(str(location / "documents"), "n") as file:
             first = 0
@@ -58,49 +58,49 @@ class DbmStore(DocumentStoreAdapter):
         accepted()
 
     def open(self, location: Path, key: str = "id") -> DbmHandle:
-        """The file stays open."""
+        """Open the file, which stays open until `close`."""
         if not location.is_dir():
-            raise AdapterError(f"{location}: there is no such folder")
+            raise AdapterError(f"{location}: no such folder")
         return DbmHandle(self._dbm.open(str(location / "documents"), "w"), key)
 
 
 class DbmHandle(DocumentHandle):
-    """An open file."""
+    """An open dbm file."""
 
     def __init__(self, file: Any, key: str) -> None:
-        """Takes the file over."""
+        """Take over the open file."""
         self._file, self._key = file, key
 
     def count(self) -> int:
-        """From the index."""
+        """Return the length of the index."""
         return len(self._file)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """One document at a time."""
+        """Yield batches of one document."""
         for name in self._file:
             document = document_encoding.parsed(self._file[name])[0]
             yield [document if paths is None else parts(document, paths)]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """By the index."""
+        """Look the keys up in the index."""
         found = {
             key: self._file.get(document_encoding.encoded([{"key": key}])) for key in document_encoding.possible(keys)
         }
         return [None if (text := found.get(key)) is None else document_encoding.parsed(text)[0] for key in keys]
 
     def upsert(self, batch: Batch) -> None:
-        """All are checked before the first is written."""
+        """Check all documents, then write them."""
         for name, text in document_encoding.keyed_texts(batch, self._key):
             self._file[document_encoding.encoded([{"key": name}])] = text
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Those that are there."""
+        """Delete the documents of these keys; ignore missing ones."""
         for key in document_encoding.possible(keys):
             if (name := document_encoding.encoded([{"key": key}])) in self._file:
                 del self._file[name]
 
     def close(self) -> None:
-        """Write the index."""
+        """Write the index and close the file."""
         self._file.close()
 
 

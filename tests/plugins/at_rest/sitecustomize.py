@@ -1,9 +1,9 @@
-"""In what tests start, the machine is always at rest: controls are small, and nobody waits for what others write.
+"""Treat the machine as at rest in processes that tests start: small controls, and no waiting for writes of others.
 
-Nor does a worker take and give back 500 MB before each known allocation, but in the probe's own test.
+Workers also skip the allocation of 500 MB before each known allocation, except in the test of the memory probe.
 
-Python imports this module when it starts, because conftest.py puts the folder on its path. Coming to rest has
-tests of its own, and each of the others would wait for it several times.
+Python imports this module at startup, because conftest.py puts the folder on its path. Waiting for rest has separate
+tests; all other tests would wait several times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _controls_are_small() -> None:
     from bench_runner.worker import settle
 
     settle.CONTROL_BYTES = 1 << 20
-    # A small control is easily disturbed; one that is planted as slow is so by far more.
+    # Small controls are easily disturbed. Controls that a test makes slow exceed this factor by far.
     settle.SLOW_FACTOR = 1_000
     settle.Settler._write_back = lambda self: True  # type: ignore[method-assign]
 
@@ -24,7 +24,7 @@ def _probes_are_disturbed_little() -> None:
     from bench_runner.worker import memory_probe
 
     memory_probe.DISTURBANCE_BYTES = 20 * 10**6
-    # Whoever asks about all sizes has not been imported yet.
+    # Early enough, because the modules that use all sizes have not been imported yet.
     memory_probe.SIZES_BYTES = (10**6, 10**7)
 
 

@@ -1,6 +1,6 @@
-"""A fourth kind of data, graphs, all of it in this module: the kind, what stores it, a data set, a suite.
+"""A fourth kind of data, graphs, in a single module: the kind, a format, a data set and a suite.
 
-A worker imports it because it looks for the format `graph-npz`, which is therefore listed among those of tables too.
+The format `graph-npz` is also listed among those of tables, because workers import the module when they look it up.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ GRAPHS = DataKind(
     primer_rows=10,
     asv_rows=1_000,
     choice=None,
-    not_recommended="nobody has compared stores of graphs yet",
+    not_recommended="formats of graphs have not been compared yet",
 )
 SCHEMA = pa.schema([("start", pa.int64()), ("end", pa.int64())])
 
 
 class GraphNpz(Adapter):
-    """Edges as two arrays of numpy."""
+    """Edges as two numpy arrays."""
 
     format = "graph-npz"
     engine = None
@@ -48,7 +48,7 @@ class GraphNpz(Adapter):
     capabilities = frozenset()
 
     def load_library(self) -> None:
-        """Nothing: numpy is there."""
+        """Do nothing: numpy is imported already."""
 
     def save(self, edges: pa.Table, location: Path) -> None:
         np.savez(location, **{name: edges[name].to_numpy() for name in SCHEMA.names})
@@ -80,7 +80,7 @@ ENGINES = (GraphNpz,)
 
 
 def ring(name: str, rows: int, parameters: dict[str, str]) -> Dataset:
-    """A ring of so many edges."""
+    """Return a ring of `rows` edges."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         start = np.arange(rows)

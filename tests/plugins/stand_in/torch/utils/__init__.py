@@ -1,1 +1,1 @@
-"""Stands in for torch in tests: of its DataLoader what the harness uses, by the standard library."""
+"""Stand-in for torch in tests: the part of DataLoader that the harness uses, with the standard library only."""

@@ -1,4 +1,4 @@
-"""Stands in for torch's DataLoader: spawned processes that stay, indices from the sampler, values in its order."""
+"""Stand-in for torch's DataLoader: persistent spawned processes, indices from the sampler, values in its order."""
 
 from __future__ import annotations
 
