@@ -346,7 +346,8 @@ def _first_read(folder: Path) -> Finding:
         return Finding("bad", what, f"a fresh process could not read Parquet: {last}", remedy)
     first, second = json.loads(answer.stdout)
     measured = f"1,000 rows of Parquet in a fresh process: {_ms(first)}, then {_ms(second)}"
-    return Finding("good", what, f"{measured}: {first / second:.0f} times as long at first; workers are warmed up for that")
+    slower = f"{first / second:.0f} times as long at first"
+    return Finding("good", what, f"{measured}: {slower}; workers are warmed up for that")
 
 
 def read_twice(path: str) -> None:
