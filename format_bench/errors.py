@@ -1,4 +1,4 @@
-"""The errors of the API and of the command line; the packages behind them have errors of their own.
+"""The errors of the API and of the command line; the packages behind them have their own errors.
 
 Imports nothing but the base class: the command line's help must not wait for it.
 """

@@ -51,7 +51,7 @@ def _lacking(error: ImportError) -> str:
 
 
 def _silent(error: Exception) -> str:
-    """Clients call nobody but the catalog without telling of whom they speak."""
+    """Return the message for a service that does not answer: clients call only the catalog without naming it."""
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 

@@ -135,7 +135,7 @@ def _show_part(folder: Path, *, report: bool) -> None:
 
 
 def _show(measured: Run) -> None:
-    """Print the tables. The files are written: a reader that closes the pipe, as `| head` does, is no error."""
+    """Print the tables. The files are written: a reader that closes the pipe, as `| head` does, is not an error."""
     from reports.text import terminal as tables
 
     try:

@@ -112,7 +112,7 @@ class Preferences:
         return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
-        """Return whether a maturity may be recommended; one that this version does not know only if all may."""
+        """Return whether a maturity may be recommended. An unknown one may be only if all may."""
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 
