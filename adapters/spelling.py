@@ -23,7 +23,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
     if not bracket:
         return name, {}
     if not rest.endswith("]") or "[" in rest or "]" in rest[:-1]:
-        raise SpellingError(f"{spelled!r}: parameters stand in one pair of brackets at the end: name[key=value,...]")
+        raise SpellingError(f"{spelled!r}: write parameters in one pair of brackets at the end: name[key=value,...]")
     parameters: dict[str, str] = {}
     for part in rest[:-1].split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))

@@ -17,8 +17,8 @@ looks every 20 rounds up to 240, of 12 cells with a scatter of 14 %, 2 % of pair
 FEWEST_EQUAL_ROUNDS = 40
 """No cell is called unchanged before this many rounds."""
 EQUAL_DEVIATIONS = (0.8, 2.8)
-"""Under so many standard deviations a cell is unchanged: at FEWEST_EQUAL_ROUNDS, and by a straight line up to the last
-look."""
+"""Standard deviations below which a cell is unchanged: at FEWEST_EQUAL_ROUNDS and at the last look, interpolated
+between them."""
 
 
 class Decision(Enum):
