@@ -49,7 +49,7 @@ Examples:
   python main.py list formats                           which formats there are
   python main.py doctor                                 is this machine fit for measuring?
 
-'VERB --help' lists all options and explains the output.
+'format-bench COMMAND --help' lists all options. 'run' and 'recommend' explain their output there.
 """
 
 

@@ -41,8 +41,8 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Measure only these: 'parquet' is every Parquet variant, 'parquet,codec=zstd' also all with that setting; "
-        "format names, spelled variants or regular expressions (repeatable). [default: the suite's]",
+        help="Measure only these, separated by commas: 'parquet' (every Parquet variant of the suite), a full variant "
+        "name, or a regular expression such as 'codec=zstd' (repeatable). [default: all of the suite]",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable)."
@@ -67,7 +67,7 @@ WHICH = grouped(
         metavar="[PATH]",
         is_flag=False,
         flag_value="",
-        help="Add the data set webface from this HDF5 file; without a path, a generated one.",
+        help="Add the data set webface: annotations of faces, from your HDF5 file PATH or else generated.",
     ),
     click.option(
         "--data",
@@ -85,14 +85,15 @@ WHICH = grouped(
         "--rows",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Rows of each data set, or of the sample of your own table. [default: 1,000,000 for most data sets]",
+        help="Rows of each data set; of your own table, a sample of this many. [default: 1,000,000 for most data sets, "
+        "and for your own table at most]",
     ),
     click.option(
         "--over",
         type=OVER,
         metavar="TRAIT[=VALUE,...]",
-        help="Vary one trait of the data or of its use, e.g. nulls=0,0.5,0.9, and show where the best format changes; "
-        "'list suites' names all traits and their default values.",
+        help="Vary one property of the data or of its use and show where the best format changes, e.g. nulls=0,0.5,0.9 "
+        "for these shares of missing values. 'list suites' names all; without VALUE, the values that it shows.",
     ),
     click.option(
         "--track",
@@ -179,18 +180,18 @@ UNDER = grouped(
         type=click.Choice(["warm", "cold"]),
         default="warm",
         show_default=True,
-        help="Read from the page cache (warm) or from the disk (cold: the file is evicted first, and that is checked).",
+        help="Read files from memory, as just after they were written or read (warm), or from the disk (cold).",
     ),
     click.option(
         "--threads",
         type=click.Choice(["default", "1"]),
-        help="Each library's own number of threads, or one thread on one core. [default: the suite's, which is "
-        f"default except for {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}: both]",
+        help="As many threads as each library uses by itself, or one thread on one core. [default: default; the suite "
+        f"{_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)} measures both]",
     ),
     click.option(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
-        help="In-memory table to save from and read into. [default: the suite's, which is pandas except for "
+        help="Table in memory that is saved, and that reads return. [default: pandas; arrow for the suites "
         f"{_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
     ),
     click.option(
@@ -198,14 +199,14 @@ UNDER = grouped(
         type=click.Choice(["str", "object"]),
         default="str",
         show_default=True,
-        help="pandas dtype of text: str, as in pandas 3, or object, as in the thesis.",
+        help="pandas dtype of text: str, the default of pandas 3, or object, that of pandas 2.",
     ),
     click.option(
         "--work-dir",
         "work_dirs",
         metavar="PATH",
         multiple=True,
-        help="Folder in which files are written and read; several are compared (repeatable). "
+        help="Folder in which files are written and read; with several, each is measured (repeatable). "
         "[default: the result folder]",
     ),
 )
@@ -215,15 +216,15 @@ BETWEEN = grouped(
         "networks",
         metavar="NAME",
         multiple=True,
-        help="Network between client and storage service: one-process, loopback, or loopback with a limited rate "
-        "from 1mbit to 2500mbit (repeatable). [default: one-process; several for the suite near-storage]",
+        help="For the suite near-storage: the network between client and service. one-process (none), loopback, or a "
+        "rate such as 100mbit, from 1mbit to 2500mbit (repeatable). [default: several]",
     ),
     click.option(
         "--service",
         type=click.Choice(["warm", "fresh"]),
         default="warm",
         show_default=True,
-        help="Storage service: warm has answered before, fresh is restarted for each sample.",
+        help="For the suite near-storage: a service that answered before, or one that is restarted each time.",
     ),
 )
 HOW = grouped(
@@ -231,20 +232,20 @@ HOW = grouped(
         "--rounds",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Repetitions of every measurement; without it, a narrow interval ends them from the seventh on. "
-        "[default: 9 up to 1 s, 7 up to 10 s, 3 up to 60 s, else 1]",
+        help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, 7 up to 10 s, 3 up to 60 s, "
+        "else 1; after 7, operations stop whose confidence interval is within 5 %]",
     ),
     click.option(
         "--quick",
         is_flag=True,
-        help="Measure a part of the suite ('list suites' shows it) once, on fewer rows, within three minutes on two "
-        "cores; data, formats and operations that you name are measured in any case. Reports are marked as quick.",
+        help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. 'list suites' shows "
+        "which part; what other options name is measured in any case.",
     ),
     click.option(
         "--budget",
         "budget_s",
         type=DURATION,
-        help="Time for the whole run, e.g. 10m: fast operations get more rounds; all get one, even beyond the budget.",
+        help="Time for the whole run, e.g. 10m. Every operation gets one round, even beyond it; fast ones get more.",
     ),
     click.option(
         "--timeout",
@@ -265,13 +266,17 @@ HOW = grouped(
         type=click.Choice(["forkserver", "spawn"]),
         default="forkserver",
         show_default=True,
-        help="How each measurement gets a fresh process; spawn is slower and the reference.",
+        help="How each measurement gets a fresh process: forked from a prepared one, or started anew (slower).",
     ),
-    click.option("--no-fidelity", is_flag=True, help="Skip the check of what each format does to each kind of column."),
+    click.option(
+        "--no-fidelity",
+        is_flag=True,
+        help="Skip the test of which kinds of column each format changes; every figure is verified all the same.",
+    ),
     click.option(
         "--fresh",
         is_flag=True,
-        help="Ignore what earlier runs found on this machine (losses, import times, accuracy of the memory probe).",
+        help="Measure again what is kept from earlier runs on this machine, such as import times.",
     ),
 )
 WHERE = grouped(
@@ -285,7 +290,7 @@ WHERE = grouped(
     click.option("--report", is_flag=True, help="Also write a PDF into the result folder."),
     click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),
     click.option(
-        "--list", "list_only", is_flag=True, help="Show what would be measured and stop; without SUITE, the suites."
+        "--list", "list_only", is_flag=True, help="Show what would be measured, or without SUITE all suites, and stop."
     ),
 )
 FAIL_ABOVE = click.option(
@@ -294,7 +299,7 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Largest change to ignore.",
+    help="Report and fail on larger changes only.",
 )
 ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(

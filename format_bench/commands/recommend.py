@@ -24,42 +24,42 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
 @click.option(
     "--key",
     metavar="FIELD",
-    help="Treat --data as JSON Lines documents with the unique field FIELD, and compare document stores.",
+    help="Treat --data as JSON Lines documents that FIELD identifies, and compare document stores.",
 )
 @READING
 @click.option(
-    "-d", "--datasets", metavar="NAME", multiple=True, help="A built-in data set, or with --from one of that run."
+    "-d", "--datasets", metavar="NAME", multiple=True, help="A built-in data set; with --from, a data set of that run."
 )
 @click.option(
     "--from",
     "stored",
     metavar="RUN",
     type=click.Path(path_type=str),
-    help="Answer from a stored run without measuring; 'reference' is the run that the package includes.",
+    help="Answer from a stored run without measuring; 'reference' means the runs that come with the package.",
 )
 @click.option(
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    help="Weights of read, save, size, read_memory, save_memory, project, take, scan and append, e.g. read=1,take=3 or "
-    "'take[rows=10]=3'; of documents also fields and get. [default: read=3,size=2,save=1; with --use: use=1; of "
-    "documents: read, fields, get and save 1, size 2]",
+    help="Weights, e.g. read=1,take=3: of read, save, size, read_memory, save_memory, and of reading some columns "
+    "(project), some rows by number (take) or by a filter (scan), and append; for documents also of fields and get (by "
+    "key). [default: read=3,size=2,save=1; use=1 with --use; for documents size=2, and read, fields, get and save 1]",
 )
 @click.option(
     "--use",
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do and how often, e.g. 'take 100 rows 1000 times a day, read all once'; the total time per day "
-    "decides.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once': the total time decides.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="Abilities that a format must have, separated by commas: append, projection, random-access, pushdown (these "
-    "four are measured), types, nested, no-pickle, other-languages, single-file.",
+    help="What a format must be able to do, separated by commas: append, projection (read some columns fast), "
+    "random-access (some rows), pushdown (filter) are measured; types, nested, no-pickle (reading runs no code), "
+    "other-languages and single-file are declared by each format.",
 )
 @click.option(
     "--max-memory",
@@ -71,7 +71,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--reads-per-save",
     metavar="N",
     type=click.FloatRange(min=0, min_open=True),
-    help="Weigh one save and N reads as a single time.",
+    help="Compare the time of one save and N reads together, in place of separate times.",
 )
 @click.option(
     "--bandwidth",
@@ -128,9 +128,9 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
 def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) -> int:
     """Recommend a format and call for your data and its use.
 
-    Every candidate is measured on few rows; those that may be the best are then measured round by round on all rows,
-    until --budget is spent or one is clearly the best. A large table is sampled, and the answer is projected to all its
-    rows. What is saved is read back and compared.
+    Every candidate is measured on few rows; those that may be the best are then measured round by round on up to --rows
+    rows, until --budget is spent or one is clearly the best. The answer for a larger table is projected from a sample.
+    Everything that is saved is read back and compared with the data.
 
     \b
     Examples:
@@ -141,13 +141,13 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
     \b
     In the answer:
-      score        weighted geometric mean of the figures; 1 is the recommended one, 1.1 is 10 % worse
+      score        weighted geometric mean (--prefer) of the figures; 1 is the recommended one, 1.1 is 10 % worse
       how sure     the probability that the recommended variant has the best score
-      P(best)      the same for each variant, from drawing the rounds again (bootstrap)
+      P(best)      that probability for each variant, estimated from its rounds (bootstrap)
       =            tied: the rounds do not show that this variant is worse than the recommended one
       not counted  rounds that enter no figure, mostly because the machine was busy
       (young), (experimental)
-                   low maturity; such formats are shown, and recommended only with --accept
+                   low maturity; such formats are recommended only with --accept young or experimental
     """
     began_ns = now_ns()
     read = read_options(options)

@@ -50,9 +50,9 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
       n            counted rounds: repetitions that enter the figures
       *            best of its column
       =            tied with the best: the rounds do not show which of the two is better
-      ±9%          half of the 95 % confidence interval of the median
+      ±9%          half the width of the 95 % confidence interval, in percent of the median
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
-                   asked, Python collected garbage, or the read did not pass its check
+                   asked, Python collected garbage, or a save was not verified; wrong reads are failures
     """
     began_ns = now_ns()
     with errors_told():
