@@ -117,7 +117,7 @@ def measure_in_turn(
         costs_s: dict[str, float] = {}
         looked = False
         looked_at = 0
-        paused: Collection[str] | None = ()
+        paused: Collection[str] = ()
         for environment, upto in turns(environments, rounds, lambda: max(map(_rounds_a_turn, environments))):
             if upto > 1 and not looked:
                 look()
@@ -128,9 +128,10 @@ def measure_in_turn(
             both = min(rounds_there(each.folder, rounds) for each in environments)
             if both - looked_at >= LOOK_ROUNDS:
                 looked_at = both
-                paused = decided()
-                if paused is None:
+                found = decided()
+                if found is None:
                     return
+                paused = found
             step = f"{environment.name}, up to round {upto} of {rounds}"
             stop.check()
             watcher.step(step, _seconds_left(environments, rounds, costs_s))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench_runner.results.records import Run, read_run
+from bench_runner.variants import Variant
 from format_bench.errors import RequestError
 from reports.analysis import compare as comparing
 from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
@@ -44,7 +45,7 @@ def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anywa
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
 
-def decided_variants(before: Path, after: Path, most_rounds: int) -> set[str] | None:
+def decided_variants(before: Path, after: Path, most_rounds: int) -> set[Variant] | None:
     """Return the variants of two runs measured in turn that need no further round, or None if none does."""
     return comparing.decided_variants(read_run(before), read_run(after), most_rounds)
 
