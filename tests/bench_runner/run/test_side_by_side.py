@@ -296,7 +296,7 @@ def test_what_makes_no_sense_in_turn_is_refused(fakes: Fakes, capsys: pytest.Cap
         ((), "No suite was named"),
         (("tabular", "--rounds", "4"), "x>=5"),
         (("tabular", "--resume"), "--resume needs --out"),
-        (("tabular", "--resume", "--out", fakes.folder / "nothing"), "no runs to go on with"),
+        (("tabular", "--resume", "--out", fakes.folder / "nothing"), "no runs to continue"),
     ):
         assert code_of(*start, *words) == 2
         assert told in capsys.readouterr().err
