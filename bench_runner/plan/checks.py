@@ -92,7 +92,7 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
             near = difflib.get_close_matches(name, possible, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
             raise PlanError(
-                f"`codecs`: there is no codec {name!r}{guess}.",
+                f"`codecs` has the unknown codec {name!r}{guess}.",
                 f"Choose among {codecs.ALL}, {', '.join(possible)}.",
                 parameter="codecs",
                 given=name,
