@@ -1,7 +1,7 @@
-"""For all tests, those of the libraries too: `--quick`, and where their files lie.
+"""Configuration of all tests, including those of the libraries: the place of temporary files, and `--quick`.
 
-Files of tests lie in memory where there is a tmpfs with room, because most tests sync more than they compute. Tests of
-a disk and its page cache are marked `disk` and write to one. `--quick` leaves out what `tests/slower.txt` lists.
+Temporary files are in memory if a tmpfs has room, because most tests spend more time on syncs than on computing. Tests
+of a disk and its page cache are marked `disk` and write to one. `--quick` skips the tests in `tests/slower.txt`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ ROOT = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 LEAST_FREE_BYTES = 4 << 30
 PLACES = (str(ROOT / "tests/plugins/at_rest"), str(ROOT))
-"""For PYTHONPATH of what tests start; the second, so that it is this checkout which is imported."""
+"""Put on PYTHONPATH of processes that tests start; the second makes them import this checkout."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Runs before pytest's own, which reads the variable of the temporary folder."""
+    """Set variables before pytest reads the one of the temporary folder."""
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    # Else each of some thousand processes compiles what it imports, and pytest all tests.
+    # Otherwise pytest compiles all tests, and each of a thousand processes the modules that it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in PLACES]
@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Nothing of what is collected is garbage; looking for some takes a third of the collection."""
+    """Disable garbage collection while pytest collects tests: it finds nothing and takes a third of the time."""
     gc.disable()
     result = yield
     gc.freeze()
@@ -50,18 +50,18 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def disk() -> Iterator[Path]:
-    """A folder on a disk whose page cache can be emptied; without one the test is skipped, but under CI=true."""
+    """Give a folder on a disk whose page cache can be emptied. Without one skip the test, or fail it if CI=true."""
     for folder in (Path(tempfile.gettempdir()), ROOT):
         if supports_cold(folder_facts(folder).get("filesystem")) is None:
             with tempfile.TemporaryDirectory(prefix=".format-bench-tests-", dir=folder) as place:
                 yield Path(place)
             return
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no disk here whose page cache can be emptied")
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no disk with a page cache that can be emptied")
 
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """pytest's own, on a disk for tests that are marked so."""
+    """Give pytest's temporary folder, or one on a disk for tests marked `disk`."""
     if request.node.get_closest_marker("disk") is None:
         yield tmp_path
         return
@@ -72,7 +72,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def runs_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run in this process takes the machine to be at rest, as those that tests start do."""
+    """Treat the machine as at rest in this process, as in processes that tests start."""
     from bench_runner.run import probe_check
     from bench_runner.worker import settle
     from tests.plugins.at_rest import sitecustomize
@@ -91,14 +91,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files that are left out whole are not imported, which takes as long as many tests."""
+    """Do not import files that are left out completely: importing one takes as long as many tests."""
     if config.getoption("quick") and collection_path.relative_to(ROOT).as_posix() in slower():
         return True
     return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Under `--quick`, deselect the tests that are listed one by one."""
+    """With `--quick`, deselect the tests that are listed one by one."""
     if not config.getoption("quick"):
         return
     left_out = [item for item in items if item.nodeid.split("[")[0] in slower()]

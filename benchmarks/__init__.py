@@ -1,1 +1,1 @@
-"""The asv suite: one module for each of our suites, made from bench_runner.suites; no list of its own."""
+"""The asv suite: one module for each of our suites, generated from bench_runner.suites."""

@@ -1,7 +1,7 @@
-"""Name asv's results by the libraries that they were measured with: `python -m benchmarks.asv_results FOLDER MACHINE`.
+"""Name asv's result files by library versions: `python -m benchmarks.asv_results FOLDER MACHINE`.
 
-asv names a result file by commit and environment. A later run of the same commit with newer libraries would overwrite
-it. Named by a digest of the versions as well, each set of versions has a file, and a line in asv's graphs.
+asv names a result file by commit and environment, so a run of the same commit with newer libraries would overwrite it.
+A digest of the versions in the name gives each set of versions a file, and a line in asv's graphs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pathlib import Path
 from bench_runner.machine.environment import library_versions
 
 PARAMETER = "libraries"
-"""What asv's pages call the digest, beside the machine's facts."""
+"""Name of the digest on asv's pages."""
 
 
 def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
-    """Rename the files in `results`, asv's folder of one machine, that are not named by versions yet.
+    """Rename the files in `results`, asv's folder of one machine, whose names have no digest yet.
 
     The digest becomes a parameter of the results, and the versions their requirements. A file of the same commit and
-    versions is replaced. Raises OSError, and ValueError or KeyError where a file is not as asv writes it.
+    versions is replaced. Raises OSError, and ValueError or KeyError if a file is not in asv's format.
     """
     digest = sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:8]
     for path in sorted(results.glob("*.json")):
@@ -40,7 +40,7 @@ def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`python -m benchmarks.asv_results FOLDER MACHINE`; FOLDER is what `benchmarks.asv_settings` was told."""
+    """Run `python -m benchmarks.asv_results FOLDER MACHINE`, with the FOLDER of `benchmarks.asv_settings`."""
     if len(arguments) != 2:
         print("usage: python -m benchmarks.asv_results FOLDER MACHINE", file=sys.stderr)
         return 2

@@ -1,9 +1,8 @@
-"""asv's settings for files in a folder of their own: `python -m benchmarks.asv_settings FOLDER MACHINE`.
+"""Write asv's settings for a separate folder: `python -m benchmarks.asv_settings FOLDER MACHINE`.
 
-The project's asv.conf.json is taken over, with absolute places. The folder is asv's home folder as well: there asv
-keeps what it knows of machines, and the user's own is left alone. What is said of this machine stays as it was first
-written, because every change of it (a kernel, some memory) would begin another graph. This module runs neither asv nor
-anything that is measured.
+The settings are those of the project's asv.conf.json with absolute paths. asv uses the folder as its home folder too,
+so the user's file of machines stays unchanged. The description of this machine is written once, because every change
+(of the kernel or the memory) would start another graph. This module runs neither asv nor a benchmark.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ SETTINGS = "asv.conf.json"
 
 
 def write_settings(folder: Path, machine: str) -> Path:
-    """Write the settings and the machine's description into `folder`; returns the place of the settings."""
-    import json5  # asv's own reader of them; it comes with asv
+    """Write the settings and the machine's description into `folder`; return the path of the settings."""
+    import json5  # a dependency of asv, which reads its settings with it
 
     settings = json5.loads((PROJECT_ROOT / SETTINGS).read_text())
     settings |= {
@@ -40,7 +39,7 @@ def write_settings(folder: Path, machine: str) -> Path:
 
 
 def _describe(path: Path, machine: str) -> None:
-    """As `asv machine` writes it, which takes some of its answers only from a person."""
+    """Write the description like `asv machine`, which would ask the user some questions."""
     known = json.loads(path.read_text()) if path.exists() else {"version": 1}
     if machine in known:
         return
@@ -57,7 +56,7 @@ def _describe(path: Path, machine: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`python -m benchmarks.asv_settings FOLDER MACHINE`."""
+    """Run `python -m benchmarks.asv_settings FOLDER MACHINE`."""
     if len(arguments) != 2:
         print("usage: python -m benchmarks.asv_settings FOLDER MACHINE", file=sys.stderr)
         return 2

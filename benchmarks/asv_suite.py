@@ -1,7 +1,7 @@
-"""The classes that asv finds in this folder: times by asv's clock, memory and size by our own worker.
+"""Make the asv classes of our suites: times by asv's clock, memory and size by our own worker.
 
-They are made from bench_runner.suites; one process of asv does what bench_runner.run.in_process_cell says. `rounds`
-processes, one call in each, no warm-up. Nothing is made or downloaded when this is imported.
+They follow bench_runner.suites. A benchmark runs `rounds` processes with one call each and no warm-up; each process
+executes a cell with bench_runner.run.in_process_cell. Importing this module makes or downloads no data.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ ROUNDS = 5
 
 
 def suite_class(name: str) -> type:
-    """What the asv class of one of our suites inherits: its parameters are the suite's data sets and variants.
+    """Return the base class of a suite's asv class; its parameters are the suite's data sets and variants.
 
-    asv keeps one cache for each place at which a `setup_cache` is written, so each class writes its own, which calls
-    `make_data`.
+    asv identifies caches by the source position of `setup_cache`, so each class defines one, which calls `make_data`.
     """
     trial = Trial(name)
     datasets = list(dict.fromkeys(dataset for dataset, _ in cells(name)))
@@ -33,7 +32,7 @@ def suite_class(name: str) -> type:
         functions[f"time_{word}"] = _timed(trial, operation)
         functions[f"track_{word}_peak_memory"] = _tracked(trial, _peak_memory(trial, operation))
         for function in (functions[f"time_{word}"], functions[f"track_{word}_peak_memory"]):
-            # asv takes a function's parameters before those of its class.
+            # asv prefers a function's parameters to those of its class.
             function.params = (datasets, variants(name, operation))  # type: ignore[attr-defined]
     functions["track_size"] = _tracked(trial, trial.size)
     attributes: dict[str, Any] = {
@@ -41,7 +40,7 @@ def suite_class(name: str) -> type:
         "make_data": staticmethod(trial.make_data),
         "params": (datasets, variants(name)),
         "param_names": ["dataset", "variant"],
-        # Figures of tables of other lengths are another history.
+        # Another number of rows starts another history of figures.
         "version": f"1, {rows(name)} rows",
         "rounds": ROUNDS,
         "repeat": 1,
@@ -57,7 +56,7 @@ def suite_class(name: str) -> type:
 
 
 def identifier(operation: str) -> str:
-    """An operation as a part of a name in Python: 'project_columns_4' of 'project[columns=4]'."""
+    """Return an operation as part of a Python name: 'project_columns_4' for 'project[columns=4]'."""
     return re.sub(r"[^a-z0-9]+", "_", operation).strip("_")
 
 

@@ -1,4 +1,4 @@
-"""asv finds the suite `tabular` here: bench_runner.suites says what is measured, benchmarks.asv_suite how."""
+"""The suite `tabular` for asv: bench_runner.suites defines what is measured, benchmarks.asv_suite how."""
 
 from benchmarks.asv_suite import TIMEOUT_S, suite_class
 

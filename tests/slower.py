@@ -1,7 +1,7 @@
-"""Which tests are too slow to be run while one works: `python -m tests.slower JUNIT.xml` writes them to slower.txt.
+"""List the tests that are too slow to run during development: `python -m tests.slower JUNIT.xml` writes slower.txt.
 
-The file has a line for each: a folder, a file, or a test of a file without its parameters. `make test-times` runs the
-whole suite for it. Tests that are newer than the file count as quick.
+Each line is a folder, a file, or a test without its parameters. `make test-times` runs the whole suite and writes the
+list. Tests that are newer than the list count as quick.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_suffix(".txt")
 MOST_S = 0.03
-"""So long a quick test may take, the mean over its parameters: 7,000 tests are run in a minute then."""
+"""Maximum time of a quick test, the mean over its parameters. 7,000 such tests run in a minute."""
 ADAPTERS = ("tests/document_stores", "tests/formats", "tests/image_storages")
-"""Forty adapters under the same contract: who works at one runs its file, and the contract's own tests are quick."""
+"""Always left out: forty adapters under the same contract. Run the file of the adapter that you change instead."""
 
 
 @cache
 def slower() -> frozenset[str]:
-    """The lines of the file."""
+    """Return the lines of slower.txt."""
     return frozenset(LIST.read_text().split())
 
 
 def found_slower(report: Path) -> list[str]:
-    """The lines for what a whole run took, as pytest's JUnit file has it."""
+    """Return the lines for the times of a whole run, which are in pytest's JUnit file."""
     seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         file, *classes = _places(case.attrib["classname"])
@@ -38,18 +38,18 @@ def found_slower(report: Path) -> list[str]:
         slow = [name for name, took in tests.items() if sum(took) / len(took) > MOST_S]
         if file.startswith(ADAPTERS):
             continue
-        # Importing a file for a few of its tests is not worth it.
+        # If most tests of a file are slow, importing it for the others is not worth the time.
         lines += [file] if 2 * len(slow) > len(tests) else [f"{file}::{name}" for name in slow]
     return sorted(lines)
 
 
 def _places(classname: str) -> list[str]:
-    """The file of a test, and the classes in it."""
+    """Return the file of a test, followed by its classes."""
     parts = classname.split(".")
     for end in range(len(parts), 0, -1):
         if ROOT.joinpath(*parts[:end]).with_suffix(".py").is_file():
             return ["/".join(parts[:end]) + ".py", *parts[end:]]
-    raise SystemExit(f"{classname}: no file of that name; time the tests that there are")
+    raise SystemExit(f"{classname}: no such file. Run the tests of this checkout again.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""cron.sh against a bare repository on this machine. Measuring is played by a stub; git and locks are real, and so are
-the pages where a test looks at more of them than that they are there.
+"""Test cron.sh with a local bare repository. A stub replaces measurements; git and locks are real, and so are the pages
+in tests that check their content.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ pytestmark = [
 ]
 
 NO_PART = ("tests/", "docs/", "bench_runner/results/reference_runs/")
-"""Each test checks the project out."""
+"""Left out of the test repository, because every test checks it out."""
 
 STUB = """#!{python}
-# Plays the interpreter of .venv: a run is an invented one, asv writes what it would leave, and so do, but where all
-# else is to be real, asv's settings and the pages.
+# Replaces the interpreter of .venv: runs are invented, and asv only writes files like its own. asv's settings and the
+# pages are also invented, unless STUB_REAL is set.
 import os, sys
 from pathlib import Path
 
@@ -75,7 +75,7 @@ def git(place: Path, *words: str) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bare repository that holds the project's files as branch main, but for many that play no part in it."""
+    """Make a bare repository of the project's files, without those in NO_PART, as branch main."""
     folder = tmp_path_factory.mktemp("project")
     made = folder / "made"
     made.mkdir()
@@ -98,7 +98,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def remote(tmp_path: Path, project: Path) -> Path:
-    """One like it, of the test's own."""
+    """Clone the repository for one test."""
     git(tmp_path, "clone", "--quiet", "--bare", str(project), "remote.git")
     return tmp_path / "remote.git"
 
@@ -110,7 +110,7 @@ def commit(place: Path, message: str) -> None:
 
 @pytest.fixture(scope="module")
 def invented(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run that the stub measures, as a result folder."""
+    """Write the result folder of the run that the stub returns."""
     run = make_run(
         datasets=("eq",), tracks=("plain",), rounds=5, info={"suites": {"ITS-SUITE": "?"}, "id": "ID-OF-RUN"}
     )
@@ -119,7 +119,7 @@ def invented(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path, remote: Path, invented: Path) -> Path:
-    """The operator's checkout, set up with the stub."""
+    """Clone the operator's checkout and install the stub."""
     git(tmp_path, "clone", "--quiet", str(remote), "checkout")
     place = tmp_path / "checkout"
     python = place / ".venv" / "bin" / "python"
@@ -159,7 +159,7 @@ def commits(remote: Path, branch: str) -> int:
     return int(git(remote, "rev-list", "--count", branch))
 
 
-def test_a_first_publication_and_a_second_one_by_the_newest_version_that_keeps_its_history(
+def test_a_second_publication_uses_the_newest_version_and_keeps_the_history(
     tmp_path: Path, checkout: Path, remote: Path
 ) -> None:
     first = cron(checkout)
@@ -190,12 +190,10 @@ def test_a_first_publication_and_a_second_one_by_the_newest_version_that_keeps_i
     assert not (checkout / ".publish" / "tmp").exists()
 
 
-def test_a_dry_run_pushes_nothing_and_a_push_that_was_refused_is_made_good_by_the_next_run(
-    checkout: Path, remote: Path
-) -> None:
+def test_a_dry_run_pushes_nothing_and_the_next_run_repeats_a_refused_push(checkout: Path, remote: Path) -> None:
     done = cron(checkout, "--dry-run", FORMAT_BENCH_MOST_LOAD="0")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("only a dry run goes on") == 1, "the machine is busy, which a trial says"
+    assert done.stdout.count("only a dry run goes on") == 1, "a dry run reports a busy machine"
     assert branches(remote).keys() == {"main"}
     assert (checkout / ".publish" / "dry-run" / "gh-pages" / "index.html").is_file()
     assert "dry run: gh-pages is not pushed" in done.stdout
@@ -208,11 +206,11 @@ def test_a_dry_run_pushes_nothing_and_a_push_that_was_refused_is_made_good_by_th
     assert "cannot be pushed" in refused.stdout
     hook.unlink()
     assert cron(checkout).returncode == 0
-    # What was tried is not published by a later run either.
+    # A later run does not publish results of the dry run either.
     assert len([name for name in published(remote, "results") if name.endswith("samples.jsonl")]) == 2
 
 
-def test_a_failing_cell_and_a_failing_history_are_told_and_the_runs_are_published(checkout: Path, remote: Path) -> None:
+def test_failures_of_a_cell_and_of_asv_are_reported_and_the_runs_published(checkout: Path, remote: Path) -> None:
     done = cron(checkout, STUB_STATUS="1", STUB_ASV="2")
     assert done.returncode == 1
     assert "some cells of tabular failed" in done.stdout
@@ -221,11 +219,11 @@ def test_a_failing_cell_and_a_failing_history_are_told_and_the_runs_are_publishe
     assert "index.html" in published(remote, "gh-pages")
 
 
-def test_a_repository_below_that_is_broken_never_becomes_the_one_around_it(checkout: Path, remote: Path) -> None:
+def test_with_a_broken_inner_repository_the_outer_one_stays_unchanged(checkout: Path, remote: Path) -> None:
     for branch in ("results", "gh-pages"):
         (checkout / ".publish" / branch / ".git").mkdir(parents=True)
     main, head = branches(remote)["main"], git(checkout, "rev-parse", "HEAD")
-    (checkout / "private.txt").write_text("not to be published")
+    (checkout / "private.txt").write_text("must not be published")
     done = cron(checkout, GIT_DIR=str(checkout / ".git"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert (branches(remote)["main"], git(checkout, "rev-parse", "HEAD")) == (main, head)
@@ -234,10 +232,10 @@ def test_a_repository_below_that_is_broken_never_becomes_the_one_around_it(check
         assert "private.txt" not in published(remote, branch)
 
 
-def test_what_a_killed_run_left_is_kept_by_the_next(checkout: Path, remote: Path) -> None:
+def test_results_of_a_killed_run_are_kept_by_the_next(checkout: Path, remote: Path) -> None:
     killed = cron(checkout, STUB_KILLED="1")
     assert killed.returncode == -9
-    # What it had started holds its lock to the end.
+    # Processes that the killed run started hold its lock until they end.
     subprocess.run(["flock", "--wait", "20", str(checkout / ".publish" / "lock"), "true"], check=True)
     (left,) = (checkout / ".publish" / "results" / "runs").iterdir()
     (left / "samples.jsonl").write_text("")
@@ -248,9 +246,7 @@ def test_what_a_killed_run_left_is_kept_by_the_next(checkout: Path, remote: Path
     assert not [name for name in kept if "work" in name]
 
 
-def test_what_others_push_meanwhile_stays_below_ours_and_what_differs_stops_it(
-    tmp_path: Path, checkout: Path, remote: Path
-) -> None:
+def test_pushes_of_others_are_kept_and_a_conflict_stops_the_run(tmp_path: Path, checkout: Path, remote: Path) -> None:
     assert cron(checkout).returncode == 0
     for branch, name in (("results", "runs/theirs/samples.jsonl"), ("gh-pages", "CNAME"), ("gh-pages", "index.html")):
         other = tmp_path / f"other-{branch}-{Path(name).name}"
@@ -265,7 +261,7 @@ def test_what_others_push_meanwhile_stays_below_ours_and_what_differs_stops_it(
     assert git(remote, "show", "gh-pages:CNAME") == "theirs"
     assert "Format Bench" in git(remote, "show", "gh-pages:index.html")
 
-    # Results that differ in one file: nothing is lost.
+    # Both sides changed one file: neither version is lost.
     other = tmp_path / "other"
     git(tmp_path, "clone", "--quiet", "--branch", "results", str(remote), "other")
     name = next(path.relative_to(other) for path in other.rglob("samples.jsonl") if "theirs" not in path.parts)
@@ -283,14 +279,14 @@ def test_what_others_push_meanwhile_stays_below_ours_and_what_differs_stops_it(
 
 REASONS = [
     ({"FORMAT_BENCH_MOST_LOAD": "0"}, "the machine is busy"),
-    ({"FORMAT_BENCH_REMOTE": "nosuch"}, "there is no remote nosuch"),
+    ({"FORMAT_BENCH_REMOTE": "nosuch"}, "remote nosuch"),
     ({"FORMAT_BENCH_BRANCH": "nosuch"}, "the branch nosuch is not checked out here"),
-    ({"FORMAT_BENCH_ROWS": "many"}, "is no number of rows"),
+    ({"FORMAT_BENCH_ROWS": "many"}, "FORMAT_BENCH_ROWS=many"),
 ]
 
 
 @pytest.mark.parametrize(("variables", "reason"), REASONS)
-def test_it_does_not_begin_without_a_reason_told(
+def test_a_run_that_cannot_start_reports_and_logs_the_reason(
     variables: dict[str, str], reason: str, checkout: Path, remote: Path
 ) -> None:
     done = cron(checkout, **variables)
@@ -300,7 +296,7 @@ def test_it_does_not_begin_without_a_reason_told(
     assert branches(remote).keys() == {"main"}
 
 
-def test_a_remote_that_is_gone_is_told(tmp_path: Path, checkout: Path) -> None:
+def test_a_missing_remote_is_reported(tmp_path: Path, checkout: Path) -> None:
     git(checkout, "remote", "set-url", "origin", str(tmp_path / "gone.git"))
     done = cron(checkout)
     assert done.returncode == 1
@@ -315,7 +311,7 @@ def test_a_changed_work_tree_is_left_alone(checkout: Path) -> None:
     assert (checkout / "README.md").read_text() == "changed"
 
 
-def test_a_tree_that_has_gone_another_way_is_left_alone(checkout: Path, remote: Path) -> None:
+def test_a_diverged_branch_is_left_alone(checkout: Path, remote: Path) -> None:
     (checkout / "mine.txt").write_text("mine")
     commit(checkout, "mine")
     git(checkout, "update-ref", "refs/heads/other", "HEAD")
@@ -326,7 +322,7 @@ def test_a_tree_that_has_gone_another_way_is_left_alone(checkout: Path, remote: 
     assert "commits that origin, branch main, has not" in done.stdout
 
 
-def test_a_version_that_nobody_else_has_is_not_measured(checkout: Path, remote: Path) -> None:
+def test_commits_that_are_not_pushed_are_not_measured(checkout: Path, remote: Path) -> None:
     (checkout / "mine.txt").write_text("mine")
     commit(checkout, "mine")
     assert "commits that origin, branch main, has not" in cron(checkout).stdout
@@ -335,7 +331,7 @@ def test_a_version_that_nobody_else_has_is_not_measured(checkout: Path, remote: 
     assert branches(remote).keys() == {"main"}
 
 
-def test_a_short_disk_is_told(tmp_path: Path, checkout: Path) -> None:
+def test_too_little_free_disk_is_reported(tmp_path: Path, checkout: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "df").write_text("#!/bin/sh\necho Avail; echo 12MB\n")
@@ -345,7 +341,7 @@ def test_a_short_disk_is_told(tmp_path: Path, checkout: Path) -> None:
     assert "12 MB of disk are free, 2000 MB are needed" in done.stdout
 
 
-def test_two_never_overlap(checkout: Path, remote: Path) -> None:
+def test_two_runs_never_overlap(checkout: Path, remote: Path) -> None:
     (checkout / ".publish").mkdir()
     with (checkout / ".publish" / "lock").open("w") as lock:
         import fcntl
@@ -357,7 +353,7 @@ def test_two_never_overlap(checkout: Path, remote: Path) -> None:
     assert branches(remote).keys() == {"main"}
 
 
-def test_a_wrong_option_is_told() -> None:
+def test_an_unknown_option_is_reported() -> None:
     done = subprocess.run([str(ROOT / "cron.sh"), "--publish"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "--publish is no option" in done.stderr
+    assert "--publish" in done.stderr

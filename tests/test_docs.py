@@ -1,7 +1,6 @@
-"""README and all pages held to the code: commands parse, links lead somewhere, names exist, every rule has its tests.
+"""Check README and all pages against the code: commands parse, links and names exist, every rule has a test.
 
-What a page says in words is not checked here; what it names is, and that its sentences are short. That tables made from
-the code are up to date is tests/test_generated_docs.py's business.
+Sentences must be short; their content is not checked. tests/test_generated_docs.py checks the generated tables.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ METHOD = (ROOT / "docs/method.md").read_text()
 RESULTS = (ROOT / "docs/results.md").read_text()
 
 MOST_WORDS = 40
-"""A longer sentence is read twice."""
+"""Maximum number of words in a sentence."""
 PROGRAM = re.compile(r"^(?:\.venv/bin/)?(?:python main\.py|format-bench)\b(.*)$")
 PLACEHOLDERS = {"/mnt/disk": "/tmp"}
-"""Folders that a reader replaces by one of theirs."""
+"""Example folders, which readers replace by their own."""
 
 
 def named(page: Path, pattern: str) -> list[str]:
-    """What the pattern's group finds in a page, each once."""
+    """Return the distinct matches of the pattern's group in a page."""
     return list(dict.fromkeys(re.findall(pattern, page.read_text(), re.MULTILINE)))
 
 
 def code_lines(page: Path) -> Iterator[str]:
-    """Lines of fenced blocks, and code spans, of a page."""
+    """Yield the lines of fenced blocks and the code spans of a page."""
     text = page.read_text()
     for block in re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL):
         yield from map(str.strip, block.splitlines())
@@ -46,7 +45,7 @@ def code_lines(page: Path) -> Iterator[str]:
 
 
 def program_commands(page: Path) -> list[list[str]]:
-    """The words after `python main.py` or `format-bench` of each command that a page shows."""
+    """Return the words after `python main.py` or `format-bench` of each command on a page."""
     found = []
     for line in code_lines(page):
         match = PROGRAM.match(line)
@@ -61,7 +60,7 @@ COMMANDS = [pytest.param(list(words), id=f"{name}: {' '.join(words)}") for words
 
 @pytest.fixture(scope="module")
 def users_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the commands name lies there, and is imported once."""
+    """Return a folder with the files that the commands name; they are imported only once."""
     folder = tmp_path_factory.mktemp("user")
     (folder / "measurements.csv").write_text("number,text,zip\n1,a,01234\n2,b,05678\n")
     (folder / "events.jsonl").write_text('{"id": 1, "kind": "commit"}\n{"id": 2}\n')
@@ -72,11 +71,11 @@ def users_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_shown_parses(
     words: list[str], users_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`run` is planned with --list; the others are parsed to the point where they would begin."""
+    """Plan each `run` with --list; parse other commands without executing them."""
     words = cli.expanded([PLACEHOLDERS.get(word, word) for word in words])
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(users_folder / "cache"))
     monkeypatch.chdir(users_folder)
-    # The suite that the guide to a new suite makes up.
+    # `messaging` is the example suite of the guide to a new suite.
     if words[:1] == ["run"] and "SUITE" not in words and "messaging" not in words:
         with pytest.raises(SystemExit) as ended:
             cli.main([*words, "--list"])
@@ -86,11 +85,11 @@ def test_every_command_shown_parses(
     elif words:
         program = click.Context(cli.cli, **cli.cli.context_settings)
         command = cli.cli.get_command(program, words[0])
-        assert command is not None, f"no command is called {words[0]!r}"
+        assert command is not None, f"unknown command {words[0]!r}"
         command.make_context(words[0], list(words[1:]), parent=program)
 
 
-def test_the_pages_show_commands() -> None:
+def test_the_readme_shows_the_main_commands() -> None:
     readme = program_commands(PAGES["README.md"])
     for command in ("run", "report", "list", "doctor"):
         assert command in {words[0] for words in readme if words}, f"README shows no {command}"
@@ -104,13 +103,13 @@ def test_every_command_of_the_program_is_shown() -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_make_target_exists(page: str) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    told = (re.fullmatch(r"make ([a-z0-9-]+)(\s+#.*)?", line) for line in code_lines(PAGES[page]))
-    shown = {match[1] for match in told if match}
+    matches = (re.fullmatch(r"make ([a-z0-9-]+)(\s+#.*)?", line) for line in code_lines(PAGES[page]))
+    shown = {match[1] for match in matches if match}
     assert shown <= targets
     assert page != "README.md" or {"tabular", "test"} <= shown
 
 
-def test_every_make_target_is_shown_to_who_works_on_it() -> None:
+def test_every_described_make_target_is_shown() -> None:
     targets = re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     lines = [line for page in ("README.md", "docs/architecture.md") for line in code_lines(PAGES[page])]
     shown = {word for line in lines if line.startswith("make ") for word in line.partition("#")[0].split()[1:]}
@@ -118,7 +117,7 @@ def test_every_make_target_is_shown_to_who_works_on_it() -> None:
     assert set(targets) - shown == set()
 
 
-def test_a_word_has_one_meaning() -> None:
+def test_the_glossary_defines_each_word_once() -> None:
     _, _, glossary = PAGES["docs/reading-figures.md"].read_text().partition("## What do the words mean?")
     cells = re.findall(r"^\| ([^|]+) \|", glossary, re.MULTILINE)
     words = [word for cell in cells for word in cell.split(", ")]
@@ -127,13 +126,13 @@ def test_a_word_has_one_meaning() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names under which the headings of a page can be linked."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_somewhere(page: str) -> None:
+def test_every_link_has_an_existing_target(page: str) -> None:
     for link in named(PAGES[page], r"(?<!!)\[[^\]]*\]\(([^)]+)\)"):
         if "://" in link:
             continue
@@ -147,7 +146,7 @@ PICTURES = [(page, link) for page, path in PAGES.items() for link in named(path,
 
 
 @pytest.mark.parametrize(("page", "link"), PICTURES)
-def test_every_picture_is_there(page: str, link: str) -> None:
+def test_every_picture_exists(page: str, link: str) -> None:
     picture = PAGES[page].parent / link
     assert picture.exists(), f"{page} shows {link}, which does not exist"
     assert picture.read_bytes().startswith(b"\x89PNG\r\n")
@@ -160,20 +159,20 @@ def test_the_readme_shows_a_result() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_file_named_exists(page: str) -> None:
-    """Code spans that look like a path of this project."""
-    rooms = (
+    """Check code spans that look like paths of this project."""
+    packages = (
         "adapters|bench_runner|benchmarks|data_generator|document_stores|format_bench|formats|image_storages|libraries|"
         "reports|tests|docs"
     )
-    for path in named(PAGES[page], rf"`((?:{rooms})/[\w./-]*)`"):
-        # The guide to a new suite makes this one up.
+    for path in named(PAGES[page], rf"`((?:{packages})/[\w./-]*)`"):
+        # This file is the example of the guide to a new suite.
         if path != "bench_runner/suites/messaging.py":
             assert (ROOT / path).exists(), path
 
 
 @cache
 def defined_tests() -> dict[str, set[str]]:
-    """The test functions of each test file, methods included, by its name below tests/ and by its bare name."""
+    """Return the functions and methods of each test file, by its path below tests/ and by its bare name."""
     found: dict[str, set[str]] = {}
     for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("libraries/*/tests/**/*.py")):
         names = set(re.findall(r"^ *def (\w+)\(", path.read_text(), re.MULTILINE))
@@ -190,15 +189,15 @@ def test_every_test_cited_exists(page: str) -> None:
 
 
 def rules(page: str) -> dict[int, str]:
-    """The text of each rule on a page, by its number."""
+    """Return the text of each rule on a page, by its number."""
     parts = re.split(r"^## (\d+)\. ", page, flags=re.MULTILINE)
-    # What stands behind the last rule is under a heading of its own.
+    # Text after the last rule has a separate heading.
     texts = (re.split(r"^# ", text, flags=re.MULTILINE)[0] for text in parts[2::2])
     return dict(zip(map(int, parts[1::2]), texts, strict=True))
 
 
-def test_every_rule_says_what_goes_wrong_what_we_do_and_what_is_seen_of_it() -> None:
-    # Code, tests and pages name rules by their numbers, so none goes away.
+def test_every_rule_states_the_problem_the_method_and_what_readers_see() -> None:
+    # Code, tests and pages cite rules by number, so no number may disappear.
     assert {*range(1, 19), 20} <= set(rules(METHOD))
     assert list(rules(METHOD)) == sorted(rules(METHOD))
     for number, text in rules(METHOD).items():
@@ -206,15 +205,15 @@ def test_every_rule_says_what_goes_wrong_what_we_do_and_what_is_seen_of_it() -> 
             assert part in text, f"rule {number} has no {part}"
 
 
-def test_every_rule_has_a_test_and_no_test_a_rule_that_does_not_exist() -> None:
+def test_rules_and_rule_marks_of_tests_agree() -> None:
     marks = re.compile(r"^ *@pytest\.mark\.rule\((.+)\)$", re.MULTILINE)
     marked = {number for path in (ROOT / "tests").rglob("*.py") for number in marks.findall(path.read_text())}
     assert {int(number) for numbers in marked for number in numbers.split(",")} == set(rules(METHOD))
 
 
 def sentences(page: str) -> Iterator[str]:
-    """The sentences of a page's prose. Items of lists and cells of tables stand for themselves, code is left out, and a
-    cell may hold several remarks."""
+    """Yield the sentences of a page without code. Items of lists and cells of tables are separate sentences, and
+    semicolons divide a cell."""
     prose = re.sub(r"^ *```.*?^ *```$|<!--.*?-->", "", page, flags=re.MULTILINE | re.DOTALL)
     prose = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]+`", "code", prose))
     for block in re.split(r"\n\s*\n|^ *(?:[-*]|\d+\.) |^#+ |^(?=\|)", prose, flags=re.MULTILINE):
@@ -252,7 +251,7 @@ not a word
 
 
 def kinds_of_failure() -> Iterator[str]:
-    """Every kind that bench_runner gives a failure: `Failure(kind=...)`, and the pairs that two functions return."""
+    """Yield every kind of failure in bench_runner: in `Failure(kind=...)`, and in pairs that two functions return."""
     for path in (ROOT / "bench_runner").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Failure":
@@ -283,7 +282,7 @@ def test_every_column_of_the_terminal_is_explained() -> None:
     assert set(header[0].split()) - words - {"format", "ms", "MB"} == set()
 
 
-def test_exit_codes_are_those_of_the_program() -> None:
+def test_documented_exit_codes_are_those_of_the_program() -> None:
     codes = (terminal.FAILED, terminal.WRONG_REQUEST, terminal.REGRESSION, terminal.INTERRUPTED)
     table = set(re.findall(r"^\| (\d+) \| ", PAGES["docs/tutorial.md"].read_text(), re.MULTILINE))
     assert table == {"0", *map(str, codes)}

@@ -1,7 +1,7 @@
-"""The house keeps its walls: who imports whom, who reads a clock, who speaks to the user, what nobody names.
+"""Rules for all tracked files: allowed imports, reading clocks, printing, docstrings, and words that must not occur.
 
-Each rule is a function from one file's name and text to what is wrong with it, seen to fail on planted text below,
-and then held by every tracked file. The arrows are those of the design ('The house').
+Each rule is a function that takes a file's name and text and returns its problems. The tests apply the rules to all
+files, and to invented text that breaks or keeps them.
 """
 
 import ast
@@ -48,7 +48,7 @@ MAY_IMPORT = {
     "main": ("format_bench",),
     "setup": (),
 }
-"""Room -> what it may import besides itself. The files main.py and setup.py count as rooms."""
+"""Package -> what it may import in addition to itself. The files main.py and setup.py count as packages."""
 
 INSIDE_RUNNER = {
     "": (),
@@ -60,27 +60,27 @@ INSIDE_RUNNER = {
     "worker": ("operations", "machine"),
     "run": ("suites", "operations", "machine", "results", "plan", "worker"),
 }
-"""Part of bench_runner -> the parts that it may import besides itself and the modules at the top, which import none."""
+"""Part of bench_runner -> other parts that it may import. Modules at the top import none, and all may import them."""
 
 SHARED = ("libraries.document_queries", "libraries.durable")
-"""What every library may import: the language of questions about documents, and one way of surviving power cuts."""
+"""Libraries that every library may import: the language of document queries, and durable writes."""
 
 NOT_SHIPPED = re.compile(r"(?:tests|libraries/\w+/(?:tests|benchmarks))/")
-"""Paths of tests and benchmarks, which the product does not import."""
+"""Paths of tests and benchmarks, which the product must not import."""
 
 FOR_TESTS = ("data_generator", "libraries.build")
-"""What a library's tests may import besides: the data that they are tried with, and what compiles its kernels."""
+"""What the tests of a library may import in addition: test data, and the compiler of its kernels."""
 
 MOST_LINES = 500
 MOST_MODULES = 20
-"""Beyond these a warning asks, and nothing fails: a module is as large as its subject."""
+"""Larger modules and folders cause a warning, not a failure."""
 
 READ_CLOCKS = {
     "bench_runner/clock.py": "the clock",
-    "data_generator/cache.py": "tells abandoned files by their age",
-    "libraries/f3/decoders/wasm.py": "limits the time of code that nobody vouches for",
-    "libraries/near_storage/serving/clock.py": "tickets expire, and who waits gives up",
-    "libraries/near_storage/storing/catalog.py": "tells the age of replaced versions and of uploads, across restarts",
+    "data_generator/cache.py": "recognises abandoned files by their age",
+    "libraries/f3/decoders/wasm.py": "limits the time of untrusted code",
+    "libraries/near_storage/serving/clock.py": "expires tickets, and limits waiting",
+    "libraries/near_storage/storing/catalog.py": "computes the age of replaced versions and uploads, across restarts",
 }
 
 CLOCKS = {
@@ -89,10 +89,10 @@ CLOCKS = {
     for suffix in ("", "_ns")
 } | {"utcnow"}
 NUMBERS = (ast.Constant, ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.expr_context)
-"""What an expression of numbers is made of."""
-SAYS_A_CLOCK = re.compile(rf"\b(?:now|today|{'|'.join(CLOCKS)})\b")
+"""Node types of a constant numeric expression."""
+MENTIONS_CLOCK = re.compile(rf"\b(?:now|today|{'|'.join(CLOCKS)})\b")
 
-# Put together from pieces, because this file is searched as well.
+# Composed from parts, because this file is searched as well.
 UNNAMED = {
     "/".join(("..", "shared")): "a folder that users do not have",
     "/".join(("", "work", "")): "a folder that users do not have",
@@ -104,19 +104,19 @@ UNNAMED = {
 
 
 def tracked() -> list[str]:
-    """All files that git tracks and that are still there, as paths from the top."""
+    """Return all existing files that git tracks, as paths from the top."""
     listed = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True)
     if listed.returncode != 0:
-        pytest.skip("not a git checkout: nothing tells which files belong to the project")
+        pytest.skip("not a git checkout, so the files of the project are unknown")
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
 parsed = lru_cache(maxsize=1)(ast.parse)
-"""One module after the other is held against all rules: each is parsed once."""
+"""All rules are applied to one module before the next, so each is parsed once."""
 
 
 def statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """All of a module's, however deep: a tenth of its nodes."""
+    """Yield all statements of a module at any depth, which are a tenth of its nodes."""
     left: list[ast.AST] = [tree]
     while left:
         node = left.pop()
@@ -125,13 +125,13 @@ def statements(tree: ast.Module) -> Iterator[ast.AST]:
             left += getattr(node, block, ())
 
 
-def room_of(file: str) -> str:
+def package_of(file: str) -> str:
     return file.partition("/")[0].removesuffix(".py")
 
 
 @cache
 def imports(file: str, text: str) -> tuple[tuple[int, str], ...]:
-    """(line, dotted name) of everything imported anywhere in a module, `from a import b` as 'a.b'."""
+    """Return (line, dotted name) of every import in a module; `from a import b` is 'a.b'."""
     return tuple(_imports(file, parsed(text), by_name="import_module" in text or "__import__" in text))
 
 
@@ -153,14 +153,14 @@ def is_shipped(file: str) -> bool:
     return NOT_SHIPPED.match(file) is None
 
 
-def wrong_arrows(file: str, text: str) -> list[str]:
-    """The project's tests, and benchmarks of libraries, may import everything."""
-    room = room_of(file)
-    if room in ("tests", "conftest") or (not is_shipped(file) and "/benchmarks/" in file):
+def forbidden_imports(file: str, text: str) -> list[str]:
+    """Check imports between packages. Tests of the project and benchmarks of libraries may import everything."""
+    package = package_of(file)
+    if package in ("tests", "conftest") or (not is_shipped(file) and "/benchmarks/" in file):
         return []
-    if room not in MAY_IMPORT:
-        return [f"{file}: lies in no room of the house ({', '.join(MAY_IMPORT)}, tests)"]
-    allowed = (room, *MAY_IMPORT[room], *(() if is_shipped(file) else FOR_TESTS))
+    if package not in MAY_IMPORT:
+        return [f"{file}: is in no package of the project ({', '.join(MAY_IMPORT)}, tests)"]
+    allowed = (package, *MAY_IMPORT[package], *(() if is_shipped(file) else FOR_TESTS))
 
     def is_wrong(name: str) -> bool:
         if is_shipped(file) and not is_shipped(f"{name.replace('.', '/')}/"):
@@ -169,37 +169,34 @@ def wrong_arrows(file: str, text: str) -> list[str]:
             f"{name}.".startswith(f"{target}.") for target in allowed
         )
 
-    return [
-        f"{file}, line {line}: imports {name}, {room} may import {', '.join(allowed[1:]) or 'no room'}, and no tests"
-        for line, name in imports(file, text)
-        if is_wrong(name)
-    ]
+    may = f"{package} may import {', '.join(allowed[1:]) or 'no package'}, and no tests"
+    return [f"{file}, line {line}: imports {name}; {may}" for line, name in imports(file, text) if is_wrong(name)]
 
 
-def libraries_mixed(file: str, text: str) -> list[str]:
-    """Each library in libraries/ could be taken out and given to somebody else."""
-    room, _, inside = file.partition("/")
-    if room != "libraries" or "/" not in inside:
+def imports_of_other_libraries(file: str, text: str) -> list[str]:
+    """Check that each library in libraries/ can be used without the others."""
+    package, _, inside = file.partition("/")
+    if package != "libraries" or "/" not in inside:
         return []
     own = f"libraries.{inside.partition('/')[0]}"
     allowed = (own, *SHARED, *(() if is_shipped(file) else FOR_TESTS))
     return [
-        f"{file}, line {line}: imports {name}, a library imports no other one"
+        f"{file}, line {line}: imports {name}; a library must not import another one"
         for line, name in imports(file, text)
         if name.partition(".")[0] == "libraries" and not any(f"{name}.".startswith(f"{target}.") for target in allowed)
     ]
 
 
-def wrong_arrows_in_runner(file: str, text: str) -> list[str]:
-    room, *inside = file.split("/")
-    if room != "bench_runner":
+def forbidden_imports_in_runner(file: str, text: str) -> list[str]:
+    package, *inside = file.split("/")
+    if package != "bench_runner":
         return []
     part = inside[0] if len(inside) > 1 else ""
     if part not in INSIDE_RUNNER:
-        return [f"{file}: lies in no part of the runner ({', '.join(filter(None, INSIDE_RUNNER))})"]
+        return [f"{file}: is in no part of the runner ({', '.join(filter(None, INSIDE_RUNNER))})"]
     allowed = (part, *INSIDE_RUNNER[part])
     return [
-        f"{file}, line {line}: imports {name}, {part or 'the top'} may import {', '.join(allowed[1:]) or 'no part'}"
+        f"{file}, line {line}: imports {name}; {part or 'the top'} may import {', '.join(allowed[1:]) or 'no part'}"
         for line, name in imports(file, text)
         if name.startswith("bench_runner.")
         and name.split(".")[1] in INSIDE_RUNNER
@@ -212,7 +209,7 @@ def module_of(file: str) -> str:
 
 
 def cycles(texts: Mapping[str, str]) -> list[list[str]]:
-    """Modules that import each other, wherever the import stands: each cycle as its sorted names."""
+    """Return cycles of imports at any depth, each as its sorted module names."""
     modules = {module_of(file): file for file in texts}
     arrows: dict[str, set[str]] = {}
     for module, file in modules.items():
@@ -226,7 +223,7 @@ def cycles(texts: Mapping[str, str]) -> list[list[str]]:
         except CycleError as error:
             around = error.args[1]
             found.append(sorted(set(around)))
-            # The next one is looked for without an arrow of this one, which points from a module to what it imports.
+            # Remove one import of this cycle, then look for the next cycle.
             arrows[around[1]].discard(around[0])
 
 
@@ -252,41 +249,41 @@ def crowded(files: Iterable[str]) -> list[str]:
     ]
 
 
-def clocks_read(file: str, text: str) -> list[str]:
+def clock_reads(file: str, text: str) -> list[str]:
     if not is_shipped(file) or file in READ_CLOCKS:
         return []
     found = [(line, name) for line, name in imports(file, text) if name.partition(".")[0] in ("time", "timeit")]
-    for node in ast.walk(parsed(text)) if SAYS_A_CLOCK.search(text) else ():
+    for node in ast.walk(parsed(text)) if MENTIONS_CLOCK.search(text) else ():
         if isinstance(node, ast.Attribute) and (
             node.attr in CLOCKS or (node.attr in ("now", "today") and "date" in ast.unparse(node.value))
         ):
             found.append((node.lineno, ast.unparse(node)))
-    return [f"{file}, line {line}: {name} (bench_runner/clock.py is the only clock)" for line, name in found]
+    return [f"{file}, line {line}: {name} (use bench_runner/clock.py, the only clock)" for line, name in found]
 
 
 def prints(file: str, text: str) -> list[str]:
-    """A script, which nobody imports, may print: it says `if __name__ == "__main__":`."""
+    """Find calls of print, except in scripts, which contain `if __name__ == "__main__":`."""
     if not is_shipped(file) or "print" not in text:
         return []
     tree = parsed(text)
     if any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) for node in tree.body):
         return []
     return [
-        f"{file}, line {node.lineno}: print (format_bench/cli.py speaks to the user, through click and rich)"
+        f"{file}, line {node.lineno}: print (only format_bench/cli.py writes to the terminal, with click and rich)"
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
 
 
 def without_docstring(file: str, text: str) -> list[str]:
-    return [] if ast.get_docstring(parsed(text)) else [f"{file}: opens without saying what it is for"]
+    return [] if ast.get_docstring(parsed(text)) else [f"{file}: has no docstring"]
 
 
-def constants_unexplained(file: str, text: str) -> list[str]:
-    """Public numbers of the runner say in a docstring below them what they decide."""
-    body = parsed(text).body if room_of(file) == "bench_runner" else []
+def undocumented_constants(file: str, text: str) -> list[str]:
+    """Find public numeric constants of the runner without a docstring below them."""
+    body = parsed(text).body if package_of(file) == "bench_runner" else []
     return [
-        f"{file}, line {node.lineno}: {ast.unparse(node.targets[0])} has no docstring that says what it decides"
+        f"{file}, line {node.lineno}: {ast.unparse(node.targets[0])} has no docstring that states its purpose"
         for node, below in pairwise([*body, ast.Pass()])
         if isinstance(node, ast.Assign)
         and all(
@@ -298,7 +295,7 @@ def constants_unexplained(file: str, text: str) -> list[str]:
     ]
 
 
-def names_the_unnamed(file: str, text: str) -> list[str]:
+def unnamed_words(file: str, text: str) -> list[str]:
     return [
         f"{file}, line {number}: names {what} ({word})"
         for number, line in enumerate(text.splitlines(), start=1)
@@ -311,8 +308,8 @@ def names_the_unnamed(file: str, text: str) -> list[str]:
 
 
 RULES = [
-    *(wrong_arrows, wrong_arrows_in_runner, libraries_mixed),
-    *(clocks_read, prints, without_docstring, constants_unexplained),
+    *(forbidden_imports, forbidden_imports_in_runner, imports_of_other_libraries),
+    *(clock_reads, prints, without_docstring, undocumented_constants),
 ]
 
 
@@ -320,34 +317,34 @@ def test_every_module_keeps_the_rule():
     texts = {file: (ROOT / file).read_text() for file in tracked() if file.endswith(".py")}
     assert "bench_runner/clock.py" in texts
     assert [problem for file, text in texts.items() for rule in RULES for problem in rule(file, text)] == []
-    # Here, because the same imports are found in the same process once.
+    # In this test, because imports are cached in the process.
     assert cycles(texts) == []
 
 
-def test_no_file_names_what_users_do_not_have():
+def test_no_file_names_private_folders_or_registries():
     problems = []
     for file in tracked():
         try:
             text = (ROOT / file).read_text()
         except UnicodeDecodeError:
             continue
-        problems += names_the_unnamed(file, text)
+        problems += unnamed_words(file, text)
     assert problems == []
 
 
-def test_what_is_large_is_asked_about():
+def test_large_modules_and_folders_cause_a_warning():
     files = tracked()
     long = [problem for file in files if file.endswith(".py") for problem in too_long(file, (ROOT / file).read_text())]
     for problem in (*long, *crowded(files)):
         warnings.warn(problem, stacklevel=1)
 
 
-def test_the_exceptions_are_still_there():
-    """An exception for a file that is gone, or that needs it no more, would let the next one through."""
+def test_every_exception_for_clocks_is_needed():
+    """A stale exception would allow a new clock in that file."""
     assert all("import time" in (ROOT / file).read_text() for file in READ_CLOCKS)
 
 
-# --- the rules on planted text ---------------------------------------------------------------------------
+# --- the rules on invented text --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -373,8 +370,8 @@ def test_the_exceptions_are_still_there():
         ("reports/pdf/report.py", "import statistics"),
     ],
 )
-def test_arrows_that_the_design_has(file, text):
-    assert wrong_arrows(file, text) == []
+def test_allowed_imports_between_packages(file, text):
+    assert forbidden_imports(file, text) == []
 
 
 @pytest.mark.parametrize(
@@ -409,8 +406,8 @@ def test_arrows_that_the_design_has(file, text):
         ("install.py", "import json"),
     ],
 )
-def test_arrows_that_it_has_not(file, text):
-    (problem,) = wrong_arrows(file, text)
+def test_forbidden_imports_between_packages(file, text):
+    (problem,) = forbidden_imports(file, text)
     assert file in problem
 
 
@@ -425,12 +422,12 @@ def test_arrows_that_it_has_not(file, text):
         ("bench_runner/run/rounds.py", "from bench_runner import plan, results, suites, worker"),
         ("bench_runner/operations/whole.py", "from bench_runner.clock import Laps"),
         ("bench_runner/operations/documents/ask.py", "from bench_runner.suites.document_questions import NAMES"),
-        # Other rooms have rules of their own.
+        # Not in bench_runner, so this rule does not apply.
         ("format_bench/cli.py", "from bench_runner.worker import jobs"),
     ],
 )
-def test_arrows_that_the_runner_has(file, text):
-    assert wrong_arrows_in_runner(file, text) == []
+def test_allowed_imports_in_the_runner(file, text):
+    assert forbidden_imports_in_runner(file, text) == []
 
 
 @pytest.mark.parametrize(
@@ -449,25 +446,28 @@ def test_arrows_that_the_runner_has(file, text):
         ("bench_runner/attic/old.py", "import json"),
     ],
 )
-def test_arrows_that_the_runner_has_not(file, text):
-    (problem,) = wrong_arrows_in_runner(file, text)
+def test_forbidden_imports_in_the_runner(file, text):
+    (problem,) = forbidden_imports_in_runner(file, text)
     assert file in problem
 
 
-def test_a_library_that_imports_another():
-    assert libraries_mixed("libraries/f3/reader.py", "from libraries.f3.errors import F3Error\nimport pyarrow") == []
-    assert libraries_mixed("formats/f3.py", "import libraries.f3") == []
-    assert libraries_mixed("libraries/f3/reader.py", "from libraries.durable.calls import OSCalls") == []
-    assert libraries_mixed("libraries/f3/tests/test_kernels.py", "from libraries import build") == []
-    assert libraries_mixed("libraries/f3/reader.py", "from libraries import build") != []
+def test_a_library_must_not_import_another():
+    assert (
+        imports_of_other_libraries("libraries/f3/reader.py", "from libraries.f3.errors import F3Error\nimport pyarrow")
+        == []
+    )
+    assert imports_of_other_libraries("formats/f3.py", "import libraries.f3") == []
+    assert imports_of_other_libraries("libraries/f3/reader.py", "from libraries.durable.calls import OSCalls") == []
+    assert imports_of_other_libraries("libraries/f3/tests/test_kernels.py", "from libraries import build") == []
+    assert imports_of_other_libraries("libraries/f3/reader.py", "from libraries import build") != []
     for neutral in ("libraries/durable/calls.py", "libraries/document_queries/plan.py"):
-        assert libraries_mixed(neutral, "from libraries.f3.errors import F3Error") != []
+        assert imports_of_other_libraries(neutral, "from libraries.f3.errors import F3Error") != []
     for text in ("import libraries.other", "from libraries import other", "from libraries.f3x import y"):
-        (problem,) = libraries_mixed("libraries/f3/reader.py", text)
+        (problem,) = imports_of_other_libraries("libraries/f3/reader.py", text)
         assert "line 1" in problem
 
 
-def test_modules_that_import_each_other():
+def test_cycles_of_imports_are_found():
     chain = {"a/__init__.py": "", "a/one.py": "from a import two", "a/two.py": "import a.three.Three", "a/three.py": ""}
     assert cycles(chain) == []
     for text in ("from a.one import x", "def late():\n    from . import one", "__import__('a.one')"):
@@ -476,14 +476,14 @@ def test_modules_that_import_each_other():
     assert sorted(cycles(two)) == [["a.one", "a.two"], ["b", "c"]]
 
 
-def test_a_module_that_is_too_long():
+def test_a_long_module_is_found():
     (problem,) = too_long("formats/csv.py", "\n" * (MOST_LINES + 1))
     assert "501 lines" in problem
     assert too_long("formats/csv.py", "\n" * MOST_LINES) == []
     assert too_long("tests/formats/test_csv.py", "\n" * 900) == []
 
 
-def test_a_folder_that_is_crowded():
+def test_a_folder_with_many_modules_is_found():
     files = [f"formats/f{number}.py" for number in range(MOST_MODULES)]
     assert crowded([*files, "formats/deep/er.py", "formats/about.md"]) == []
     (problem,) = crowded([*files, "formats/one_more.py"])
@@ -503,35 +503,35 @@ def test_a_folder_that_is_crowded():
         "import somewhere\nsomewhere.time.perf_counter()",
     ],
 )
-def test_other_clocks(text):
-    assert clocks_read("formats/csv.py", text)
-    assert clocks_read("bench_runner/clock.py", text) == []
+def test_reads_of_other_clocks_are_found(text):
+    assert clock_reads("formats/csv.py", text)
+    assert clock_reads("bench_runner/clock.py", text) == []
 
 
-def test_no_clock():
-    assert clocks_read("formats/csv.py", "from datetime import datetime\ndatetime.fromisoformat(now)") == []
+def test_parsing_a_date_reads_no_clock():
+    assert clock_reads("formats/csv.py", "from datetime import datetime\ndatetime.fromisoformat(now)") == []
 
 
-def test_print():
+def test_calls_of_print_are_found():
     assert prints("reports/text/terminal.py", "def show():\n    print('x')")
     assert prints("reports/text/terminal.py", "console.print('x')\npprint('x')") == []
     assert prints("tests/selfbench/costs.py", "if __name__ == '__main__':\n    print('x')") == []
 
 
 @pytest.mark.parametrize("text", ["", "import os", "# a comment", "'''  '''"])
-def test_no_docstring(text):
+def test_a_missing_docstring_is_found(text):
     assert without_docstring("formats/csv.py", text)
     assert without_docstring("formats/csv.py", f"'''What it is for.'''\n{text}") == []
 
 
-def test_a_constant_that_nothing_is_said_of() -> None:
+def test_an_undocumented_constant_is_found() -> None:
     text = "TRIES = 3\nLOW, HIGH = 0.5, 4 * 10**6\n'''From here to there.'''\nNAME = 'no number'\n_OWN = 1\nsmall = 2"
-    (problem,) = constants_unexplained("bench_runner/a.py", text)
+    (problem,) = undocumented_constants("bench_runner/a.py", text)
     assert "line 1: TRIES" in problem
 
 
 @pytest.mark.parametrize("word", UNNAMED)
-def test_what_nobody_names(word):
-    (problem,) = names_the_unnamed("docs/method.md", f"a line\nsee {word.upper()} for more")
+def test_words_that_must_not_occur_are_found(word):
+    (problem,) = unnamed_words("docs/method.md", f"a line\nsee {word.upper()} for more")
     assert "line 2" in problem
-    assert names_the_unnamed("docs/method.md", "shared memory, working folder, packages") == []
+    assert unnamed_words("docs/method.md", "shared memory, working folder, packages") == []

@@ -1,4 +1,4 @@
-"""What `make test-quick` leaves out is what took long when it was last timed, and is there still."""
+"""`make test-quick` leaves out the tests that were slow when last timed, and the list of them is up to date."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ TIMED = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def test_tests_are_left_out_one_by_one_and_files_that_hold_little_else_whole(tmp_path: Path) -> None:
+def test_slow_tests_are_listed_one_by_one_or_as_a_file_if_most_of_it_is_slow(tmp_path: Path) -> None:
     report = tmp_path / "times.xml"
     report.write_text(TIMED)
     assert set(slower.found_slower(report)) - set(slower.ADAPTERS) == {
@@ -30,19 +30,19 @@ def test_tests_are_left_out_one_by_one_and_files_that_hold_little_else_whole(tmp
         slower.found_slower(report)
 
 
-def test_every_file_on_the_list_is_there() -> None:
+def test_every_file_on_the_list_exists() -> None:
     gone = [line for line in slower.slower() if not (slower.ROOT / line.split("::")[0]).exists()]
-    assert gone == [], "make test-times makes the list anew"
+    assert gone == [], "run `make test-times` to renew the list"
 
 
 @pytest.mark.slow
-def test_quick_leaves_out_what_is_on_the_list_and_nothing_else() -> None:
+def test_quick_leaves_out_exactly_the_tests_on_the_list() -> None:
     folder = "tests/bench_runner/machine"
 
     def collected(*words: str) -> set[str]:
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", *words, folder]
-        told = subprocess.run(command, cwd=slower.ROOT, capture_output=True, text=True, timeout=100)
-        return {line.split("[")[0] for line in told.stdout.splitlines() if "::" in line}
+        done = subprocess.run(command, cwd=slower.ROOT, capture_output=True, text=True, timeout=100)
+        return {line.split("[")[0] for line in done.stdout.splitlines() if "::" in line}
 
     everything = collected()
     left = {name for name in everything if not {name, name.split("::")[0]} & slower.slower()}

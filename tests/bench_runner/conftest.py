@@ -27,11 +27,11 @@ from tests.bench_runner.run.invented import chain
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
 WORKER_TIMEOUT_S, TEST_TIMEOUT_S = 300, 900
-"""Limits for what hangs, not for what is slow: a worker alone waits up to 90 s for writes of other processes."""
+"""Limit for tests that hang, not for slow ones: a worker may wait up to 90 s for writes of other processes."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Raise the time limit: tests here wait for a machine at rest several times."""
+    """Raise the time limit, because these tests wait several times until the machine is at rest."""
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_TIMEOUT_S))
@@ -74,7 +74,7 @@ def plugins_in(folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def one_forkserver() -> Iterator[Launcher]:
-    """Share one forkserver: starting one takes as long as ten workers."""
+    """Share one forkserver, because starting one takes as long as starting ten workers."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
@@ -82,7 +82,7 @@ def one_forkserver() -> Iterator[Launcher]:
 
 @pytest.fixture(scope="module")
 def launcher(faulty: None, one_forkserver: Launcher) -> Launcher:
-    """A launcher shared by all modules, for tests that do it no harm."""
+    """Return a launcher that all modules share, for tests that do not break it."""
     return one_forkserver
 
 

@@ -1,4 +1,4 @@
-"""A Chromium that opens the site of an invented run from the disk, and notes everything that goes wrong on a page."""
+"""Fixtures that open the site of invented runs in Chromium and record everything that goes wrong on a page."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ DRAWN = "[...document.querySelectorAll('.drawing')].filter(e => e.offsetParent).
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """One for all tests; none is a reason to skip, but not where CI is to have one."""
+    """Start one browser for all tests. Without Chromium skip the test, or fail it if CI=true."""
     if CHROMIUM is None:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no Chromium here: apt-get install chromium")
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "Chromium is missing: apt-get install chromium"
+        )
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install -e '.[dev]'")
     with sync_api.sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -39,7 +41,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def site(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of two runs."""
+    """Write the site of two runs."""
     from bench_runner.results.records import read_run
 
     other = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=9, info={"id": "run-2", "commit": "f00d"})
@@ -51,8 +53,8 @@ def site(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
-    """Open a page of the site, with all charts drawn. In the end nothing may have gone wrong on it, and nothing may
-    have been asked for but its own file."""
+    """Open pages of the site with all charts drawn. After the test, assert that no page had a problem or requested
+    anything but its own file."""
     contexts: list[Any] = []
     problems: list[str] = []
 
@@ -82,16 +84,16 @@ def open_page(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
 
 
 def until(page: Any, expression: str, *arguments: Any) -> None:
-    """Wait until an expression is true on the page. Playwright's own waiting needs the eval that the page forbids."""
+    """Wait until an expression is true on the page. Playwright's wait needs `eval`, which the page forbids."""
     for _ in range(600):
         if page.evaluate(expression, *arguments):
             return
         page.wait_for_timeout(100)
-    pytest.fail(f"still not true after a minute: {expression}")
+    pytest.fail(f"still false after a minute: {expression}")
 
 
 def drawn(page: Any) -> None:
-    """Make the window as high as the page, so that every chart is in sight, and wait until all are drawn."""
+    """Make the window as high as the page, so that every chart is visible, and wait until all are drawn."""
     if not page.locator(".drawing:visible").count():
         return
     usual = page.viewport_size

@@ -404,7 +404,7 @@ class DocumentQueries:
         documents = mixed()
         allowed = set(OF_CONTAINERS)
         if losses:
-            # A store that does not distinguish null from missing refuses queries that do; others need no nulls.
+            # Such a store refuses queries that distinguish null from missing; the others get documents without nulls.
             documents = [without_nulls(document) for document in documents]
             allowed |= {
                 *("exists", "missing", "null", "is null", "number's name", "within", "items' fields", "null items"),

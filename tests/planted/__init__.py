@@ -1,1 +1,1 @@
-"""Faults that are planted on purpose, to see whether the tests find them."""
+"""Faults that are planted on purpose, to check that the tests find them."""

@@ -1,7 +1,7 @@
-"""Plant each fault in a copy of the project and run the tests that should notice: `python -m tests.planted [REGEX]`.
+"""Plant each fault in a copy of the project and run the tests that should find it: `python -m tests.planted [REGEX]`.
 
-Prints a line for each fault, found or missed; the exit code is 1 where one was missed or could not be tried. REGEX
-keeps the faults whose names match. Copies lie in a temporary folder and are gone at the end.
+REGEX selects faults by name. One line is printed for each fault, found or missed. The exit code is 1 if a fault was
+missed or could not be tried. The copies are in a temporary folder, which is removed at the end.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ class Copy:
             if (ROOT / name).is_file():
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, place / name)
-        # Tests look into the history and at what is tracked.
+        # Some tests need the history and the list of tracked files.
         shutil.copytree(ROOT / ".git", place / ".git", symlinks=True)
 
     def tried(self, fault: Fault) -> str:
-        """'found', 'MISSED', or why the fault could not be tried."""
+        """Return 'found', 'MISSED', or why the fault could not be tried."""
         file = self._place / fault.file
         before = file.read_text()
         try:
             self._write(file, fault.planted(before))
-            code, said = self._pytest(fault.tests)
+            code, output = self._pytest(fault.tests)
         finally:
             self._write(file, before)
-        # Below 0 it was ended by a signal: so would the whole suite be.
+        # A negative code is a signal, which would also end the whole suite, so the fault is found.
         if code in (0, 1) or code < 0:
             return "found" if code else "MISSED"
-        last = (said.strip().splitlines() or [""])[-1]
+        last = (output.strip().splitlines() or [""])[-1]
         return f"not tried, pytest ended with {code}: {last[:200]}"
 
     def _write(self, file: Path, text: str) -> None:
         file.write_text(text)
-        # Python takes a compiled module for fresh that is as old and as large, to the second.
+        # Python reuses a compiled module if the source has the same size and modification time in seconds.
         moment = time.time() + next(_times)
         os.utime(file, (moment, moment))
         if file.suffix in (".c", ".h"):
             module = _COMPILED[file.relative_to(self._place).parts[0]]
             built = self._run(sys.executable, "-m", module)
             if built.returncode:
-                raise ValueError(f"{module} does not compile it: {(built.stdout + built.stderr)[-500:]}")
+                raise ValueError(f"{module} fails on the changed source: {(built.stdout + built.stderr)[-500:]}")
 
     def _pytest(self, tests: tuple[str, ...]) -> tuple[int, str]:
         done = self._run(sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests)
@@ -84,10 +84,10 @@ def _built(kind: str) -> list[Path]:
 
 
 def main(pattern: str) -> int:
-    """Try the faults whose names match; the exit code."""
+    """Try the faults whose names match; return the exit code."""
     chosen = [fault for fault in faults() if re.search(pattern, fault.name)]
     if not chosen:
-        print(f"no fault has a name that matches {pattern!r}", file=sys.stderr)
+        print(f"no name of a fault matches {pattern!r}", file=sys.stderr)
         return 2
     copies: SimpleQueue[Copy] = SimpleQueue()
 
@@ -111,7 +111,7 @@ def main(pattern: str) -> int:
             outcomes = [each.result() for each in pending]
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
-            print("stopped before all were tried", file=sys.stderr)
+            print("interrupted before all faults were tried", file=sys.stderr)
             return 128 + signal.SIGINT
     found, missed = outcomes.count("found"), outcomes.count("MISSED")
     print(f"{len(chosen)} faults: {found} found, {missed} missed, {len(chosen) - found - missed} not tried")

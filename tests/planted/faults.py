@@ -1,13 +1,13 @@
-"""The list of planted faults: a TOML file for each area, beside this module.
+"""The list of planted faults: a TOML file for each area, in this folder.
 
     [[fault]]
-    name = "csv: the first row is taken for a header although --no-header is given"
+    name = "csv: the first row is read as a header in spite of --no-header"
     file = "data_generator/imported/tables/csv_layout.py"
     old = "has_header = options.header"
     new = "has_header = True"
     tests = ["tests/data_generator/imported/tables/test_csv_reader.py"]
 
-`old` stands in the file once. `tests` are those that should notice: files, or tests as pytest names them.
+`old` occurs exactly once in the file. `tests` should find the fault: files, or pytest's names of tests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One change of one place that makes a wrong program."""
+    """A change in one place that introduces a fault."""
 
     name: str
     file: str
@@ -29,9 +29,11 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tests: tuple[str, ...]
 
     def planted(self, text: str) -> str:
-        """The text of the file with the fault. Raises ValueError where `old` does not stand in it exactly once."""
+        """Return the text with the fault. Raise ValueError unless `old` occurs in it exactly once."""
         if (count := text.count(self.old)) != 1:
-            raise ValueError(f"{self.name}: `old` stands {count} times in {self.file}, and has to stand there once")
+            raise ValueError(
+                f"{self.name}: `old` occurs {count} times in {self.file} instead of once. Update the entry."
+            )
         return text.replace(self.old, self.new)
 
 
@@ -40,6 +42,6 @@ class _Area(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def faults() -> list[Fault]:
-    """All faults, area by area."""
+    """Return the faults of all areas."""
     areas = sorted(Path(__file__).parent.glob("*.toml"))
     return [fault for area in areas for fault in msgspec.toml.decode(area.read_bytes(), type=_Area).fault]

@@ -1,4 +1,4 @@
-"""The list of planted faults fits the project as it is: `make planted` tries them."""
+"""Every planted fault applies to the current sources. `make planted` tries them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.planted.faults import ROOT, Fault, faults
 LEAST = 60
 
 
-def test_there_are_enough_with_names_of_their_own() -> None:
+def test_there_are_enough_faults_with_unique_names() -> None:
     names = [fault.name for fault in faults()]
     assert len(set(names)) == len(names) >= LEAST
 
@@ -28,9 +28,9 @@ def test_a_fault_can_be_planted(fault: Fault) -> None:
 
 
 @pytest.mark.slow
-def test_a_fault_is_found_or_missed_and_the_copy_is_whole_again(tmp_path: Path) -> None:
+def test_a_fault_is_found_or_missed_and_the_copy_is_restored(tmp_path: Path) -> None:
     copy, file = Copy(tmp_path), "adapters/spelling.py"
-    tests = ("tests/planted/test_faults.py::test_there_are_enough_with_names_of_their_own",)
+    tests = ("tests/planted/test_faults.py::test_there_are_enough_faults_with_unique_names",)
     broken = Fault("", "tests/planted/test_faults.py", "\nLEAST = 60", "\nLEAST = 60_000", tests)
     harmless = Fault("", file, "import re\n", "import re  # a remark\n", tests)
     assert [copy.tried(fault) for fault in (harmless, broken, harmless)] == ["MISSED", "found", "MISSED"]

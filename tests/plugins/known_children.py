@@ -115,7 +115,7 @@ def grandchild_burns() -> None:
 
 
 def daemon() -> None:
-    """Start a process in a separate session whose parent ends at once, so that it is no descendant of the worker."""
+    """Start a process in a separate session whose parent ends at once, so that the worker is not its ancestor."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.setsid()

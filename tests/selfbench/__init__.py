@@ -1,4 +1,4 @@
-"""What the tool itself costs, and how far it can be believed: benchmarks of the benchmark, which print figures.
+"""Benchmarks of Format Bench itself: its overhead, and how reliable its figures are.
 
-They are run by hand or by `make selfbench...`, never by the test suite: machines are noisy.
+Run them by hand or with `make selfbench...`. The test suite does not run them, because machines are noisy.
 """

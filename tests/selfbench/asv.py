@@ -1,6 +1,6 @@
-"""Whether asv and our own runner agree on the same cells: `make selfbench-asv` prints the ratios.
+"""Compare asv with our own runner on the same cells: `make selfbench-asv` prints the ratios.
 
-It uses asv as a user does, by its command line, and reads its results by asv's own reader.
+asv runs from its command line, and asv's own reader reads its results.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ VARIANTS = (
     "json[engine=pandas]",
     "orc[engine=pyarrow,codec=none]",
 )
-"""Ten cells, none of which is over within a few milliseconds."""
+"""The variants of ten cells, each of which takes more than a few milliseconds."""
 MACHINE = "selfbench"
 LEAST, MOST = 0.90, 1.11
 PAIRS = 15
 
 
 def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
-    """Seconds of one round, by operation and variant."""
+    """Measure one round with our runner; return seconds by operation and variant."""
     request = Request(datasets=("^eq$",), formats=VARIANTS, tracks=("plain",), rows=rows)
     plan = make_plan([SUITES["tabular"]], request)
     folder.mkdir()
@@ -60,7 +60,7 @@ def by_runner(folder: Path, rows: int) -> dict[tuple[str, str], float]:
 
 
 def by_asv(folder: Path, rows: int) -> dict[tuple[str, str], float]:
-    """asv's seconds of one round, by operation and variant."""
+    """Measure one round with asv; return seconds by operation and variant."""
     folder.mkdir()
     settings = write_settings(folder, MACHINE)
     chosen = "|".join(re.escape(variant) for variant in VARIANTS)
@@ -97,18 +97,17 @@ def _results(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
             operation = name.rpartition("time_")[2]
             names = [(dataset, variant) for dataset in parameters[0] for variant in parameters[1]]
             for (_, variant), value in zip(names, values, strict=True):
-                # asv writes 'not measured' as None or NaN.
+                # asv stores None or NaN for cells without a measurement.
                 if value is not None and value == value:
                     yield (operation, variant.strip("'")), value
 
 
 def agreement(folder: Path, rows: int) -> Iterator[Check]:
-    """asv's time over ours, for each of ten cells, and for all of them together.
+    """Yield the ratio of asv's time to ours, for each of ten cells and for all of them together.
 
-    A round of one and a round of the other follow each other, in turn which comes first: the ratio is taken within such
-    a pair, because the machine's own speed changes from minute to minute. What both differ in whatever the cell, which
-    a bias of either clock would be, is seen best in all cells together: there the whole interval has to lie within the
-    bounds.
+    Rounds of both tools follow each other in pairs, alternating which goes first. Ratios are taken within a pair,
+    because the machine's speed changes from minute to minute. A bias common to all cells, such as that of a clock,
+    shows best in the ratio of all cells together, so its whole interval has to be within the bounds.
     """
     ours: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
     theirs: defaultdict[tuple[str, str], dict[int, float]] = defaultdict(dict)
@@ -131,7 +130,7 @@ def agreement(folder: Path, rows: int) -> Iterator[Check]:
 
 
 def median_within(ratio: Ratio) -> bool | None:
-    """Whether the median lies within the bounds; None where it does not, and the machine's noise may be why."""
+    """Return whether the median is within the bounds, or None if it may be outside only because of noise."""
     if LEAST <= ratio.ratio <= MOST:
         return True
     if ratio.low is None or ratio.high is None:
@@ -140,15 +139,15 @@ def median_within(ratio: Ratio) -> bool | None:
 
 
 def _together(seconds: Mapping[tuple[str, str], Mapping[int, float]]) -> dict[int, float]:
-    """The geometric mean over the cells, of each pair in which all of them were measured."""
+    """Return the geometric mean over all cells, by pair. All cells must have been measured in a pair."""
     pairs = set.intersection(*(set(by_pair) for by_pair in seconds.values())) if seconds else set()
     return {pair: math.exp(statistics.fmean(math.log(by_pair[pair]) for by_pair in seconds.values())) for pair in pairs}
 
 
 @click.command()
-@click.option("--rows", default=TABLES.asv_rows, show_default=True, help="Rows of the table that is measured.")
+@click.option("--rows", default=TABLES.asv_rows, show_default=True, help="Rows of the measured table.")
 def main(rows: int) -> None:
-    """Print asv's times as multiples of our runner's, on ten cells of the table eq."""
+    """Print asv's times as multiples of our runner's, for ten cells of the table eq."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         print_checks("asv and our runner", agreement(Path(folder), rows))
 

@@ -1,8 +1,8 @@
-"""How far `compare` can be believed: `make selfbench-compare` prints how often it cries wolf, and sees one.
+"""Measure how reliable `compare` is: `make selfbench-compare` prints its false alarms and the slowdowns it finds.
 
-Real runs of a small suite are compared, each with every other. Nothing changed between them, so a regression that is
-named is a false one. Then the times of one cell of the later run of each pair are made longer: a true one, planted in
-what was measured. How large it has to be to be found tells what the machine's noise leaves to be seen.
+Real runs of a small suite are compared in all pairs. Nothing changed between them, so every reported regression is a
+false alarm. Then the times of one cell in the later run of each pair are increased, which plants a true regression. The
+smallest planted slowdown that is found shows what is detectable despite the machine's noise.
 """
 
 from __future__ import annotations
@@ -32,27 +32,29 @@ from reports.analysis.compare import FALSE_CHANGES, Change, ChangeVerdict, RunCo
 from tests.selfbench.costs import Check, keep_runs, print_checks, steadiness
 
 RUNS = 7
-"""Twenty-one pairs. Few runs of many rounds show smaller changes in the same time than many of few."""
+"""Seven runs make 21 pairs. In the same time, few runs of many rounds reveal smaller changes than many short runs."""
 ROWS = 20_000
 ROUNDS = 240
-"""The most that `side-by-side` takes."""
+"""The maximum of `side-by-side`."""
 MOST_MINUTES = 10.0
-"""How long a pair may take."""
+"""Target for the duration of a pair."""
 FORMATS = ("csv", "hdf5-table", "json")
-"""Few, so that all ends within an hour and a half, and with cells of the wanted length at so many rows."""
+"""Few enough to finish within an hour and a half, with cells of 50 to 200 ms at this number of rows."""
 TURN_ROUNDS = 5
-"""About as long as a turn of `side-by-side`."""
+"""About the length of a turn of `side-by-side`."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
-"""The cells in which the slowdown is planted, as in the question that this answers; others take part all the same."""
+"""Median time of the cells in which slowdowns are planted. All cells are compared."""
 PLANTED = 1.10
 LARGER = (1.25, 1.5, 2.0)
-"""Slowdowns that are planted besides, without a target."""
+"""Further planted slowdowns, without a target."""
 LEAST_CHANGE = 0.05
 
 
 def runs(folder: Path, rows: int, rounds: int, number: int) -> list[Run]:
-    """Real runs of the same suite, a few rounds of each in turn, as `side-by-side` takes them. What lies in the folder
-    already is not measured again."""
+    """Return real runs of the same suite, measured a few rounds at a time in turn, like those of `side-by-side`.
+
+    Runs and rounds that are already in the folder are not measured again.
+    """
     chosen = tuple(f"^{name}\\[" for name in FORMATS)
     request = Request(datasets=("^eq$",), formats=chosen, tracks=("plain",), rows=rows)
     plan = make_plan([SUITES["tabular"]], request)
@@ -67,7 +69,7 @@ def runs(folder: Path, rows: int, rounds: int, number: int) -> list[Run]:
 
 
 def planted(run: Run, cell: Cell, factor: float) -> Run:
-    """The run with every time of one cell so many times as long."""
+    """Return the run with all times of one cell multiplied by the factor."""
     samples = (_slower(sample, factor) if sample.cell == cell else sample for sample in run.samples)
     return replace(run, samples=tuple(samples))
 
@@ -79,7 +81,7 @@ def _slower(sample: Sample, factor: float) -> Sample:
 
 
 def cells(run: Run) -> list[Cell]:
-    """The cells whose median lies within 50 to 200 ms, in a fixed order."""
+    """Return the cells with a median of 50 to 200 ms, in a fixed order."""
     found = [
         cell
         for cell, summary in summarise(run.samples).items()
@@ -91,7 +93,7 @@ def cells(run: Run) -> list[Cell]:
 
 
 def slower(found: RunComparison) -> set[tuple[str, str]]:
-    """(operation, variant) of every time that is named as worse."""
+    """Return (operation, variant) of every time that is reported as worse."""
     return {
         (change.cell.operation, change.cell.variant)
         for change in found.changes
@@ -100,7 +102,7 @@ def slower(found: RunComparison) -> set[tuple[str, str]]:
 
 
 def replayed(before: Run, after: Run, most_rounds: int) -> tuple[Run, Run]:
-    """Return the part of both runs that `side-by-side` would have measured: it looks after every LOOK_ROUNDS rounds."""
+    """Return the part of both runs that `side-by-side` would have measured, with a look every LOOK_ROUNDS rounds."""
     ends: dict[str, int] = {}
     for rounds in range(LOOK_ROUNDS, most_rounds, LOOK_ROUNDS):
         decided = decided_variants(*(_until(run, ends, rounds) for run in (before, after)), most_rounds)
@@ -111,31 +113,33 @@ def replayed(before: Run, after: Run, most_rounds: int) -> tuple[Run, Run]:
 
 
 def _until(run: Run, ends: Mapping[str, int], rounds: int) -> Run:
-    """The samples up to this round, of some variants up to an earlier one."""
+    """Return the samples up to this round; for variants in `ends`, up to their own last round."""
     samples = tuple(sample for sample in run.samples if sample.round <= ends.get(sample.variant, rounds))
     return replace(run, samples=samples)
 
 
 def minutes(runs: Sequence[Run]) -> float:
-    """How long the samples of these runs took, with what surrounds a chain."""
+    """Return how long the samples of these runs took, including the overhead of each chain, in minutes."""
     samples = [sample for run in runs for sample in run.samples]
     chains = {(id(run), sample.variant, sample.round) for run in runs for sample in run.samples}
     return (sum(sample.taken_ns for sample in samples) / 1e9 + OVERHEAD_S * len(chains)) / 60
 
 
 def judged(measured: Sequence[Run], most_rounds: int) -> Iterator[Check]:
-    """False and true regressions over all pairs, with and without the early end, and how long a pair takes."""
-    crying: list[str] = []
+    """Yield the false and true regressions over all pairs, and how long a pair takes."""
+    false_alarms: list[str] = []
     seen: Counter[float] = Counter()
     others, noises, took = 0, [], []
     pairs = list(itertools.combinations(measured, 2))
     for index, (before, after) in enumerate(pairs):
         pair = replayed(before, after, most_rounds)
         took.append(minutes(pair))
-        honest = compare(*pair, least_change=LEAST_CHANGE, most_rounds=most_rounds)
-        if honest.failed:
-            crying.append(f"  {index}: {', '.join([*map(_told, honest.regressions), *_failing(honest)])}")
-        noises += [drift.noise for drift in honest.drifts]
+        unchanged = compare(*pair, least_change=LEAST_CHANGE, most_rounds=most_rounds)
+        if unchanged.failed:
+            false_alarms.append(
+                f"  {index}: {', '.join([*map(_described, unchanged.regressions), *_failing(unchanged)])}"
+            )
+        noises += [drift.noise for drift in unchanged.drifts]
         candidates = cells(after)
         cell = candidates[index % len(candidates)]
         for factor in (PLANTED, *LARGER):
@@ -148,24 +152,23 @@ def judged(measured: Sequence[Run], most_rounds: int) -> Iterator[Check]:
             others += factor == PLANTED and len(named) > found
     count = len(pairs)
     yield Check("noise between two runs, median", f"{statistics.median(noises):.1%}", "-", None)
-    cried = len(crying)
+    count_false = len(false_alarms)
     most = max(1, round(FALSE_CHANGES * count))
-    named_falsely = "pairs in which a regression is named, and none is"
-    yield Check(named_falsely, f"{cried} of {count}", f"at most {most}", cried <= most)
-    yield from (Check(line, "named", "-", None) for line in crying)
+    yield Check("pairs with a false alarm", f"{count_false} of {count}", f"at most {most}", count_false <= most)
+    yield from (Check(line, "reported", "-", None) for line in false_alarms)
     least = round(0.9 * count)
     hits = seen[PLANTED]
     yield Check("pairs in which the planted 10 % is found", f"{hits} of {count}", f"at least {least}", hits >= least)
     for factor in LARGER:
         yield Check(f"  a planted {factor - 1:.0%}", f"{seen[factor]} of {count}", "-", None)
-    yield Check("pairs in which something else is named then", f"{others} of {count}", "0", others == 0)
+    yield Check("pairs in which another change is reported as well", f"{others} of {count}", "0", others == 0)
     middle, late = statistics.mean(took), statistics.quantiles(took, n=10)[-1]
     within = f"at most {MOST_MINUTES:g}"
     yield Check("minutes of a pair, mean", f"{middle:.1f}", within, middle <= MOST_MINUTES)
     yield Check("minutes of a pair, 90th percentile", f"{late:.1f}", within, late <= MOST_MINUTES)
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     return f"{change.figure} of {change.cell.operation} {change.cell.variant} {change.ratio:.2f} times"
 
 
@@ -174,12 +177,14 @@ def _failing(found: RunComparison) -> list[str]:
 
 
 @click.command()
-@click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
-@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each run: more show smaller changes.")
-@click.option("--number", default=RUNS, show_default=True, help="Runs, of which each is compared with every other.")
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the measured table.")
+@click.option(
+    "--rounds", default=ROUNDS, show_default=True, help="Rounds of each run; more rounds reveal smaller changes."
+)
+@click.option("--number", default=RUNS, show_default=True, help="Number of runs, which are compared in all pairs.")
 @keep_runs
 def main(rows: int, rounds: int, number: int, kept: Path | None) -> None:
-    """Print how often compare names a regression where none is, and finds one that is planted."""
+    """Print how often compare reports a false regression, and how often it finds a planted one."""
     print_checks("the machine itself", steadiness())
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         try:

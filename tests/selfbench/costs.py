@@ -1,7 +1,7 @@
-"""What the tool itself costs, and how far its figures can be trusted: `make selfbench` prints it.
+"""Measure the overhead of Format Bench and how reliable its figures are: `make selfbench`.
 
-These are benchmarks, not tests: machines are noisy, so every target is printed beside what was measured, and most
-compare within one run. It uses the runner as the command line does and knows no other way to measure.
+Machines are noisy, so these are benchmarks rather than tests: each line shows a measurement and its target, and most
+comparisons are within one run. The runner is used in the same way as from the command line.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ Name = TypeVar("Name")
 
 ROWS = 1_000_000
 ROUNDS = 5
-"""Five, not three: under five rounds there is no tie, so 'no untied pair reversed' could not be judged."""
+"""At least five: ties need five rounds, and without ties reversed untied pairs cannot be counted."""
 SLOW = ("xml", "excel")
 LONG_ENOUGH_NS = 50 * 10**6
 
 
 @dataclass(frozen=True)
 class Check:
-    """One printed line: what, measured, target, and whether it is met."""
+    """One printed line: what was measured, the measurement, the target, and whether it is met."""
 
     what: str
     measured: str
     target: str
     met: bool | None
-    """None when the machine was too noisy to tell."""
+    """None if the machine was too noisy to decide."""
 
 
-MARKS = {True: "met", False: "NOT MET", None: "too noisy to tell"}
+MARKS = {True: "met", False: "NOT MET", None: "too noisy to decide"}
 
 
 def accounts(run: Run) -> Iterator[Check]:
-    """wall = measured + prepare + settle + verify + harness, over the counted rounds of one run."""
+    """Divide the wall time of the counted rounds: measured + prepare + settle + verify + harness."""
     measured = [sample for sample in run.samples if sample.round > 0 and sample.figures]
     samples = [sample for sample in measured if not sample.cell.variant.is_raw_io]
     yardsticks = [sample for sample in measured if sample.cell.variant.is_raw_io]
@@ -83,11 +83,11 @@ def accounts(run: Run) -> Iterator[Check]:
         target = f"at most {limit:.0%}" if limit else "-"
         yield Check(f"{name}, share of {wall / 1e9:.0f} s", f"{share:.1%}", target, limit is None or share <= limit)
     overhead = statistics.median(sample.figures["harness_ns"] for sample in samples) / 1e9
-    yield Check("harness overhead, median a sample", f"{overhead:.3f} s", "at most 0.1 s", overhead <= 0.1)
+    yield Check("harness overhead, median per sample", f"{overhead:.3f} s", "at most 0.1 s", overhead <= 0.1)
 
 
 def making_data() -> Iterator[Check]:
-    """Time to make the synthetic and the realistic tables, the images, and to make and keep the long table."""
+    """Time generating the synthetic and realistic tables and the images, and generating and caching the long table."""
     for names, limit in ((("eq", "int", "float", "bool", "str"), 0.3), (PROFILES, 4.0)):
         for name in names:
             dataset = resolve(name, {}, rows=ROWS)
@@ -108,7 +108,7 @@ def _make(dataset: Dataset) -> None:
 
 
 def starting() -> Iterator[Check]:
-    """How long a user waits for words."""
+    """Time commands that only print text."""
     for words, limit in ((("--help",), 0.3), (("list", "formats"), 1.0)):
         command = [sys.executable, str(PROJECT_ROOT / "main.py"), *words]
         start = partial(subprocess.run, command, capture_output=True, check=True)
@@ -117,7 +117,7 @@ def starting() -> Iterator[Check]:
 
 
 def calls() -> Iterator[Check]:
-    """What lies between two calls of a block, for calls of nothing (rule 19)."""
+    """Time the harness between two calls of a block, with calls that do nothing (rule 19)."""
 
     def nothing(handle: object, held: object) -> tuple[None, dict[str, int]]:
         laps = Laps()
@@ -135,13 +135,13 @@ def calls() -> Iterator[Check]:
 
 
 def steadiness() -> Iterator[Check]:
-    """What no tool can mend: how much equal computations differ on this machine, for reading what follows."""
+    """Measure how much equal computations differ on this machine, which limits all following figures."""
     finding = doctor.cpu_speed()
     yield Check(finding.what, finding.measured, "-", None)
 
 
 def repeatability(first: Run, second: Run) -> Iterator[Check]:
-    """Two runs in a row: medians within 10 %, and no untied pair reversed."""
+    """Compare two consecutive runs: medians should agree within 10 %, and no untied pair should be reversed."""
     one, two = _cells(first), _cells(second)
     ratios = {
         cell: two[cell].figures["wall_ns"].median / one[cell].figures["wall_ns"].median
@@ -161,7 +161,7 @@ def repeatability(first: Run, second: Run) -> Iterator[Check]:
 
 
 def _reversed(one: Mapping[Cell, CellSummary], two: Mapping[Cell, CellSummary]) -> Iterator[str]:
-    """Pairs of variants of one operation whose order both runs call certain, but not the same."""
+    """Yield pairs of variants of one operation that both runs rank with certainty, but in opposite order."""
     for operation in ("save", "read"):
         cells = [cell for cell in one.keys() & two.keys() if cell.operation == operation]
         for left in cells:
@@ -177,10 +177,10 @@ def _certainly_faster(summaries: Mapping[Cell, CellSummary], left: Cell, right: 
 
 
 def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
-    """Rule 18: the forkserver must not be seen in time or memory.
+    """Check rule 18: the forkserver must not affect time or memory.
 
-    Both runs hold the same rounds, taken in turn, so that a machine whose speed drifts hits both alike; where that
-    leaves the interval too wide to tell, the line says so.
+    The runs measure the same rounds in turn, so that drift of the machine's speed affects both. The printed line states
+    if the interval is still too wide to decide.
     """
     one, two = _cells(forked), _cells(spawned)
     for figure, least in (("wall_ns", LONG_ENOUGH_NS), ("peak_private_bytes", 10**7)):
@@ -194,14 +194,16 @@ def isolation(forked: Run, spawned: Run) -> Iterator[Check]:
 
 
 def told(ratio: Ratio) -> str:
-    """'0.98 (0.95-1.02)', without the interval where there is none."""
+    """Return the ratio and its interval, if there is one, as text such as '0.980 (0.95-1.02)'."""
     interval = "" if ratio.low is None or ratio.high is None else f" ({ratio.low:.2f}-{ratio.high:.2f})"
     return f"{ratio.ratio:.3f}{interval}"
 
 
 def within(ratio: Ratio, least: float = 0.95, most: float = 1.05) -> bool | None:
-    """Whether the whole interval of the ratio lies within its bounds; None when it crosses one, because then a median
-    within them would be luck, and one outside them as well."""
+    """Return whether the whole interval of the ratio is within the bounds, or None if it crosses one.
+
+    In that case it would be chance on which side of the bound the median is.
+    """
     if ratio.low is None or ratio.high is None:
         return None
     if ratio.high < least or ratio.low > most:
@@ -234,7 +236,7 @@ def _run(folder: Path, isolate: str, rows: int, rounds: int) -> Run:
 
 
 def _in_turn(folder: Path, rows: int, rounds: int) -> tuple[Run, Run]:
-    """A forked and a spawned run of so many rounds, taken round by round in turn; who goes first alternates."""
+    """Measure a forked and a spawned run round by round in turn, alternating which goes first."""
     taken: dict[str, list[Run]] = {"forkserver": [], "spawn": []}
     for number in range(rounds):
         order = list(taken) if number % 2 == 0 else list(taken)[::-1]
@@ -245,7 +247,7 @@ def _in_turn(folder: Path, rows: int, rounds: int) -> tuple[Run, Run]:
 
 
 def _joined(runs: Sequence[Run]) -> Run:
-    """One run whose round k is the first counted round of the k-th."""
+    """Join runs into one, whose round k is the first counted round of run k."""
     samples = [
         changed(sample, round=number)
         for number, run in enumerate(runs, 1)
@@ -259,12 +261,12 @@ keep_runs = click.option(
     "--runs",
     "kept",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Keep the runs here, and go on with those there.",
+    help="Keep the runs in this folder, and continue those that it has.",
 )
 
 
 def made_once(place: Path, make: Callable[[Path], None]) -> Path:
-    """The folder, made unless it is there; what was interrupted is made anew. Its name has to say how it was made."""
+    """Make the folder if it is missing; start again after an interruption. Its name has to identify how it was made."""
     if not place.exists():
         unfinished = place.with_name("unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -277,7 +279,7 @@ def made_once(place: Path, make: Callable[[Path], None]) -> Path:
 def least_ns(
     times: int, calls: Mapping[Name, Callable[[], object]], clock: Callable[[], int] = now_ns
 ) -> dict[Name, int]:
-    """Return the least nanoseconds of each call, made in turns so that a busy machine hits all alike."""
+    """Return the shortest time of each call in ns. Calls take turns, so that load on the machine affects all."""
     least: dict[Name, int] = {}
     for _ in range(times):
         for name, call in calls.items():
@@ -289,7 +291,7 @@ def least_ns(
 
 
 def print_checks(title: str, checks: Iterator[Check]) -> None:
-    """Print one part, a line as soon as it is measured."""
+    """Print one part, each line as soon as it is measured."""
     click.echo(title)
     for check in checks:
         mark = "" if check.target == "-" else MARKS[check.met]
@@ -297,11 +299,11 @@ def print_checks(title: str, checks: Iterator[Check]) -> None:
 
 
 @click.command()
-@click.option("--rows", default=ROWS, show_default=True, help="Rows of the table that is measured.")
-@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each of the runs.")
-@click.option("--only", type=click.Choice(["start", "calls", "data", "repeat", "isolation"]), help="One part alone.")
+@click.option("--rows", default=ROWS, show_default=True, help="Rows of the measured table.")
+@click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of each run.")
+@click.option("--only", type=click.Choice(["start", "calls", "data", "repeat", "isolation"]), help="Run one part only.")
 def main(rows: int, rounds: int, only: str | None) -> None:
-    """Print what Format Bench costs and how repeatable it is, beside its targets."""
+    """Print the overhead and repeatability of Format Bench, each with its target."""
     if only in (None, "start"):
         print_checks("start", starting())
     if only in (None, "calls"):

@@ -1,6 +1,6 @@
-"""Whether the probe of the device finds what fio finds: part of `make selfbench`.
+"""Compare the probe of the device with fio: part of `make selfbench`.
 
-The same file, size of read, depth and number of jobs, in turns; fio is Debian's package of that name.
+Both read the same file in turns, with the same read size, queue depth and number of jobs. Debian's package is `fio`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tests.selfbench.costs import Check, print_checks
 PAIRS = 7
 """Taken in turns."""
 SECONDS = 1
-"""Of each run of the two."""
+"""Duration of each run of either program."""
 FILE_BYTES = 256 * 1024 * 1024
 PLACES = ((SMALL_BYTES, 1), (SMALL_BYTES, 16), (SMALL_BYTES, 64), (LARGE_BYTES, 16))
 LEAST = 0.9
 
 
-def beside_fio(folder: Path) -> Iterator[Check]:
-    """Reads a second of ours over fio's, for each size and depth."""
+def ratios_to_fio(folder: Path) -> Iterator[Check]:
+    """Yield the ratio of our reads per second to fio's, for each size and depth."""
     target = f"at least {LEAST}"
     if shutil.which("fio") is None:
-        yield Check("reads a second: ours/fio", "fio is missing: apt-get install fio", target, None)
+        yield Check("reads per second: ours/fio", "fio is missing: apt-get install fio", target, None)
         return
     path = folder / "probed"
     path.write_bytes(np.random.default_rng(1).bytes(FILE_BYTES))
@@ -52,9 +52,9 @@ def _compared(
 ) -> Check:
     ratio = ratio_interval(ours, theirs)
     assert ratio is not None
-    told = f"{ratio.ratio:.2f} ({ratio.low:.2f}-{ratio.high:.2f})"
-    what = f"{size_bytes // 1024} KiB at random, {depth} at a time: ours/fio, reads a second"
-    return Check(what, told, target, ratio.ratio >= LEAST)
+    measured = f"{ratio.ratio:.2f} ({ratio.low:.2f}-{ratio.high:.2f})"
+    what = f"{size_bytes // 1024} KiB at random, {depth} at a time: ours/fio, reads per second"
+    return Check(what, measured, target, ratio.ratio >= LEAST)
 
 
 def _by_us(path: Path, size_bytes: int, depth: int, number: int) -> float:
@@ -86,9 +86,9 @@ def _by_fio(path: Path, size_bytes: int, depth: int, number: int) -> float:
 
 
 def main() -> None:
-    """Print what the probe finds beside fio."""
+    """Print the reads per second of the probe as multiples of fio's."""
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
-        print_checks("the probe of the device", beside_fio(Path(name)))
+        print_checks("the probe of the device", ratios_to_fio(Path(name)))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How far a recommendation can be believed: `make selfbench-recommend` prints its regret, and its claims' truth.
+"""Measure how reliable recommendations are: `make selfbench-recommend` prints their regret and how many are right.
 
-Each table is asked about under five weightings, as `recommend` does it (screened once for all), and measured in full:
-all candidates in five rounds, and those that may be the best in twelve, however long that takes. The regret of a
-recommendation is how much worse its score is in the full run than the best one's there. Formats of text, and Avro, are
-left out of the full run: they take much of its time and are far from the best under any weighting. All formats are
-accepted, established or not: the more there is to choose from, the more there is to lose.
+For each table `recommend` answers under five weightings with a common screening. A full run then measures all
+candidates in five rounds, and those that may be the best in twelve, without a time limit. The regret of a
+recommendation is how much worse its score in the full run is than the best score there. The full run leaves out text
+formats and Avro, which take much time and are far from the best under any weighting. Formats of every maturity are
+accepted, because a larger choice allows a larger regret.
 """
 
 from __future__ import annotations
@@ -65,15 +65,17 @@ class Trial:
     regret: float
     probability: float | None
     right: bool
-    """Whether the full run has the same best."""
+    """Whether the same variant is best in the full run."""
     of_halves: tuple[float, ...]
-    """The regret of what one half of the full run's rounds puts first, by the other half: what noise alone makes of the
-    question, because no short measurement can know more than that."""
+    """Regret of the best variant of one half of the full run's rounds, judged by the other half. It is due to noise
+    alone, so a short measurement cannot be expected to do better."""
 
 
 def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[list[Run], Run]:
-    """The short runs of a table, one for each weighting, and the full one; what lies in the folder already is not
-    measured again."""
+    """Return the short runs of a table, one for each weighting, and its full run.
+
+    Runs that are already in the folder are not measured again.
+    """
     request = Request(datasets=(table,), rows=None if table.startswith("tpch") else rows)
     stem = f"{table}-{rows}-rows"
     short = made_once(folder / f"{stem}-short-{budget_s:g}-s", lambda place: _ask(place, request, budget_s))
@@ -82,7 +84,7 @@ def runs(folder: Path, table: str, rows: int, budget_s: float) -> tuple[list[Run
 
 
 def _ask(folder: Path, request: Request, budget_s: float) -> None:
-    """Under each weighting what `recommend` measures, with the screening of the first one."""
+    """Measure what `recommend` does under each weighting, with the screening of the first one."""
     first = folder / "0"
     first.mkdir(parents=True)
     options, command = Options(fidelity=False), ["selfbench"]
@@ -103,14 +105,14 @@ def _ask(folder: Path, request: Request, budget_s: float) -> None:
             place = folder / str(number)
             place.mkdir()
             chosen = changed(request, formats=tuple(_near(screening, [text], may_win)))
-            # Its screening would have taken as long.
+            # The same budget, because its own screening would have taken as long.
             same_budget = replace(options, budget_s=run.info.budget_s)
             race = Race(partial(_near, weightings=[text], chosen=contending), screening)
             measure_race(chosen, same_budget, place, command, watcher, race, TABLES)
 
 
 def _measure_in_full(folder: Path, request: Request) -> None:
-    """All candidates, and whoever may be the best under one of the weightings in many rounds."""
+    """Measure all candidates, and those that may be the best under some weighting in more rounds."""
     folder.mkdir(parents=True, exist_ok=True)
     race = Race(partial(_near, weightings=WEIGHTINGS, chosen=contending), None)
     with watching() as watcher:
@@ -126,7 +128,7 @@ def _measure_in_full(folder: Path, request: Request) -> None:
 
 
 def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation], Sequence[str]]) -> list[str]:
-    """Who is chosen under one of the weightings, and of whom nothing is known."""
+    """Return the variants chosen under some weighting, and those without figures."""
     ((_, candidates),) = summary_of(run).questions.items()
     variants = [variant for text in weightings for variant in chosen(_asked(run, text))]
     variants += [candidate.variant for candidate in candidates if candidate.unknown]
@@ -134,12 +136,12 @@ def _near(run: Run, weightings: Sequence[str], chosen: Callable[[Recommendation]
 
 
 def trials(table: str, short: Sequence[Run], full: Run) -> Iterator[Trial]:
-    """Ask each short run under its weighting, and the full one under all."""
+    """Yield a trial for each weighting: its short run compared with the full run."""
     for text, run in zip(WEIGHTINGS, short, strict=True):
         first = _asked(run, text).ranked[0]
         scores = _scores(_asked(full, text))
         variant = first.candidate.variant
-        # What was left out of the full run as far from the best has no score there: the largest regret.
+        # Variants left out of the full run have no score there; they count as the largest regret.
         score = scores.get(variant, math.inf)
         yield Trial(table, text, score - 1, first.probability, score == 1, tuple(_of_halves(full, text)))
 
@@ -166,19 +168,19 @@ def _scores(found: Recommendation) -> Mapping[str, float]:
 
 
 def judged(found: Sequence[Trial]) -> Iterator[Check]:
-    """The regrets and the claims over all tables and weightings."""
+    """Yield the regrets, and how many confident recommendations are right, over all tables and weightings."""
     regrets = [trial.regret for trial in found]
     small, largest = _small(regrets), max(regrets)
     met = small >= 0.95 * len(regrets)
     yield Check("recommendations with a regret of at most 5 %", f"{small} of {len(regrets)}", "95 of 100", met)
     yield Check("largest regret", f"{largest:.1%}", "at most 25 %", largest <= LARGE_REGRET)
     by_noise = [regret for trial in found for regret in trial.of_halves]
-    told = f"{_small(by_noise)} of {len(by_noise)}, {max(by_noise):.1%}"
-    yield Check("  both, of one half of the full run by the other: noise", told, "-", None)
+    noise = f"{_small(by_noise)} of {len(by_noise)}, {max(by_noise):.1%}"
+    yield Check("  both, between halves of the full run (noise)", noise, "-", None)
     sure = [trial for trial in found if trial.probability is not None and trial.probability >= SURE]
     right = sum(trial.right for trial in sure)
     claims_hold = right >= 0.85 * len(sure) if sure else None
-    yield Check("claims of 0.9 and more that are right", f"{right} of {len(sure)}", "at least 85 %", claims_hold)
+    yield Check("claims of at least 0.9 that are right", f"{right} of {len(sure)}", "at least 85 %", claims_hold)
     for trial in sorted(found, key=lambda trial: -trial.regret)[:5]:
         yield Check(f"  {trial.table}, {trial.weighting}", f"{trial.regret:.1%}", "-", None)
 
@@ -189,20 +191,22 @@ def _small(regrets: Sequence[float]) -> int:
 
 @click.command()
 @click.option("--rows", default=ROWS, show_default=True, help="Rows of each table.")
-@click.option("--tables", default=len(DATA_SETS), show_default=True, help="How many of the tables.")
-@click.option("--budget", "budget_s", default=BUDGET_S, show_default=True, help="Seconds of a short measurement.")
+@click.option("--tables", default=len(DATA_SETS), show_default=True, help="Number of tables.")
+@click.option(
+    "--budget", "budget_s", default=BUDGET_S, show_default=True, help="Time of a short measurement, in seconds."
+)
 @keep_runs
 def main(rows: int, tables: int, budget_s: float, kept: Path | None) -> None:
-    """Print how much a recommendation loses against a full run, and how often a sure one is right."""
+    """Print how much recommendations lose compared with a full run, and how often confident ones are right."""
     print_checks("the machine itself", steadiness())
-    click.echo("regrets by table, under the five weightings (!: another one is best in the full run)")
+    click.echo("regrets by table under the five weightings (!: another variant is best in the full run)")
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as folder:
         found: list[Trial] = []
         for table in DATA_SETS[:tables]:
             measured = list(trials(table, *runs(kept or Path(folder), table, rows, budget_s)))
-            # As soon as it is known: an hour's work is not to be lost by what comes after.
-            told = ", ".join(f"{trial.regret:.1%}{'' if trial.right else '!'}" for trial in measured)
-            click.echo(f"  {table}: {told}")
+            # Printed at once, so that a later failure does not lose an hour of measurements.
+            regrets = ", ".join(f"{trial.regret:.1%}{'' if trial.right else '!'}" for trial in measured)
+            click.echo(f"  {table}: {regrets}")
             found += measured
         print_checks("recommend", judged(found))
 

@@ -1,8 +1,8 @@
-"""Makes the reference run: `python -m tests.selfbench.reference measure SUITE`, one suite at a time, then `... pack`.
+"""Make the reference run: `python -m tests.selfbench.reference measure SUITE` for each suite, then `... pack`.
 
-Each suite is measured by the command line, on a checkout without changes, whole and at full size unless WORDS says
-otherwise; what was interrupted goes on. Packing puts what is there into the package, in place of the same suites'
-earlier runs, without the pilot rounds, which no report shows.
+Suites are measured from the command line, on a checkout without changes. They run whole and at full size, except those
+in WORDS. An interrupted measurement continues. Packing replaces earlier runs of the measured suites in the package,
+and leaves out the pilot rounds, which no report shows.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ WORDS = {
         *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
     ),
 }
-"""What is run where it is not a whole suite at full size: that of documents would take a day. Its last two parts hold
-what the paper on columns in document stores makes claims about. Near storage is measured over networks without what
-gives all rows: of answers of 754 MB client and services need more memory than some machines hold ready. In one process
-it is asked for all of them, of small row groups and by single techniques too."""
+"""Arguments of suites that do not run whole and at full size. The suite of documents would take a day; its last two
+parts cover the claims of the paper on columnar document stores. Near storage over networks leaves out queries that
+return all rows, because answers of 754 MB need more memory for client and services than some machines have. In one
+process all queries run, also on small row groups and with single techniques."""
 
 
 @click.group()
@@ -58,7 +58,7 @@ it is asked for all of them, of small row groups and by single techniques too.""
     default=Path("reference-runs"),
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Where the runs are kept until they are packed.",
+    help="Folder of the runs until they are packed.",
 )
 @click.pass_context
 def main(context: click.Context, runs: Path) -> None:
@@ -68,10 +68,10 @@ def main(context: click.Context, runs: Path) -> None:
 
 @main.command()
 @click.argument("suite", type=click.Choice(ORDER))
-@click.option("--budget", help="Time for all of it; without it the rounds of the method.")
+@click.option("--budget", help="Time limit of the whole suite [default: the method's rounds]")
 @click.pass_obj
 def measure(runs: Path, suite: str, budget: str | None) -> None:
-    """Measure one suite, or go on with it."""
+    """Measure one suite, or continue an interrupted measurement."""
     folder = runs / suite
     command = [sys.executable, str(ROOT / "main.py"), "run", *WORDS.get(suite, (suite,)), "--machine", MACHINE]
     command += ["--out", str(folder), *(["--resume"] if (folder / "run.json").exists() else [])]
@@ -82,24 +82,26 @@ def measure(runs: Path, suite: str, budget: str | None) -> None:
 @main.command()
 @click.pass_obj
 def pack(runs: Path) -> None:
-    """Put what is measured into the package, and print what it takes there."""
+    """Put the measured suites into the package, and print their sizes."""
     PLACE.mkdir(exist_ok=True)
     costs = msgspec.json.decode(COSTS.read_bytes(), type=Costs) if COSTS.exists() else Costs()
     for suite in ORDER:
         if not (runs / suite / "run.json").exists():
-            click.echo(f"{suite}: not measured anew")
+            click.echo(f"{suite}: no new measurement")
             continue
         run = read_run(runs / suite)
         if run.info.finished is None:
-            # Its round trips come last: packed before, they would be lost without a word.
-            sys.exit(f"{runs / suite}: the run has not ended; measure it to its end first, it goes on where it was")
+            # Round trips are measured last; packing earlier would silently lose them.
+            sys.exit(
+                f"{runs / suite}: the run is not finished. Run `measure` again, which continues it, before `pack`."
+            )
         costs.learn(sample for sample in run.samples if sample.round > 0)
         place = PLACE / suite
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         kept = tuple(sample for sample in run.samples if sample.round > 0 or sample.failure is not None)
         pack_run(replace(run, samples=kept), place)
-        # Where it lay on the machine that measured it is nobody's business.
+        # Do not publish the path on the measuring machine.
         about = place / "run.json"
         about.write_text(about.read_text().replace(str(runs.resolve()), "reference-runs"))
         size_bytes = sum(path.stat().st_size for path in place.iterdir())

@@ -1,6 +1,6 @@
-"""Here the readers of the user's files run in a thread of this process, because starting a process takes 0.3 s.
+"""Run the readers of the user's files in a thread of this process, because starting a process takes 0.3 s.
 
-Tests that request `own_process` cover the processes themselves: their confinement, and that they end with their parent.
+Tests that request `own_process` start real processes, to check their confinement and that they end with their parent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from data_generator.imported.import_process import Progress, answer
 
 
 class _Here:
-    """Replaces the process started with this command."""
+    """Replacement for the process started with this command."""
 
     def __init__(self, command: Sequence[str], request: IO[bytes], page: int, memory_bytes: int) -> None:
         reader, task, progress = import_module(command[-1]).READER, json.load(request), Progress(page)
@@ -41,14 +41,14 @@ class _Here:
         self.kill()
 
     def kill(self) -> None:
-        """Close the pipe, so that the reader finds no one listening."""
+        """Close the pipe, so that the reader's next write fails."""
         self.stdout.close()
         self._thread.join()
 
 
 @pytest.fixture
 def own_process() -> None:
-    """Run the readers as processes, as for the user."""
+    """Run the readers in processes, as the product does."""
 
 
 @pytest.fixture(autouse=True)

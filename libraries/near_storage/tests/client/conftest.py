@@ -1,4 +1,4 @@
-"""Two nodes and a catalog with one table, shared by all tests of a module that do not change them."""
+"""Fixtures of two nodes and a catalog with one table, shared by all tests of a module that do not change them."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from libraries.near_storage.tests.serving.cluster import Cluster, cluster
 
 ROWS = 4_000
 SMALL = Limits(batch_bytes=4_096)
-"""Small batches, so that a table of the tests comes in many."""
+"""Size of batches, small enough to divide the test tables into many."""
 
 
 def small_table(rows: int = ROWS) -> pa.Table:
