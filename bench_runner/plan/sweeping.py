@@ -121,7 +121,7 @@ def _unknown(trait: str, name: str, parameters: Sequence[str]) -> PlanError:
     about = f"of the data set {name}" if name != BASE else "that can be varied"
     allowed = list(TRAITS) if name == BASE else parameters
     return PlanError(
-        f"`over` has the unknown trait {trait!r} {about}{guess}.",
+        f"`over`: {trait!r} is not a trait {about}{guess}.",
         f"There are {', '.join(allowed)}." if allowed else "",
         parameter="over",
         given=trait,

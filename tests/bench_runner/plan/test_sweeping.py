@@ -72,7 +72,7 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"over": Over("nuls")}, r"no trait 'nuls' .*\(did you mean 'nulls'\?\)\.\n?.*There are distinct"),
+        ({"over": Over("nuls")}, r"'nuls' is not a trait .*\(did you mean 'nulls'\?\)\.\n?.*There are distinct"),
         (
             {"over": Over("nulls", ("0",))},
             r"values 0 of nulls yields 1 .* 2 or more\.\n.*over=\{'nulls'",
@@ -83,7 +83,7 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
         ({"over": Over("bytes"), "datasets": ("blobs",)}, "no default values for the data set blobs"),
         (
             {"over": Over("width"), "datasets": ("blobs",)},
-            r"no trait 'width' of the data set blobs.*There are bytes",
+            r"'width' is not a trait of the data set blobs.*There are bytes",
         ),
         ({"over": Over("nulls"), "datasets": ("^tra",)}, "without patterns"),
         ({"over": Over("rows_taken", ("1", "x"))}, "rows must be a number"),
