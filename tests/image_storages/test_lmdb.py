@@ -1,4 +1,4 @@
-"""LMDB keeps the contract; its file has only the stored data, and there is no lock file."""
+"""LMDB keeps the contract; its file has only the stored data and comes without a lock file."""
 
 from pathlib import Path
 
