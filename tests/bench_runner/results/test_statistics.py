@@ -247,7 +247,7 @@ class TestRanking:
 
     @pytest.mark.rule(11)
     def test_one_wrong_answer_in_seven_is_no_rank(self) -> None:
-        """Of the operation that gave it; and of the save, where its copy was void by that."""
+        """Neither the operation nor, if the copy is void for that reason, the save is ranked."""
         wrong = Failure(kind="mismatch", reason="row 3 came back as None")
         void = Failure(kind="skipped", reason=f"not verified, because the read failed: {wrong.reason}")
         late = Failure(kind="timeout", reason="over 600 s")
@@ -281,7 +281,7 @@ class TestRanking:
         assert [(cell.variant, ratio.ratio) for cell, ratio in ranks.items()] == [("a", 1), ("b", 1), ("c", 9 / 4)]
 
     def test_without_a_common_round_there_is_a_ratio_and_no_verdict(self) -> None:
-        """Slow variants under a budget have rounds of their own. However many these are, nothing is paired."""
+        """Under a budget slow variants run in separate rounds, and no round is shared, however many there are."""
         samples = [
             make_sample(variant=variant, round=first + number, figures={"wall_ns": value})
             for variant, first, values in (("best", 0, [9, 10, 11, 10, 12]), ("late", 5, [30, 31, 29, 30, 30]))
