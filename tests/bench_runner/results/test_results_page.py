@@ -55,7 +55,8 @@ def section(heading: str) -> str:
 
 
 def test_fields_named_for_run_json_exist() -> None:
-    known = {name for record in (RunInfo, Request, *PARTS) for name in fields(record)}
+    records: list[type[msgspec.Struct]] = [RunInfo, Request, *PARTS]
+    known = {name for record in records for name in fields(record)}
     cells = re.findall(r"^\| (`[^|]+`) \|", section("What does `run.json` hold?"), re.MULTILINE)
     named = {name for cell in cells for spelled in re.findall(r"`([\w.]+)`", cell) for name in spelled.split(".")}
     assert len(named) > 10
@@ -120,7 +121,7 @@ def test_the_example_loads_a_run_and_counts_as_reports_do(tmp_path: Path) -> Non
 
 def test_the_example_mixes_no_two_cells(tmp_path: Path) -> None:
     usual = Conditions()
-    others = [
+    others: list[dict[str, Any]] = [
         *({"conditions": changed(usual, threads="1")}, {"conditions": changed(usual, network="loopback")}),
         *({"rows": 50_000}, {"suite": "engines"}, {"machine": "lab-2"}, {"dataset": "core"}),
     ]
