@@ -52,7 +52,7 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
       =            tied with the best: the rounds do not show which of the two is better
       ±9%          half the width of the 95 % confidence interval, in percent of the median
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
-                   asked, Python collected garbage, or a save was not verified; wrong reads are failures
+                   asked, Python collected garbage, or a save was not verified
     """
     began_ns = now_ns()
     with errors_told():

@@ -115,8 +115,8 @@ class _File:
             columns = "column" if odd["found"] == "1" else "columns"
             first = "header" if self.layout.has_header else "first row"
             raise Refused(
-                f"has {odd['found']} {columns} and the {first} {odd['expected']}, divided by "
-                f"{delimiter_name(self.layout.delimiter)}",
+                f"has {odd['found']} {columns}, but the {first} has {odd['expected']} "
+                f"(the delimiter is a {delimiter_name(self.layout.delimiter)})",
                 "Repair the line, or name another `delimiter`.",
                 # pyarrow counts the header as row 1.
                 self._place(int(odd["row"]) - 1 - self.layout.has_header),

@@ -181,7 +181,7 @@ def test_a_changed_library_refuses_to_resume(
     info["libraries"]["pandas"] = read_run(out).info.libraries["pyarrow"] and __import__("pandas").__version__
     info["datasets"]["eq"]["digest"] = "0" * 64
     (out / "run.json").write_text(json.dumps(info))
-    assert "another digest" in refused(*words)
+    assert "digest of the data set eq has changed" in refused(*words)
 
 
 def test_working_folders_elsewhere_are_removed_too(tmp_path: Path) -> None:
@@ -268,10 +268,9 @@ def test_a_broken_table_is_two_lines_and_code_2(
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
     path = tmp_path / "mine.csv"
     path.write_text("a,b\n1,2\n3\n")
-    assert refused("run", "tabular", "--data", str(path)).splitlines() == [
-        f"error: {path}, line 3: has 1 column and the header 2, divided by comma",
-        "  repair the line, or name another delimiter by --delimiter",
-    ]
+    problem, step = refused("run", "tabular", "--data", str(path)).splitlines()
+    assert problem.startswith(f"error: {path}, line 3: has 1 column, but the header has 2")
+    assert "--delimiter" in step
 
 
 def test_that_others_measured_too_is_stored_once(monkeypatch: pytest.MonkeyPatch) -> None:

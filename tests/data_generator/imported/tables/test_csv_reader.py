@@ -103,12 +103,12 @@ def test_an_empty_name_is_called_as_pandas_calls_it(csv) -> None:
 
 def test_a_row_of_other_length_is_reported_with_its_line(csv) -> None:
     said = refusal(csv('a,b\n"1\n\n1",2\n\n3,4\n5,6,7\n8,9\n'))
-    assert "table.csv, line 7: has 3 columns and the header 2, divided by comma" in said
+    assert "table.csv, line 7: has 3 columns, but the header has 2 (the delimiter is a comma)" in said
 
 
 def test_a_row_of_other_length_is_reported_beyond_the_first_block(csv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "BLOCK_BYTES", 1 << 10)
-    assert "line 3,002: has 1 column and the header 2" in refusal(csv("a,b\n" + "1,2\n" * 3000 + "3\n"))
+    assert "line 3,002: has 1 column, but the header has 2" in refusal(csv("a,b\n" + "1,2\n" * 3000 + "3\n"))
 
 
 def test_a_mixed_column_stays_text_and_the_line_is_reported(csv) -> None:
@@ -227,4 +227,4 @@ def test_a_file_without_an_end_of_its_first_line_is_refused(csv, monkeypatch: py
 def test_a_row_cannot_say_what_is_wrong_with_it(csv) -> None:
     """The parser's message quotes the row."""
     said = refusal(csv("a,b\n1,2\nx: Row #9: Expected 7 columns, got 8,y,z\n"))
-    assert "line 3: has 4 columns and the header 2" in said
+    assert "line 3: has 4 columns, but the header has 2" in said
