@@ -1,6 +1,7 @@
-"""What is timed. An operation is one class, with its parameters, its fallback and its right answer.
+"""The operations that are timed. Each operation is one class with its parameters, its fallback and its right answer.
 
-A new operation is one module here and one row in OPERATIONS. adapters.contract defines the calls that adapters offer.
+To add an operation, write one module here and add one row to OPERATIONS. adapters.contract defines the calls that
+adapters offer.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled
-"""The read that is executed, uncounted, when no other operation of a chain reads all of the data that was saved."""
+"""The read that verifies a stored copy, without being counted, if no other operation of the chain reads all of the
+saved data."""
 
 
 def operation_of(spelled: str, parameter: str = "operations") -> Operation:
-    """Return the operation that a text spells: 'read', 'project[columns=10]'. Parameters left out have their default.
-    Raises PlanError for an unknown name, parameter or value."""
+    """Return the operation that a text such as 'read' or 'project[columns=10]' names. Omitted parameters have their
+    defaults. Raises PlanError for an unknown name, parameter or value."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:

@@ -1,9 +1,9 @@
-"""The base classes of operations: parameters, input, what is inside the clock, and the right answer.
+"""The base classes of operations. They define parameters, input, the timed part and the right answer.
 
-Operations that read in one call are subclasses of `Operation`, those that read in several calls of `Calls`, and those
-that store of `Writes`. docs/operations.md describes each operation. The worker adds processes and probes around `run`.
+Operations that read in one call are subclasses of `Operation`, operations that read in several calls are subclasses of
+`Calls`, and operations that store are subclasses of `Writes`. docs/operations.md describes each operation. The worker
+adds processes and probes around `run`.
 """
-
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -28,15 +28,16 @@ from data_generator.cache import read_table
 REPETITIONS = 30
 """Calls in a block (rule 19)."""
 CALLS_AROUND = 3
-"""Single calls before a block of concurrent calls, and after it. Bytes read during these show whether the library keeps
-data in memory: a block of overlapping calls has no first and second half to compare (rule 19)."""
+"""Single calls before a block of concurrent calls, and again after it. Bytes read during these calls show whether the
+library keeps data in memory. In a block of overlapping calls there is no first and second half to compare (rule 19)."""
 READ_ALL = "read-all"
-"""Fallback for a call that the engine does not have: read everything, then select."""
+"""Fallback for an engine that lacks the call: read everything, then select."""
 
 
 @dataclass(frozen=True)
 class OperationContext:
-    """What an operation may use in its worker: the adapter, the target, and the cached data set with its digest."""
+    """What an operation may use in its worker process: the adapter, the target, and the cached data set with its
+    digest."""
 
     adapter: TabularFormat | ImageStorage
     target: targets.Target
@@ -44,11 +45,11 @@ class OperationContext:
     digest: str
     rows: int
     name: str = ""
-    """The spelled name of the data set."""
+    """Name of the data set as written on the command line."""
 
     @property
     def primer_rows(self) -> int:
-        """Rows or images in the first call."""
+        """Number of rows or images in the primer, the untimed first call."""
         return min(self.target.data_kind.primer_rows, self.rows)
 
     def table(self, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
@@ -57,12 +58,12 @@ class OperationContext:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns of the data set. Read once, while the operation is primed and no clock runs."""
+        """The columns of the data set. Cached before timing starts."""
         return self.table(0).schema
 
     def answer(self, call: Callable[[], Any], laps: Laps) -> Any:
-        """Call the engine, convert its result to the target and touch one byte in each page. Inside the clock. The call
-        is passed as a function so that no other frame holds its result, which is freed once converted."""
+        """Call the engine, convert its result to the target and touch one byte in each page. Timed. The argument is a
+        function, so that no other frame holds the engine's result and it can be freed once converted."""
         native = call()
         laps.lap("engine_ns")
         result = targets.from_native(native, self.target, self.adapter.native_read)
@@ -74,18 +75,19 @@ class OperationContext:
 
 
 class OtherAnswer(Exception):
-    """The data to compare differ from the data that were read inside the clock."""
+    """The answer to verify differs from the data that were read in the timed part."""
 
 
 Sampling = Literal["once", "calls", "epochs", "write"]
-"""How a sample is taken: one call that reads, a block of calls, passes through all rows, or a call that stores."""
+"""How a sample is taken: one call that reads, a block of short calls, passes through all rows, or one call that
+stores."""
 
 
 @dataclass(frozen=True)
 class Operation(ABC):
-    """One thing that a user does with stored data. Its fields are its parameters.
+    """Something that a user does with stored data. The fields of a subclass are its parameters.
 
-    A subclass defines a name, a meaning and `run`. The defaults of the other methods are for an operation that reads a
+    A subclass defines a name, a meaning and `run`. The defaults of the other methods suit an operation that reads a
     stored table in one call and returns all of its columns and rows as an Arrow table.
     """
 
@@ -93,12 +95,13 @@ class Operation(ABC):
     meaning: ClassVar[str]
     """One phrase for readers of a report."""
     use: ClassVar[str] = ""
-    """The words of `--use` for this operation (format_bench.uses describes the syntax). `recommend` can weight
-    operations that have them."""
+    """The words that name this operation in `--use` (format_bench.uses describes the syntax). `recommend` can weight
+    operations that have such words."""
 
     @property
     def spelled(self) -> str:
-        """'read', 'project[columns=10]': parameters that are always spelled, and those not at their default."""
+        """The name with its parameters, such as 'read' or 'project[columns=10]'. Parameters at their default are
+        omitted, except those that are always spelled."""
         given = {item.name: (getattr(self, item.name), item.default, parameters.of(item)) for item in fields(self)}
         return spell(
             self.name,
@@ -107,71 +110,71 @@ class Operation(ABC):
 
     @property
     def title(self) -> str:
-        """The name shown to people: 'read', 'project 10 columns'."""
+        """The name shown to people, such as 'read' or 'project 10 columns'."""
         return self.name
 
     @property
     def use_title(self) -> str:
-        """The name in a list of uses: 'read all', 'take 100 rows'."""
+        """The name in a list of uses, such as 'read all' or 'take 100 rows'."""
         return self.title
 
-    # --- what it can be done with
+    # --- what the operation can be used with
 
     @property
     def target_kinds(self) -> tuple[str, ...] | None:
-        """Kinds of target that it takes or returns; None for all. Arrow tables only by default: making a DataFrame of
-        few rows takes longer than reading them."""
+        """Kinds of target that the operation takes or returns; None for all kinds. The default is Arrow tables only,
+        because making a DataFrame of few rows takes longer than reading these rows."""
         return ("arrow",)
 
     @property
     def kinds(self) -> tuple[DataKind, ...] | None:
-        """Kinds of data that it applies to; None for all."""
+        """Kinds of data that the operation applies to; None for all kinds."""
         kinds = self.target_kinds
         return None if kinds is None else tuple(dict.fromkeys(map(kind_of_target, kinds)))
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Distributions that it needs in addition to those of the adapter."""
+        """Python distributions that the operation needs in addition to those of the adapter."""
         return ()
 
     @property
     def leaves_traces(self) -> bool:
-        """Whether it leaves something in the stored copy, such as an index, that later operations of the chain could
-        use. Such operations run last."""
+        """Whether the operation leaves something in the stored copy, such as an index, that later operations of the
+        chain could use. Such operations run last."""
         return False
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Return whether it applies to the data set of this name over this network. If not, it is left out of plans
-        silently."""
+        """Return whether the operation applies to this data set over this network. If it does not, plans omit it
+        without a message."""
         return True
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why it cannot be done with such data, whatever the format; None if it can."""
+        """Return why the operation cannot be done with such data in any format, or None if it can."""
         return None
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return why it cannot be done with this variant, whatever the data; None if it can."""
+        """Return why the operation cannot be done with this variant on any data, or None if it can."""
         return None
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return why it cannot be measured under these conditions; None if it can."""
+        """Return why the operation cannot be measured under these conditions, or None if it can."""
         if self.target_kinds is None or conditions.target in self.target_kinds:
             return None
         return f"{self.spelled} returns Arrow tables only: measure it with --target arrow"
 
     def refused_by_asv(self) -> str | None:
-        """Return why asv, which repeats calls under its own clock, cannot measure it; None if it can."""
+        """Return why asv cannot measure the operation, or None if it can. asv does its own timing and repeats calls."""
         return None
 
     def fallback(self, adapter: Any) -> str:
-        """Return the name of the fallback where the engine has no such call; '' if it has one, or none is needed."""
+        """Return the name of the fallback if the engine lacks the call. Return '' if it has the call or needs none."""
         return ""
 
     def fallback_in(self, stage: OperationContext) -> str:
-        """Return the same, where it depends on the data as well."""
+        """Return the same as `fallback`, if the answer also depends on the data."""
         return self.fallback(stage.adapter)
 
-    # --- before, inside and after the clock
+    # --- before, during and after timing
 
     @property
     def sampling(self) -> Sampling:
@@ -179,36 +182,37 @@ class Operation(ABC):
         return "once"
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """Return the user's input, in private memory; nothing but the stored copy by default. Before the clock."""
+        """Return the user's input, in private memory. The default is None: a read needs only the stored copy. Not
+        timed."""
         return None
 
     def held(self, stage: OperationContext) -> Any:
-        """Return the input of one sample. Before the clock."""
+        """Return the input of one sample. Not timed."""
         return self.take_input(stage, stage.rows)
 
     def works_at(self, location: Path) -> Path:
-        """Return where it works: the stored copy by default, or a copy made for it."""
+        """Return the path that the operation works on: the stored copy by default, or a copy made for it."""
         return location
 
     def prepare(self, location: Path) -> None:
-        """Create the place where it works. Before the clock."""
+        """Create what the operation needs at this path. Not timed."""
         return
 
     def begin(self, stage: OperationContext, location: Path) -> None:
-        """Start a server that users have running before they store or read documents. Before the clock."""
+        """Start a server that users have running before they store or read documents. Not timed."""
         stage.adapter.begin(self.works_at(location))
 
     def end(self, stage: OperationContext, location: Path) -> None:
-        """Stop the server, so that its files are complete. After the clock."""
+        """Stop the server, so that its files are complete. Not timed."""
         stage.adapter.end(self.works_at(location))
 
     @abstractmethod
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Execute the operation, inside the clock. Return the answer to verify, or the path of what it stored."""
+        """Execute the operation. Timed. Return the answer to verify or, for a write, the path of the stored data."""
 
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
-        """Return what to compare with the right answer, if `run` returns less; None for nothing. After the clock.
-        Raises OtherAnswer if it differs from what was read inside the clock."""
+        """Return the data to compare with the right answer, if `run` returns less than that; None for nothing. Not
+        timed. Raises OtherAnswer if these data differ from the data that were read in the timed part."""
         return result
 
     # --- the right answer
@@ -218,24 +222,24 @@ class Operation(ABC):
         return list(stage.schema.names)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return columns of the right answer, or of the table whose rows it is. Computed in memory, after the clock."""
+        """Return columns of the right answer, or of the table from which `expected_rows` selects it. Not timed."""
         return stage.table(stage.rows, columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray | None:
-        """Return the numbers of the rows of `expected` that are the right answer, in order; None for all of them."""
+        """Return which rows of `expected` are the right answer, in order, or None for all rows."""
         return None
 
 
 class Writes(Operation):
-    """An operation that stores data: `run` returns where."""
+    """An operation that stores data. Its `run` returns the path of the stored data."""
 
     @property
     def sampling(self) -> Sampling:
-        """One call, whose result is on the device."""
+        """One call whose result is on the storage device."""
         return "write"
 
     def adds_to(self, location: Path) -> Path | None:
-        """Return the stored copy that it extends; None if what it stores is new."""
+        """Return the stored copy that the operation extends, or None if it stores new data."""
         return None
 
 
@@ -249,13 +253,13 @@ class Calls(Operation):
 
     @property
     def threads_at_once(self) -> int:
-        """Number of threads that call it at the same time."""
+        """Number of threads that make calls at the same time."""
         return 1
 
     @property
     def most_calls(self) -> int:
-        """Inputs that a sample needs at most: the first call and the block of each thread, and the single calls around
-        a block of several threads."""
+        """Largest number of inputs that a sample needs: the first call and the block of each thread, plus the single
+        calls around a block of several threads."""
         around = 2 * CALLS_AROUND if self.threads_at_once > 1 else 0
         return self.threads_at_once * (1 + REPETITIONS) + around
 
@@ -266,27 +270,29 @@ class Calls(Operation):
 
     @property
     def shorter(self) -> str:
-        """What a user can do if calls on a kept handle are so long that too few fit into a block; '' where a single
-        call is a valid figure too (rule 19)."""
+        """Advice for the user if calls on an open handle are so long that too few fit into a block. '' if a single call
+        is a valid figure too (rule 19)."""
         return ""
 
     def needs_values(self, held: Any) -> bool:
-        """Return whether the answer needs stored values. If not, metadata is enough, which an open copy may keep."""
+        """Return whether the answer needs stored values. If not, metadata is enough, and an open copy may hold
+        metadata."""
         return True
 
     def refused_by_asv(self) -> str | None:
-        """Return a reason if the copy stays open, because asv's clock includes opening."""
+        """Return a refusal reason if the copy stays open, because asv would time the opening too."""
         return "asv's clock includes opening" if self.keeps_open else None
 
     def begin(self, stage: OperationContext, location: Path) -> None:
-        """Do nothing: opening the copy, before the clock, starts the server."""
+        """Do nothing, because opening the copy starts the server before timing."""
 
     def end(self, stage: OperationContext, location: Path) -> None:
-        """Do nothing: closing the copy stops the server."""
+        """Do nothing, because closing the copy stops the server."""
 
     def handles(self, adapter: Any) -> int:
-        """Return how many handles are opened before the clock and kept: 0 if each call opens the copy, or if
-        everything is read, because opening would then read all of it outside the clock."""
+        """Return how many handles are opened before timing and stay open. Return 0 if each call opens the copy. Also
+        return 0 if the fallback reads everything, because opening would then read all data outside the measured
+        time."""
         return int(self.keeps_open and not self.fallback(adapter))
 
     @abstractmethod
@@ -303,28 +309,28 @@ class Calls(Operation):
 
     @abstractmethod
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """Open the stored copy for partial reads; return None where everything is read."""
+        """Open the stored copy for partial reads. Return None if the fallback reads everything."""
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Do what an open copy needs before these inputs, and a user has done long before. In no clock."""
+        """Prepare an open copy for these inputs, as a user would have done long before. Not timed."""
         return
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Raise RefusedData if these inputs would not be answered as the operation's name states. Called after
-        `make_ready`, in no clock, and not for the few rows of the primer."""
+        """Raise RefusedData if the store would answer these inputs in another way than the operation's name states.
+        Called after `make_ready`, but not for the few rows of the primer. Not timed."""
         return
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
-        """Return a fresh handle if `make_ready` has read stored values, which the library may keep; else this one.
-        Called before a cold call."""
+        """Return a fresh handle if `make_ready` has read stored values, which the library may keep in memory. Otherwise
+        return `handle`. Called before a cold call."""
         return handle
 
     @abstractmethod
     def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
-        """Make one repetition on the open copy. Inside the clock."""
+        """Make one repetition on the open copy. Timed."""
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Open, call once, close."""
+        """Open the copy, call once, and close it."""
         handle = self.open(stage, location)
         result = self.call(stage, handle, held, location, laps)
         if handle is not None:

@@ -1,4 +1,4 @@
-"""The parameters of operations: how they are spelled, allowed values and defaults.
+"""The parameters of operations: how they are written, which values are allowed, and their defaults.
 
 A parameter is a field of the operation's dataclass.
 """
@@ -9,28 +9,28 @@ from dataclasses import Field, dataclass, field
 from typing import Any
 
 ALL = "all"
-"""A number of columns that means every column of the data."""
+"""The value of a `columns` parameter that selects every column of the data."""
 _KEY = "parameter"
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """The allowed values of a field of an operation. `example` is one of them."""
+    """The allowed values of one field of an operation. `example` is one of these values."""
 
     allowed: str
     example: str
     always_spelled: bool
-    """Whether the spelled name includes it even if it has its default."""
+    """Whether the spelled name of the operation includes the parameter even at its default."""
     words: tuple[str, ...] = ()
     least: int | None = None
-    """The smallest whole number allowed; None if whole numbers are not."""
+    """The smallest whole number allowed; None if whole numbers are not allowed."""
     share: bool = False
     """Whether a share greater than 0 and at most 1 is allowed."""
     none: bool = False
     """Whether a share of 0 is allowed too."""
 
     def parse(self, text: str) -> int | float | str:
-        """Return the value that a text spells. Raises ValueError."""
+        """Return the value that a text spells. Raises ValueError if the value is not allowed."""
         if text in self.words:
             return text
         if self.least is not None and text.isdecimal() and int(text) >= self.least:
@@ -41,19 +41,19 @@ class Parameter:
 
 
 def count(default: int | str, *words: str, spelled: bool = False) -> Any:
-    """Declare a whole number of at least 1, or one of some words."""
+    """Declare a parameter that is a whole number of at least 1 or one of `words`."""
     allowed = " or ".join(["a number from 1 on", *words])
     return _field(default, Parameter(allowed, "10", spelled, words, least=1))
 
 
 def share(default: float, *, none: bool = False) -> Any:
-    """Declare a share, which is always spelled; with `none` it may be 0."""
+    """Declare a parameter that is a share, which is always spelled. With `none` the share may be 0."""
     allowed = "a share from 0 to 1" if none else "a share over 0 and at most 1"
     return _field(default, Parameter(allowed, "0.01", True, share=True, none=none))
 
 
 def word(default: str, *others: str, spelled: bool = False) -> Any:
-    """Declare one of some words."""
+    """Declare a parameter that is one of some words."""
     words = (default, *others)
     return _field(default, Parameter(" or ".join(words), default, spelled, words))
 

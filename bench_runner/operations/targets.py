@@ -1,7 +1,7 @@
-"""The target: what the user holds before a save and wants back from a read, and the conversions between the two.
+"""The target is the object that the user holds before a save and wants back from a read. This module converts it.
 
-docs/data.md lists the pandas dtype for each Arrow type. Conversions follow the types and null counts of the object
-they are given. They must not depend on the data set, nor read the dtypes that pandas leaves in a schema's metadata.
+docs/data.md lists the pandas dtype for each Arrow type. Conversions depend on the types and null counts of the given
+object. They must not depend on the data set, and must not read the dtypes that pandas stores in a schema's metadata.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from bench_runner.operations.pages.touching import touch_table
 from data_generator.documents import lines_of
 
 PAGE_BYTES = 4096
-"""One byte in each page of a result is read inside the clock (rule 7)."""
+"""Page size. One byte in each page of a result is read within the measured time (rule 7)."""
 PIECE_BYTES = 1_000_000
-"""Approximate bytes of JSON text in each piece handed to a store, as a program that receives documents would hold."""
+"""Approximate bytes of JSON text in each piece that a store receives, as in a program that receives documents."""
 RECORDS_PER_BATCH = 65_536
-"""Rows that are Python objects at one time while a table is converted to records, or back."""
+"""Number of rows that are Python objects at one time while a table is converted to records, or back."""
 
 MASKED_DTYPES: Mapping[pa.DataType, Any] = {
     pa.int8(): pd.Int8Dtype(),
@@ -44,20 +44,19 @@ MASKED_DTYPES: Mapping[pa.DataType, Any] = {
     pa.uint64(): pd.UInt64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
-"""The pandas dtype of a column of this type with nulls (method rule 8)."""
+"""The pandas dtype of a column with nulls, by Arrow type (method rule 8)."""
 
 _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the user holds.
+    """The kind of object that the user holds.
 
     kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays) | 'documents' (JSON Lines to
-    be stored, a list of dicts to come back).
+    store, a list of dicts when read).
     strings: the pandas dtype of text, 'str' | 'object'.
-    nulls: what integers and booleans with nulls are in pandas, 'masked' (Int64, boolean) | 'numpy' (float64,
-    object).
+    nulls: the pandas dtypes of integers and booleans with nulls, 'masked' (Int64, boolean) | 'numpy' (float64, object).
     """
 
     kind: str = "pandas"
@@ -72,13 +71,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents, or rows of an answer, that were read: separate Python objects in private memory."""
+    """Documents, or rows of an answer, that were read. They are separate Python objects in private memory."""
 
     rows: list[Any]
 
     @cached_property
     def nbytes(self) -> int:
-        """Their size as JSON text. Used after the clock only."""
+        """Size of the documents as JSON text. Computed after timing only."""
         return len(msgspec.json.encode(self.rows))
 
 
@@ -92,7 +91,7 @@ class Text:
 def apply_strings(target: Target) -> None:
     """Set the pandas dtype of text for the whole process. Call it once, before any other work."""
     with warnings.catch_warnings():
-        # pandas will drop the option in version 4; until then it is the only way to reproduce what the thesis measured.
+        # pandas will remove this option in version 4. It is the only way to reproduce the measurements of the thesis.
         warnings.filterwarnings("ignore", message=".*future.infer_string.*")
         pd.set_option("future.infer_string", target.strings == "str")
 
@@ -100,8 +99,8 @@ def apply_strings(target: Target) -> None:
 def make(table: pa.Table, target: Target) -> Any:
     """Return the DataFrame or Table that a user would hold: one block for each dtype, a RangeIndex, no metadata.
 
-    Outside the clock. The result may share memory with `table`, which must be in private memory. Raises what pyarrow
-    raises for values that pandas cannot hold.
+    Not timed. The result may share memory with `table`, which must be in private memory. Raises pyarrow's exceptions
+    for values that pandas cannot hold.
     """
     return MAKERS[target.data_kind.name](table, target)
 
@@ -110,12 +109,12 @@ def _make_table(table: pa.Table, target: Target) -> Any:
     if target.kind == "arrow":
         return table.replace_schema_metadata(None)
     frame = _to_pandas(table, target)
-    # Strings as objects are inserted one by one; copying joins the columns of one dtype in one block.
+    # `_to_pandas` inserts text columns one at a time. Copying joins the columns of one dtype in one block.
     return frame.copy() if target.strings == "object" else frame
 
 
 def images_of(table: pa.Table) -> Images:
-    """Return the images to save, each array in separate memory. Outside the clock."""
+    """Return the images to save, each array in separate memory. Not timed."""
     arrays: list[np.ndarray] = []
     for batch in table.to_batches():
         arrays += [array.copy() for array in arrays_of(batch)]
@@ -131,7 +130,7 @@ def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
 
 
 def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
-    """Return the pixel buffer of a batch, and the offset where each image begins and the last one ends."""
+    """Return the pixel buffer of a batch and the offsets of the images: the start of each and the end of the last."""
     column = batch.column("pixels")
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -139,7 +138,7 @@ def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
 
 
 def pieces(lines: list[bytes], piece_bytes: int) -> Iterator[bytes]:
-    """Yield the lines joined to pieces of about `piece_bytes` bytes."""
+    """Yield the lines, joined to pieces of about `piece_bytes` bytes."""
     held: list[bytes] = []
     held_bytes = 0
     for line in lines:
@@ -157,11 +156,11 @@ MAKERS: dict[str, Callable[[pa.Table, Target], Any]] = {
     data_kinds.IMAGES.name: lambda table, target: images_of(table),
     data_kinds.DOCUMENTS.name: lambda table, target: list(pieces(lines_of(table), PIECE_BYTES)),
 }
-"""Functions that make the user's object from a cached table, by the name of the kind of data."""
+"""Functions that make the user's object from a cached table. The keys are kinds of target."""
 
 
 def to_native(held: Any, target: Target, native: Native) -> Any:
-    """Convert what the user holds to the engine's input. Inside the clock, before a save."""
+    """Convert the object that the user holds to the engine's input. Timed, before a save."""
     if not target.data_kind.has_columns:
         return held
     if native is Native.PANDAS:
@@ -173,7 +172,7 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
-    """Convert the engine's result to what the user wants. Inside the clock, after a read."""
+    """Convert the engine's result to the object that the user wants. Timed, after a read."""
     if not target.data_kind.has_columns:
         return result
     if native is Native.PANDAS:
@@ -185,7 +184,7 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
 
 
 def select(result: Any, native: Native, columns: list[str]) -> Any:
-    """Return columns of a result, in this order. Inside the clock, where an engine has no call for it."""
+    """Return columns of a result, in this order. Timed, for an engine that cannot read single columns."""
     if native is Native.RECORDS:
         schema = None if result.schema is None else pa.schema([result.schema.field(name) for name in columns])
         return Records(schema, ({name: row[name] for name in columns} for row in result.rows))
@@ -194,7 +193,7 @@ def select(result: Any, native: Native, columns: list[str]) -> Any:
 
 
 def _to_polars(table: pa.Table) -> Any:
-    """Return a polars DataFrame over the same values. Its adapter has loaded the library."""
+    """Return a polars DataFrame that shares the table's values. The adapter has loaded polars already."""
     import polars
 
     return polars.from_arrow(table)
@@ -207,15 +206,16 @@ def _to_table(result: Any, native: Native) -> pa.Table:
 
 
 def _to_pandas(table: pa.Table, target: Target) -> pd.DataFrame:
-    """Return the DataFrame of method rule 8, by Arrow type and null count."""
+    """Return the DataFrame that method rule 8 defines, by Arrow type and null count."""
     as_objects = _text_columns(table) if target.strings == "object" else {}
     rest = table.drop_columns(list(as_objects.values())) if as_objects else table
     dtypes = iter([_masked_dtype(column, target) for column in rest.columns])
-    # pyarrow calls the mapper once for each field, in the order of the schema. The type alone does not show which
-    # columns have nulls.
+    # pyarrow calls the mapper once for each field, in the order of the schema. The mapper's argument, a type, does not
+    # show whether the column has nulls.
     frame = rest.to_pandas(ignore_metadata=True, types_mapper=lambda _: next(dtypes))
     for position, name in as_objects.items():
-        # pyarrow gives `str` to pandas 3 whatever option pandas has, so text as objects is converted separately.
+        # pyarrow converts text to `str` in pandas 3, whatever pandas option is set, so text as objects is converted
+        # here.
         values = table.column(position).to_numpy(zero_copy_only=False)
         frame.insert(position, name, pd.Series(values, index=frame.index, dtype=object, copy=False))
     return frame
@@ -237,8 +237,8 @@ def _masked_dtype(column: pa.ChunkedArray, target: Target) -> Any:
 
 
 def _to_records(table: pa.Table) -> Records:
-    """Return rows, made batch by batch as they are consumed. A field is nullable only if its column has nulls, as in a
-    schema that someone writes for their data."""
+    """Return the rows as records, made batch by batch as they are consumed. A field is nullable only if its column has
+    nulls, as in a schema that a user writes for the data."""
     has_nulls = [column.null_count > 0 for column in table.columns]
     fields = [field.with_nullable(nulls) for field, nulls in zip(table.schema, has_nulls, strict=True)]
     return Records(pa.schema(fields), _rows(table))
@@ -253,7 +253,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _from_records(records: Records) -> pa.Table:
     if records.schema is None:
-        # All rows at once: the type of a column depends on all of its values.
+        # Convert all rows at once, because the type of a column depends on all of its values.
         values = list(records.rows)
         return pa.Table.from_struct_array(pa.array(values)) if values else pa.table({})
     rows = iter(records.rows)
@@ -265,13 +265,13 @@ def _from_records(records: Records) -> pa.Table:
 
 
 def buffers(held: Any) -> Iterator[tuple[int, int]]:
-    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each once. For columns of Python
-    objects this is the array of pointers: the objects themselves were created in private memory."""
+    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each buffer once. For columns of Python
+    objects, only the array of pointers is a buffer. The objects themselves were created in private memory."""
     if isinstance(held, Images):
         yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return
     if isinstance(held, Documents):
-        # Python created each of their objects in private memory.
+        # Python created each of the documents' objects in private memory.
         return
     if isinstance(held, Text):
         yield np.frombuffer(held.text, np.uint8).ctypes.data, len(held.text)
@@ -295,7 +295,8 @@ def _chunk_buffers(column: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
 
 
 def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield every dictionary in an array, at any depth: buffers() includes those of children, not of dictionaries."""
+    """Yield every dictionary in an array, at any depth. buffers() includes buffers of children, but not of
+    dictionaries."""
     if pa.types.is_dictionary(array.type):
         yield array.dictionary
         yield from _dictionaries(array.dictionary)
@@ -333,7 +334,7 @@ def _series_buffers(values: Any) -> Iterator[tuple[int, int]]:
 
 
 def _whole_array(array: np.ndarray) -> tuple[int, int]:
-    """Return address and size of the memory of an array: of the whole block if it is one column of a block."""
+    """Return address and size of an array's memory. For a column of a block, return those of the whole block."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     low, high = np.lib.array_utils.byte_bounds(array)
@@ -342,7 +343,7 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 def touch(held: Any) -> int:
     """Read one byte in each 4 KiB page of every buffer (method rule 7) and return the sum of those bytes. In an Arrow
-    table, only pages that its rows occupy are read."""
+    table, read only the pages that its rows occupy."""
     if isinstance(held, Images):
         return _touch_images(held)
     if isinstance(held, pa.Table) and (touched := touch_table(held)) is not None:
@@ -366,7 +367,7 @@ def _touch_array(array: np.ndarray) -> int:
 def touch_pages(address: int, size_bytes: int) -> int:
     """Read one byte in each 4 KiB page of a piece of memory and return the sum of those bytes."""
     if size_bytes <= PAGE_BYTES:
-        # It spans at most two pages. Creating a numpy view would take longer than a short call.
+        # The memory spans at most two pages. Creating a numpy view would take longer than a short call.
         ends = address, address + size_bytes - 1
         return sum(ctypes.c_uint8.from_address(place).value for place in ends)
     memory = np.ctypeslib.as_array((ctypes.c_uint8 * size_bytes).from_address(address))

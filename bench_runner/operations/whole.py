@@ -1,4 +1,4 @@
-"""Saving all of the data, which makes the stored copy that a chain reads, and reading all of it."""
+"""Saving all data, which makes the stored copy that a chain reads, and reading all data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from data_generator.documents import key_of
 
 
 class _Whole(Operation):
-    """An operation on all of the data, of any kind."""
+    """An operation on all of the data, of any kind of data."""
 
     @property
     def target_kinds(self) -> None:
@@ -36,7 +36,7 @@ class _Whole(Operation):
 
 @dataclass(frozen=True)
 class Save(_Whole, Writes):
-    """Save the user's object. The clock ends when the call has returned and every handle is closed."""
+    """Save the user's object. Timing ends when the call has returned and every handle is closed."""
 
     name: ClassVar[str] = "save"
     meaning: ClassVar[str] = "store all of the data in a new place"
@@ -53,8 +53,8 @@ class Save(_Whole, Writes):
             raise refusal(error, stage.adapter, "pandas", "; measure it with --target arrow") from error
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert the data to the engine's input, store it and return where. Raises RefusedData if the library reports
-        that it does not take this data. The same error in a read, or in our own code, is a fault."""
+        """Convert the data to the engine's input, store the result and return its path. Raises RefusedData if the
+        library reports that it does not accept these data. The same error in a read, or in our own code, is a fault."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return location
@@ -68,12 +68,13 @@ class Save(_Whole, Writes):
         return location
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> None:
-        """Return None: the read of the chain verifies the copy."""
+        """Return None, because the read of the chain verifies the copy."""
         return None
 
 
 def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps: Laps) -> None:
-    """Store documents. The clock ends when pending merges are done; `accepted_ns` is when all documents were taken."""
+    """Store documents. Timing ends when pending merges are done. `accepted_ns` is the time when all documents were
+    accepted."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
     laps.lap("settled_ns")
@@ -84,14 +85,14 @@ def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps
 
 @dataclass(frozen=True)
 class Read(_Whole):
-    """Read all data. The clock ends when every byte of the target is in private memory."""
+    """Read all data. Timing ends when every byte of the target is in private memory."""
 
     name: ClassVar[str] = "read"
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
     use: ClassVar[str] = "read [all [rows]]"
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Read, convert to the target, touch one byte in each page of the result."""
+        """Read, convert to the target, and touch one byte in each page of the result."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             return _all_documents(stage, location, laps)
         return stage.answer(lambda: stage.adapter.read(location), laps)
@@ -99,12 +100,12 @@ class Read(_Whole):
     def difference(
         self, stage: OperationContext, held: None, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return how the documents read differ from those stored, apart from these losses."""
+        """Return how the documents read differ from those stored, ignoring these losses."""
         return first_difference(documents(stage, stage.rows), result.rows, losses, key_of(stage.schema))
 
 
 def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Documents | Text:
-    """Open the store, take all of its documents and close it. Raw I/O returns the text only."""
+    """Open the store, read all of its documents and close it. For raw I/O, return the text without parsing it."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     if is_raw_io(store.format):
         text = Text(cast(Any, store).text(location))
@@ -122,18 +123,19 @@ def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Docum
 
 
 class Changes(Writes):
-    """An operation that stores data in a separate folder next to the stored copy, so that the other operations of its
-    chain find the copy as it was saved."""
+    """An operation that stores data in a separate folder next to the stored copy, so that the other operations of the
+    chain find the stored copy unchanged."""
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return a reason for a cold cache, which is impossible: it works on a copy written a moment before."""
+        """Return a refusal reason for a cold cache, because the operation works on a copy that was written just
+        before."""
         reason = super().refused_under(conditions)
         if reason is None and conditions.cache != "warm":
             reason = f"{self.name} changes a copy made just before, which is in the page cache: measure it warm"
         return reason
 
     def refused_by_asv(self) -> str | None:
-        """Return a reason: a second call would find what the first one stored."""
+        """Return a refusal reason, because a second call would find what the first call stored."""
         return f"{self.name} changes its copy, and asv repeats calls"
 
     def works_at(self, location: Path) -> Path:
@@ -141,7 +143,7 @@ class Changes(Writes):
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / location.name
 
     def prepare(self, location: Path) -> None:
-        """Make an empty folder, or one with a copy of the data to extend."""
+        """Make an empty folder, or a folder with a copy of the data to extend."""
         place, before = self.works_at(location), self.adds_to(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
@@ -151,5 +153,5 @@ class Changes(Writes):
             shutil.copyfile(before, place)
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
-        """Return all of the data stored now."""
+        """Return all data that are stored after the change."""
         return Read().run(stage, None, result, Laps())

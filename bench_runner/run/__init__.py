@@ -1,1 +1,1 @@
-"""Executing a run: rounds and their order, workers and launchers, chains, resuming."""
+"""Executing a run: rounds and their order, worker processes and their launchers, chains, and resuming a run."""

@@ -1,4 +1,4 @@
-"""Assembling a sample from the worker's measurement, observations from outside, and the state of the page cache."""
+"""Assembling a sample from the worker's measurement, the launcher's observations and the state of the page cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Readiness
 
 ONE_THREAD_LIMIT = 1.05
-"""Largest CPU time over wall time of one thread (rule 9)."""
+"""Largest ratio of CPU time to wall time under threads=1 (rule 9)."""
 
 
 def assembled(
@@ -29,9 +29,10 @@ def assembled(
 ) -> Sample:
     """Return the sample of one operation, without its `harness_ns`.
 
-    `blank` is the sample without results, `readiness` the memory made ready for it. A read has `cached`, the state of
-    the page cache before it, and `services` if it used some. A save has `sizes`, the figures of what it stored. Raises
-    OperationFailed for a cold read that was not cold, and for more than one core under the condition threads=1.
+    `blank` is the sample without results, and `readiness` is the memory that was made ready for it. A read has
+    `cached`, the state of the page cache before it, and `services` if it used services. A save has `sizes`, the size
+    figures of the stored copy. Raises OperationFailed for a cold read that was not cold, and for more than one core
+    under threads=1.
     """
     before = {} if cached is None else {"resident_before_bytes": cached.resident_bytes}
     figures = before | measured.figures | _outside_figures(outcome, measured)
@@ -65,15 +66,15 @@ def assembled(
 def _cache_doubt(
     blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: ServiceMonitor | None
 ) -> str:
-    """Return why a read is not counted: its device reads do not fit the wanted state of the page cache."""
+    """Return why a read is not counted, or ''. Its device reads must fit the wanted state of the page cache."""
     wanted, size_bytes = blank.conditions.cache, cached.size_bytes
     fetched_bytes, wall_ns = figures["device_read_bytes"], figures["wall_ns"]
     if measured.device_bytes_of_all is not None:
         fetched_bytes, wall_ns = measured.device_bytes_of_all, figures["calls_ns"]
     if services is not None:
-        # Services read the copy; what the worker reads of it itself, such as a schema, counts too.
+        # Services read the copy, but the worker may read a part of it too, such as a schema. Both count.
         fetched_bytes += services.device_bytes
-    # Only a format knows what a partial read needs: all pages that became resident must have come from the device.
+    # Only the format can determine which pages a partial read needs. So require device reads for all resident pages.
     is_part = blank.operation != VERIFYING
     return device_doubt(
         wanted,
@@ -89,7 +90,7 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
     """Raise OperationFailed if the CPU time of a sample under threads=1 exceeds its wall time (rule 9)."""
     wall_ns: float = figures["wall_ns"]
     if "repetitions" in figures and "epoch_rows" not in figures:
-        # Wall time is the median of calls there, and CPU time their mean.
+        # For a block of calls, wall time is the median of the calls, and CPU time is their mean.
         wall_ns = figures["calls_ns"] / figures["repetitions"]
     cores = figures["cpu_ns"] / max(wall_ns, 1)
     if cores > ONE_THREAD_LIMIT:
@@ -97,7 +98,7 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
 
 
 def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
-    # Child processes have no high-water mark that could be read after their end.
+    # Child processes have no peak counter that could be read after their end.
     of_the_tree = outcome.peak_tree_resident_bytes - measured.resident_before_bytes
     private = {"peak_private_bytes": outcome.added_bytes(measured)}
     rest = measured.rest
@@ -112,8 +113,8 @@ def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
 
 
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
-    """Return whether a sample took more memory than was made ready (rule 1), on a machine whose host takes memory back:
-    touching the rest is part of its time, and may be most of it."""
+    """Return whether a sample took more memory than was made ready (rule 1), on a machine whose host reclaims memory.
+    The first access to the excess memory is then part of the sample's time, and may be most of it."""
     return readiness.touches and taken_bytes > readiness.most_bytes
 
 

@@ -1,4 +1,5 @@
-"""The benches of a run: workers for each thread condition, in each working folder, on a machine at rest."""
+"""The benches of a run. A bench combines workers for one thread condition with one working folder on an idle
+machine."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 
 LEFT_ALONE_S = 3.0
-"""Time after which a host that takes memory back has done so (rule 1)."""
+"""Waiting time after which a host that reclaims unused memory has reclaimed it (rule 1)."""
 
 
 @contextmanager
 def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
-    """Yield a launcher for each thread condition of a plan, by its name. They are closed afterwards."""
+    """Yield a launcher for each thread condition of a plan, by the name of the condition, and close the launchers
+    afterwards."""
     conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
         threads: Launcher(
@@ -40,7 +42,7 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
 
 
 def _load_libraries(launchers: Iterable[Launcher]) -> None:
-    """Start the forkservers, taking at least LEFT_ALONE_S in all."""
+    """Start the forkservers. Wait until at least LEFT_ALONE_S has passed in total."""
     started = now_ns()
     for launcher in launchers:
         launcher.load()
@@ -50,8 +52,8 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 def made_benches(
     options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    """Return a bench for each working folder and each launcher, by both names. Examines the host's memory, and
-    calibrates the control of each folder."""
+    """Return a bench for each pair of working folder and launcher, keyed by both names. Examine the host's memory
+    first, and calibrate the control measurement of each folder."""
     readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():

@@ -1,4 +1,4 @@
-"""The costs of rounds, and the rounds of a run with a budget (rule 15)."""
+"""The duration of rounds, and the choice of rounds in a run with a budget (rule 15)."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from bench_runner.run.schedule import Rounds, Schedule, same_data
 from bench_runner.run.session import Session
 
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, a variant comes last if LATE_ROUNDS rounds of it take over LATE_SHARE of the budget, and a round takes
-over LATE_FACTOR times the median (rule 15)."""
+"""With a budget, a variant is measured last if LATE_ROUNDS of its rounds take more than LATE_SHARE of the budget and
+one of its rounds takes more than LATE_FACTOR times the median (rule 15)."""
 
 
 @dataclass
 class Spending:
-    """The duration of a round of each chain, and the end of the budget."""
+    """The duration of one round of each chain, and the end of the budget."""
 
     session: Session
     schedule: Schedule
     costs_s: dict[Chain, float]
     deadline_ns: int | None
-    """Clock time at which the budget is spent; None without a budget."""
+    """Monotonic time at which the budget is spent; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
-        """Add one execution that has just ended."""
-        # Samples of the earlier part of the run take no time now, but would if they were measured again.
+        """Update the duration of a chain from an execution that has just ended."""
+        # In a resumed run, samples of the earlier part take no time now. They would if they were measured again.
         self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
 
     def seconds_of(self, chain: Chain, numbers: Iterable[int]) -> float:
-        """Return the duration of these rounds of a chain; rounds that the earlier part of the run has take none."""
+        """Return the duration of these rounds of a chain. Rounds that were measured before the run was resumed take no
+        time."""
         known = {number: self.session.earlier_execution(chain, number) for number in numbers}
         lacking = [not whole(found).issuperset(self.schedule.wanted(chain, number)) for number, found in known.items()]
         return self.costs_s[chain] * sum(lacking)
 
     def left_s(self, until_ns: int) -> float:
-        """Return the seconds until then; negative if it is over."""
+        """Return the seconds until `until_ns`; negative if that time has passed."""
         return (until_ns - now_ns()) / 1e9
 
     def seconds_left(self, this_round: Sequence[Chain]) -> float:
@@ -57,25 +58,27 @@ class Spending:
 
 
 class BudgetRounds(Rounds):
-    """One round of everything, then as many as there is time for. Slow variants wait until the others are done."""
+    """One round of everything, then as many rounds as fit into the budget. Slow variants wait until the others are
+    done."""
 
     def __init__(self, session: Session, schedule: Schedule, spending: Spending, deadline_ns: int) -> None:
         super().__init__(schedule)
         self._session, self._spending, self._deadline_ns = session, spending, deadline_ns
         self._slow: list[str] = []
         self._first = 1
-        """The first round of all variants except the slow ones; later, the first of these."""
+        """The first round of all variants except the slow ones. Later, the first round of the slow variants."""
         self._ends_ns = deadline_ns
-        """Clock time at which the rounds of these variants end."""
+        """Monotonic time at which the rounds of the current variants end."""
         self._limit_ns: int | None = None
-        """Clock time at which this round ends."""
+        """Monotonic time at which this round ends."""
         self._seconds: Mapping[Chain, float] = {}
-        """Duration of each chain of this round."""
+        """Duration of each chain in this round."""
 
     def next_round(self) -> Sequence[Chain]:
         """Return the chains of the next round, in order; empty after the last round."""
         self.number += 1
-        # Decided again after the first round, which shows unknown durations; a quick run has one round only.
+        # Repeat the decision after the first round, which shows durations that were unknown. A quick run has one round
+        # only.
         if self.number <= (1 if self._session.options.quick else 2) and not self._slow:
             self._hold_back_slow()
         due = self._affordable()
@@ -85,22 +88,22 @@ class BudgetRounds(Rounds):
         return self._affordable()
 
     def fits(self, chain: Chain) -> bool:
-        """Return whether a chain of this round ends in time. It may not if others took longer than last time."""
+        """Return whether a chain of this round ends in time. It may not, if other chains took longer than last time."""
         return self._limit_ns is None or self._seconds[chain] <= self._spending.left_s(self._limit_ns)
 
     def _hold_back_slow(self) -> None:
         self._slow = late(self._spending.costs_s, self._session.options.budget_s or 0)
         self._schedule.hold_back(self._slow)
         of_slow_s = sum(cost_s for chain, cost_s in self._spending.costs_s.items() if chain.variant in self._slow)
-        # One round of the slow variants within the budget, but no more than half of what is left of it.
+        # Reserve one round of the slow variants within the budget, but at most half of the remaining budget.
         reserved_s = min(of_slow_s, max(self._spending.left_s(self._deadline_ns), 0) / 2)
         self._ends_ns = self._deadline_ns - int(reserved_s * 1e9)
 
     def _turn_to_slow(self) -> None:
-        """Spend what is left of the budget on the slow variants."""
+        """Spend the remaining budget on the slow variants."""
         for chain in self._schedule.progress:
             if chain.variant in self._slow:
-                # In the earlier part of the run they waited for another round than now.
+                # In a resumed run, the slow variants may have started at another round than they do now.
                 for before in range(1, self.number):
                     if found := self._session.earlier_execution(chain, before):
                         self._schedule.learn(chain, found)
@@ -110,13 +113,13 @@ class BudgetRounds(Rounds):
         self._first, self._ends_ns = self.number, self._deadline_ns
 
     def _affordable(self) -> Sequence[Chain]:
-        """Return the due chains for which there is time."""
+        """Return the due chains that can be measured in the remaining time."""
         due = self._schedule.due(self.number)
         self._seconds = {chain: self._spending.seconds_of(chain, [self.number]) for chain in due}
         if self.number == self._first:
             self._limit_ns = None
             return self._of_first_round(due)
-        # The reserve for slow variants is used only after the others have the rounds for a verdict.
+        # The reserve for slow variants is used only after the other variants have the rounds for a verdict.
         self._limit_ns = self._deadline_ns if self.number <= FEWEST_ROUNDS else self._ends_ns
         if self.number < FEWEST_ROUNDS:
             needed_s = {chain: self._spending.seconds_of(chain, self._to_verdict(chain)) for chain in due}
@@ -124,7 +127,8 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
 
     def _of_first_round(self, due: Sequence[Chain]) -> Sequence[Chain]:
-        """Return one round of everything, however long it takes. In a resumed run slow variants may have had theirs."""
+        """Return one round of everything, however long it takes. In a resumed run slow variants may already have this
+        round."""
         if self._first == 1:
             return due
         progress = self._schedule.progress
@@ -134,13 +138,13 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
 
     def _to_verdict(self, chain: Chain) -> range:
-        """Return the rounds up to a verdict, from this one on; fewer if the chain has fewer in all."""
+        """Return the rounds from this one up to a verdict, or fewer if the chain has fewer rounds in total."""
         missing = FEWEST_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 
 def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
-    """Return the duration of a round of each variant, without raw I/O."""
+    """Return the duration of a round of each variant, excluding raw I/O."""
     sums: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         if not chain.is_raw_io:
@@ -149,7 +153,7 @@ def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
 
 
 def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
-    """Return the variants that are too slow to let the others wait for them."""
+    """Return the variants that are so slow that they are measured last."""
     of_variants = by_variant(costs_s)
     middle_s = median(of_variants.values()) if of_variants else 0.0
     least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
@@ -157,7 +161,7 @@ def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
 
 
 def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the fastest of `chains` that fit into the seconds left, in the order given."""
+    """Return the fastest of `chains` whose total duration fits into the seconds left, in the order given."""
     spent, chosen = 0.0, set()
     for chain in sorted(chains, key=lambda chain: costs_s[chain]):
         spent += costs_s[chain]
@@ -168,8 +172,8 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the chains that fit all rounds for a verdict into the seconds left, fastest first, with their raw I/O. If
-    these are fewer than half, return all. `needed_s` is the duration of those rounds."""
+    """Return the chains for which all rounds for a verdict fit into the seconds left, fastest first, with their raw
+    I/O. If fewer than half of the chains fit, return all chains. `needed_s` is the duration of these rounds."""
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
     fitting = within_budget(asked, needed_s, left_s)

@@ -1,7 +1,8 @@
-"""Execute one chain: save, sizes, each reading operation, removal; each in a fresh worker, on a machine at rest.
+"""Execute one chain: save, sizes, each reading operation, removal. Each operation runs in a fresh worker on an idle
+machine.
 
-Results are samples with their conditions, or samples with the reason for having no figures. A failed operation costs
-its own cell only. But if an operation that reads all data finds something else, the whole chain has no figures.
+Results are samples with their conditions. A sample without figures states the reason. A failed operation affects only
+its own cell. But if an operation that reads all data finds other data than were saved, the whole chain has no figures.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
 
 MEMORY_SHARE = 0.9
-"""Share of the memory available at its start that a worker may take (rule 5)."""
+"""Share of the memory available at its start that a worker may use (rule 5)."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What is needed to execute a chain: workers, a working folder at rest, limits."""
+    """The resources for executing a chain: workers, a working folder on an idle machine, and limits."""
 
     launcher: Launcher
     settler: Settler
@@ -49,7 +50,8 @@ class Bench:
     timeout_s: float
     machine: str
     thorough: set[tuple[str, str]] = field(default_factory=set)
-    """(variant, operation) for which garbage is collected before the clock, because it was collected inside it once."""
+    """(variant, operation) pairs for which garbage is collected before timing, because a collection once ran during
+    timing."""
 
     def limits(self) -> Limits:
         """Return the limits of the next worker."""
@@ -88,9 +90,10 @@ def execute(
 ) -> list[Sample]:
     """Execute a chain once on the first `rows` rows. Return one sample for each operation, in order.
 
-    `wanted` are the operations whose cells need a sample, by default all of the chain. Operations that these depend on
-    are executed too, and count if the chain has them. `need_bytes` is the expected memory of a sample. A save counts
-    only if an operation that reads all data passes, so all samples are returned together.
+    `wanted` are the operations whose cells need a sample; by default these are all operations of the chain. Operations
+    that the wanted ones depend on are executed too, and are counted if the chain contains them. `need_bytes` is the
+    expected memory of a sample. All samples are returned together, because a save counts only if an operation that
+    reads all data passes.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = VERIFYING in operations
@@ -120,14 +123,14 @@ def _failure(error: OperationFailed | OSError) -> Failure:
 
 
 def _consequence(failure: Failure) -> Failure:
-    """Return the failure of an operation whose save failed."""
+    """Return the failure to record for an operation whose save failed."""
     if not failure.is_failure:
         return failure
     return Failure(kind="skipped", reason=f"its {SAVE} failed: {failure.reason}"[:400])
 
 
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
-    """Remove the figures of a save that nothing verified. If an operation that reads all data found something else,
+    """Remove the figures of a save that no operation verified. If an operation that reads all data found other data,
     remove the figures of the whole chain."""
     seeing = [sample for sample in samples if sample.operation == VERIFYING]
     failures = [sample.failure for sample in seeing if sample.failure is not None]
@@ -160,7 +163,7 @@ def _without_figures(sample: Sample, failure: Failure) -> Sample:
 
 @contextmanager
 def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position: int) -> Iterator[Path]:
-    """Save a chain's copy, synced, and remove it afterwards. Raises OperationFailed."""
+    """Save a chain's copy and sync it, yield its path, and remove it afterwards. Raises OperationFailed."""
     with _chain_folder(bench.folder, position) as folder:
         task = measure_task(
             chain,
@@ -219,7 +222,7 @@ def _operation(
     cached, sizes = None, {}
     with _serving(bench, chain, services, blank.position) as found:
         if not saves:
-            # After services have started, because they may read parts of the copy.
+            # This comes after services have started, because they may read parts of the copy.
             cached = bring_into_cache(adapter.data_of(location), chain.conditions.cache)
         outcome, monitor = _run(bench, chain, task, found)
     if outcome.failure is not None:
@@ -239,14 +242,14 @@ def _operation(
 
 
 def _adapter(chain: Chain) -> Adapter:
-    """Return an adapter that declares its properties: no library is loaded."""
+    """Return an adapter that declares its properties. No library is loaded."""
     engine, settings = registries.engine_of(chain.spelled)
     return engine(settings)
 
 
 @contextmanager
 def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: int) -> Iterator[Running | None]:
-    """Start the services of one operation; yield None if it has none."""
+    """Start the services of one operation. Yield None if the operation has no services."""
     if not services:
         yield None
         return
@@ -258,7 +261,7 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
 
 
 def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, ServiceMonitor | None]:
-    """Run the worker. Return its outcome, and what was observed of its services, if it has any."""
+    """Run the worker. Return its outcome, and the monitor of its services if it has any."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None
     fresh = chain.conditions.service == "fresh"
@@ -284,7 +287,7 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _refuse_strays(folder: Path, location: Path) -> None:
-    """Raise OperationFailed if the save wrote outside its path: its size would be wrong, and two runs could clash."""
+    """Raise OperationFailed if the save wrote outside its path. Its size would be wrong, and two runs could clash."""
     strays = [path for path in (folder / "stored").iterdir() if path != location]
     strays += (folder / "scratch").iterdir()
     strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]

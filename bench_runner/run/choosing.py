@@ -1,7 +1,8 @@
-"""A short, fair measurement for one decision: screen every candidate on few rows, then race those that may win.
+"""A short, fair measurement for one decision. Screening measures every candidate on few rows. Then a race measures the
+candidates that may win.
 
-Both parts are ordinary runs with ordinary result folders, the first inside that of the second. The caller decides which
-variants may win after screening, and which may still win after some rounds.
+Both parts are ordinary runs with ordinary result folders. The folder of the screening is inside the folder of the race.
+The caller decides which variants may win after screening, and which may still win after each round of the race.
 """
 
 from __future__ import annotations
@@ -31,27 +32,28 @@ from data_generator.dataset import Dataset
 
 _WHOLE = (SAVE, READ)
 SCREENING = "sifting"
-"""The folder of the first part, inside that of the second. Stored runs have this name."""
+"""Name of the screening's folder, inside the folder of the race. Stored runs use this name."""
 LEAST_BUDGET_S = 10.0
-"""Minimum budget of a recommendation's rounds, however long earlier parts took."""
+"""Minimum budget of the rounds of a recommendation, however long earlier parts took."""
 BASELINE_SHARE = 1 / 4
-"""Largest share of the remaining budget that a round of the user's own format may take; else few rows must do."""
+"""Largest share of the remaining budget that a round of the user's own format may take. If it would take more, the
+format is only measured on few rows."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""Approximate time of a race before its first round: testing its probe, and the pilot round if nothing was screened.
-Only used for the minimum duration of a race."""
+"""Approximate time of a race before its first round: testing its memory probe, and the pilot round if there was no
+screening. Only used for the minimum duration of a race."""
 
 SMALLER = "table[share=0.25]"
-"""A smaller sample of the user's table, to extrapolate to all of it."""
+"""A smaller sample of the user's table, for extrapolation to the whole table."""
 
 
 def is_sample(dataset: Dataset) -> bool:
-    """Return whether this is a sample of the user's table."""
+    """Return whether the data set is a sample of the user's table."""
     return int(dataset.source.get("input_rows", 0)) > dataset.rows
 
 
 def kind_of(request: Request) -> DataKind:
-    """Return the kind of the requested data. The user's own data are documents with a key, else a table: their files
-    are not opened here."""
+    """Return the kind of the requested data. The user's own data are documents if a key is given, otherwise a table.
+    Their files are not opened here."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(operation_name_of(name).name) for name in request.datasets)
@@ -60,7 +62,7 @@ def kind_of(request: Request) -> DataKind:
 
 
 def limits_of(kind: DataKind) -> ChoiceLimits:
-    """Return the limits of `recommend` for this kind of data. Raises PlanError if it does not support it."""
+    """Return the limits of `recommend` for this kind of data. Raises PlanError if `recommend` does not support it."""
     if kind.choice is None:
         raise PlanError(
             f"recommend does not support {kind.name}: {kind.not_recommended}.", f"Measure them by run {kind.suite}."
@@ -75,7 +77,7 @@ def choosing_plan(
     on_rows: Callable[[str, int], None] | None = None,
     most_datasets: int = 1,
 ) -> Plan:
-    """Plan all candidates on one data set, the user's or a named one. Raises PlanError and DataError."""
+    """Plan all candidates on one data set, either the user's or a named one. Raises PlanError or DataError."""
     suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
@@ -90,8 +92,8 @@ def choosing_plan(
 
 
 def _of_tables(request: Request) -> tuple[Suite, Request]:
-    """Return all candidates. For operations on parts of a table, include the settings that decide their cost, and leave
-    out formats for which reading everything each time would take minutes."""
+    """Return all candidates. For operations on parts of a table, include the settings that decide their cost, and omit
+    formats for which reading everything each time would take minutes."""
     choice, access = SUITES["choice"], SUITES["access"]
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
@@ -104,14 +106,16 @@ def _of_tables(request: Request) -> tuple[Suite, Request]:
 
 
 def _of_images(request: Request) -> tuple[Suite, Request]:
-    """Return every storage, not only the suite's. Views are left out: they share memory, unlike other results."""
+    """Return every storage format for images, not only those of the suite. Omit views, because they share memory,
+    unlike other results."""
     if not request.formats:
         request = changed(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
     return SUITES["image"], request
 
 
 def _of_documents(request: Request) -> tuple[Suite, Request]:
-    """Return all stores, ours in each layout. Ways to answer questions are left out: a choice has no questions."""
+    """Return all stores, with each layout of our own store. Omit ways to answer questions, because a choice has no
+    questions."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
     stored = tuple(variant for variant in suite.variants.spelled if "way=" not in variant)
@@ -123,7 +127,8 @@ CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {
     IMAGES.name: _of_images,
     DOCUMENTS.name: _of_documents,
 }
-"""Functions by kind of data: the suite of all candidates, and the request with its formats if none are given."""
+"""Functions by kind of data. Each returns the suite of all candidates, and the request with formats filled in if none
+are given."""
 
 
 def measure_for_choice(
@@ -139,13 +144,13 @@ def measure_for_choice(
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
 ) -> Run:
-    """Measure both parts within about `budget_s` seconds, in the folder that `new_folder` makes once the plan is valid.
-    Return the run of the second part. Small data have no first part.
+    """Screen and race within about `budget_s` seconds, in the folder that `new_folder` creates once the plan is valid.
+    Return the run of the race. Small data are not screened.
 
-    `may_win` selects the variants of the first part that the second one measures. `contending` selects those that may
-    still win after the rounds so far: they get rounds until one is left or the budget is spent. The request's baseline
-    takes part in both, unless it is too slow. Raises what `choosing_plan` and `measure` raise, and PlanError if the
-    data are too few for a `decisive` operation with any store.
+    `may_win` selects the screened variants that take part in the race. `contending` selects the variants that may still
+    win after the rounds so far. These get rounds until one variant is left or the budget is spent. The request's
+    baseline takes part in both, unless it is too slow. Raises the errors of `choosing_plan` and `measure`, and
+    PlanError if the data are too few for a `decisive` operation with every store.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
 
@@ -172,7 +177,7 @@ def measure_for_choice(
         place.mkdir()
         screening, _ = measure(first, short, brief, place, command, watcher)
         request = changed(request, formats=tuple(may_win(screening)) or request.formats)
-    # Other samples are not extrapolated: stores with parts of a fixed size grow in steps.
+    # Samples of other data are not extrapolated, because stores with parts of a fixed size grow in steps.
     if is_sample(dataset) and kind.has_columns:
         request = changed(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
@@ -205,23 +210,24 @@ def measure_race(
     race: Race,
     kind: DataKind,
 ) -> Run:
-    """Measure the second part only: all variants of the request, while they contend and the budget lasts."""
+    """Run only the race, without screening. All variants of the request take part, while they contend and the budget
+    lasts."""
     plan = choosing_plan(request, kind, most_datasets=2)
     run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
 
 
 def _took_s(run: Run, variant: str | None) -> float:
-    """Return the seconds that a round of a variant took; 0 if it has no figures."""
+    """Return the seconds that a round of a variant took, or 0 if the variant has no figures."""
     own = [sample for sample in run.samples if sample.variant == variant]
     rounds = {sample.round for sample in own}
-    # For a block of calls, the time of all of them.
+    # For a block of calls, use the total time of all calls.
     took_ns = sum(sample.figures.get("calls_ns", sample.figures.get("wall_ns", 0)) for sample in own)
     return took_ns / 1e9 / max(len(rounds), 1)
 
 
 def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
-    """Return how many rows to measure: fewer if they are large."""
+    """Return how many rows to measure, which is fewer if rows are large."""
     row_bytes = _row_bytes(dataset)
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
@@ -235,7 +241,7 @@ def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 
 def _row_bytes(dataset: Dataset) -> float | None:
-    """Return the bytes of a row: of the largest image, or the mean of the user's file. None if unknown."""
+    """Return the bytes of a row: the size of the largest image, or the mean of the user's file. None if unknown."""
     if dataset.largest_side is not None:
         return 3 * dataset.largest_side**2
     if "size_bytes" not in dataset.source:

@@ -1,7 +1,7 @@
-"""Probing the device under each working folder, with raw I/O's copy of each data set (rule 16).
+"""Probing the storage device under each working folder, with raw I/O's copy of each data set (rule 16).
 
-For suites that ask for it, before the first counted round and after the last one. Their figures are shown as shares of
-the results. bench_runner.machine.device decides what is read, and how often.
+Suites that request a probe are probed before the first counted round and after the last one. Reports show figures as
+shares of the probe's results. bench_runner.machine.device decides what is read, and how often.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def look(session: Session, when: str) -> None:
         found.dataset, found.work_dir, found.when = chain.dataset, work_dir, when
         found.measured = utc_now().isoformat(timespec="seconds")
         found.guest = session.info.machine.is_virtual
-        # In a resumed run, an earlier probe after the last round is out of date.
+        # In a resumed run, discard an earlier probe after the last round, because it is out of date.
         session.info.rooflines = [each for each in session.info.rooflines if each not in known or each.when != when]
         session.info.rooflines.append(found)
         session.save_info()
 
 
 def _chains(session: Session) -> Iterator[Chain]:
-    """Yield chains of raw I/O, one for each data set and working folder of suites that ask for a probe."""
+    """Yield chains of raw I/O, one for each data set and working folder of the suites that request a probe."""
     asking = {suite.name for suite in session.plan.suites if suite.roofline}
     seen: set[tuple[str, str]] = set()
     for chain in session.plan.chains:

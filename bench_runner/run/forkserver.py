@@ -1,9 +1,10 @@
 """A process that has imported the libraries and forks a fresh worker for each job, in about 15 ms instead of a second.
 
-It only forks; bench_runner.run.launcher chooses jobs and handles results. By rule 18 of the method this optimisation
-must not show in the figures; `--isolate spawn` does without it.
+The forkserver only forks. bench_runner.run.launcher chooses jobs and handles results. By method rule 18 this
+optimisation must not affect the figures. `--isolate spawn` runs without a forkserver.
 
-Requests are JSON over a Unix socket that preserves message boundaries, with the descriptors of the job attached.
+Requests are JSON, sent over a Unix socket that preserves message boundaries, with the file descriptors of the job
+attached.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ MESSAGE_BYTES = 1 << 20
 
 
 def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
-    """Load the libraries of the variants, with `strings` as pandas' dtype of text. Return the reason for each that
-    could not be loaded."""
+    """Load the libraries of the variants, with `strings` as pandas' dtype of text. Return the variants whose libraries
+    failed to load, each with the reason."""
     from bench_runner import registries
     from bench_runner.machine import linux
     from bench_runner.operations import targets
@@ -31,10 +32,10 @@ def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
     # Some libraries, such as fastparquet, read pandas' dtype of text only once, when they are loaded.
     targets.apply_strings(targets.Target(strings=strings))
 
-    # Lance warns at each fork, because its thread pools would not survive one. They start at its first call, which
-    # the forkserver never makes.
+    # Lance warns at each fork, because its threads would not survive a fork. It starts them at its first call, and the
+    # forkserver never calls Lance.
     warnings.filterwarnings("ignore", message="lance is not fork-safe")
-    # The same holds for polars, whose pool starts with its first call.
+    # The same is true of polars, whose thread pool starts at its first call.
     warnings.filterwarnings("ignore", message="Using fork\\(\\) can cause Polars to deadlock")
     failures = {}
     for variant in variants:
@@ -48,7 +49,7 @@ def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
 
 
 def serve(control: socket.socket) -> None:
-    """Fork a worker for each request until the parent closes the socket."""
+    """Fork a worker for each request, until the parent closes the socket."""
     from bench_runner.worker import jobs as worker
     from bench_runner.worker.messages import AnyTask, Ended, Preload, Preloaded, Started, decode, encode
 

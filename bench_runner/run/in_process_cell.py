@@ -1,10 +1,10 @@
-"""One cell in this process, for another clock: asv's, which has its own processes and history.
+"""Execute one cell in this process, for an external timer: asv, which has its own processes and history.
 
-Cells, data, priming, settling and verification are the runner's. Each process makes one sample, as each of our workers
-does. Importing this module makes no data and downloads nothing.
+Cells, data, priming, settling and verification work as in the runner. Each process makes one sample, as each of our
+workers does. Importing this module makes no data and downloads nothing.
 
-A cell that is refused, or whose library is not installed, raises NotImplementedError. Whatever would make a figure
-wrong (another result, a machine not at rest) raises another error, in this round and in all later ones.
+A cell that is refused, or whose library is not installed, raises NotImplementedError. Anything that would make a figure
+wrong, such as a wrong result or a busy machine, raises another error, in this round and in all later rounds.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from bench_runner.worker.verification import read_back, verified
 from data_generator.cache import StoredDataset
 
 _BEHIND = " "
-"""Separates a variant from the name of its fallback; no name of a variant contains it."""
+"""Separates a variant from the name of its fallback. No variant name contains it."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
-"""Time limit of each phase of a sample under asv."""
+"""Time limit in seconds for each phase of a sample under asv."""
 EXECUTIONS = 3
 """Memory is the median of this many executions of a chain."""
 SETTLE_TRIES = 5
@@ -65,7 +65,8 @@ SETTLE_TRIES = 5
 
 
 def rows(suite: str) -> int:
-    """Return the rows of each table, or the number of images: from FORMAT_BENCH_ROWS, by default ours for a history."""
+    """Return the rows of each table, or the number of images, from FORMAT_BENCH_ROWS. The default is our number for a
+    history."""
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
         raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a number of rows, e.g. {ROWS_VARIABLE}=10000")
@@ -73,8 +74,8 @@ def rows(suite: str) -> int:
 
 
 def operations(suite: str) -> tuple[str, ...]:
-    """Return what is timed: the suite's operations or, for tables, those of FORMAT_BENCH_OPERATIONS. asv loads all
-    suites at once, so a projection of tables must not be refused for images."""
+    """Return the timed operations. These are the suite's operations or, for tables, those of FORMAT_BENCH_OPERATIONS.
+    asv loads all suites at once, so a projection of tables must not be refused for images."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
     if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].operations
@@ -93,11 +94,11 @@ def _plan(suite: str) -> Plan:
 
 @cache
 def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
-    """Return the chain of each pair of parameters (data set, variant). Whether masked nulls are refused depends on the
-    data, so both variants of such a cell are listed; the one that does not apply is 'n/a'.
+    """Return the chain of each pair of parameters (data set, variant).
 
-    Variants are spelled in full, because asv identifies the history of a cell by its name: a shorter name would change
-    its meaning as soon as there is another variant.
+    Whether masked nulls are refused depends on the data. So both null variants of such a cell are listed, and the one
+    that does not apply is 'n/a'. Variants are spelled in full, because asv identifies the history of a cell by its
+    name. The meaning of a shorter name would change as soon as another variant exists.
     """
     plan = _plan(suite)
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
@@ -106,8 +107,9 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
 
 
 def variants(suite: str, operation: str = "") -> list[str]:
-    """Return the variants of a suite, as parameters of an operation: 'avro[...] read-all' where the engine has no call
-    for it. asv shows names only, and would rank variants that read everything with the others."""
+    """Return the variants of a suite, as parameters of an operation. A variant is spelled 'avro[...] read-all' if the
+    engine has no call for the operation. asv shows only names, and would otherwise rank such variants with the
+    others."""
     chains = {chain.variant: chain for chain in cells(suite).values()}
     return [f"{variant}{_fallback(chain, operation)}" for variant, chain in chains.items()]
 
@@ -119,7 +121,7 @@ def _fallback(chain: Chain, operation: str) -> str:
     try:
         adapter = engine(settings)
     except RefusedSetting:
-        # This variant is not run.
+        # The variant is refused or not installed.
         return ""
     found = operation_of(operation).fallback(adapter) if isinstance(adapter, TabularFormat) else ""
     return f"{_BEHIND}{found}" if found else ""
@@ -131,11 +133,11 @@ def _refuses_masked(chain: Chain) -> bool:
 
 
 class Trial:
-    """The one cell of this process. The current folder belongs to asv's whole run and is removed at its end: it holds
+    """The only cell of this process. asv's current folder exists for its whole run and is removed at the end. It holds
     copies, figures and earlier failures."""
 
     def __init__(self, suite: str) -> None:
-        """`suite` is the name of one of ours."""
+        """`suite` is the name of one of our suites."""
         self._suite = suite
         self._ready: Prepared | None = None
         self._result: Any = None
@@ -144,13 +146,13 @@ class Trial:
         self._fetched_bytes = self._prepared_ns = 0
 
     def make_data(self) -> None:
-        """Make or find every data set, once for all processes."""
+        """Make or find every data set. Called once for all processes."""
         _refuse_memory_folder(Path.cwd())
         for dataset in _plan(self._suite).datasets.values():
             data_cache.prepare(dataset, data_cache.default_folder())
 
     def prepare(self, operation: str, dataset: str, variant: str) -> None:
-        """Do everything that comes before the clock."""
+        """Do everything that must happen before asv starts timing."""
         chain, stored = self._cell(dataset, variant)
         if operation not in chain.operations:
             raise NotImplementedError(f"{variant} has no {operation} on {dataset}")
@@ -184,12 +186,12 @@ class Trial:
             raise RuntimeError(f"not measured, because the machine was not at rest: {rest.why_not}")
 
     def run(self) -> None:
-        """Run the operation, inside asv's clock."""
+        """Run the operation. asv times this call."""
         assert self._ready is not None
         self._result = sampler_of(self._ready.operation).call(self._ready, Laps())
 
     def finish(self, dataset: str, variant: str) -> None:
-        """Verify the timed result (rule 11) and remove a saved copy. After the clock."""
+        """Verify the timed result (rule 11) and remove a saved copy. Not timed."""
         ready, result = self._ready, self._result
         wall_ns = now_ns() - self._prepared_ns
         fetched_bytes = linux.io_bytes()[0] - self._fetched_bytes
@@ -220,7 +222,7 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """Execute the cell's chain in our workers, for all figures that are tracked."""
+        """Execute the cell's chain in our workers, for all figures that asv tracks."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():
@@ -230,11 +232,11 @@ class Trial:
         self._figures = json.loads(known.read_text())
 
     def size(self) -> int:
-        """Return the bytes of the saved copy."""
+        """Return the size of the saved copy in bytes."""
         return int(self._figures[SAVE]["size_bytes"])
 
     def peak_memory(self, operation: str) -> float:
-        """Return the peak private memory of the executions in bytes; NaN, which asv shows as n/a, where the probe
+        """Return the peak private memory of the executions in bytes. Return NaN, which asv shows as n/a, if the probe
         cannot measure it (rule 13)."""
         peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
         if peak_bytes is None:
@@ -242,7 +244,8 @@ class Trial:
         return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
 
     def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
-        """Return the chain of a pair of parameters. Raises NotImplementedError if there is none, or it is not run."""
+        """Return the chain of a pair of parameters. Raises NotImplementedError if there is no such chain or it is not
+        run."""
         variant = variant.partition(_BEHIND)[0]
         if (dataset, variant) not in cells(self._suite):
             raise NotImplementedError(f"{variant} has no cell on {dataset}")
@@ -257,7 +260,8 @@ class Trial:
         raise NotImplementedError(reasons[0] if reasons else f"{variant} is for data with nulls")
 
     def _stored_copy(self, chain: Chain, stored: StoredDataset, settler: Settler) -> Path:
-        """Return the folder of the copy that all processes of this cell read, saved once by a separate worker."""
+        """Return the folder of the stored copy that all processes of this cell read. A separate worker saves it
+        once."""
         folder = Path.cwd() / f"copy-{_key(chain)}"
         if folder.exists():
             return folder
@@ -278,8 +282,9 @@ class Trial:
 
 @contextmanager
 def _remembered(marker: Path) -> Iterator[None]:
-    """Make a failed cell fail in all later rounds too, because asv would keep the figures of later rounds as usual. A
-    refusal becomes asv's NotImplementedError. A library's error of that name is not a refusal."""
+    """If a cell fails, make it fail in all later rounds too, because asv would keep the figures of later rounds as
+    usual. A refusal becomes asv's NotImplementedError. A NotImplementedError from a library is a failure, not a
+    refusal."""
     if marker.exists():
         raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
     try:
@@ -295,7 +300,7 @@ def _remembered(marker: Path) -> Iterator[None]:
 
 
 class _Refused(Exception):
-    """The chain is not run, which is not a failure."""
+    """The chain is not run. This is not a failure."""
 
 
 def _marker(what: str, chain: Chain) -> Path:
@@ -316,8 +321,8 @@ def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, set
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. Operations that fail in one
-    of them have none. Raises an error if a save fails."""
+    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. An operation that fails in
+    any execution has no medians. Raises an error if a save fails."""
     figures: dict[str, list[Mapping[str, int]]] = {}
     with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
         bench = _bench(launcher, _settler(Path.cwd()))
@@ -344,7 +349,8 @@ def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
 
 
 def _probe_error_bytes() -> int:
-    """Return the error of the memory probe here, tested with known allocations once in asv's run of the suite."""
+    """Return the error of the memory probe on this machine, tested with known allocations once in asv's run of the
+    suite."""
     known = Path("probe.json")
     if not known.exists():
         with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
@@ -364,7 +370,8 @@ def _bench(launcher: Launcher, settler: Settler) -> Bench:
 
 
 def _settler(folder: Path) -> Settler:
-    """Return a settler with the best control of asv's run so far, which the first process finds."""
+    """Return a settler with the best control measurement of asv's run so far. The first process takes this
+    measurement."""
     known = folder / "control.json"
     if known.exists():
         return Settler(folder, Control(**json.loads(known.read_text())))
@@ -380,7 +387,8 @@ def _key(chain: Chain) -> str:
 
 
 def _refuse_memory_folder(folder: Path) -> None:
-    """Raise RuntimeError if the folder is in memory. asv works in the system's temporary folder, which often is."""
+    """Raise RuntimeError if the folder is in memory. asv works in the system's temporary folder, which often is in
+    memory."""
     kind = folders.folder_facts(folder).get("filesystem")
     if kind in ("tmpfs", "ramfs"):
         raise RuntimeError(f"{folder} is in memory ({kind}): set TMPDIR to a folder on the disk to be measured")

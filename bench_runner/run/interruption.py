@@ -1,4 +1,4 @@
-"""Signals that end a run in order, keeping all samples."""
+"""Signals that end a run in an orderly way, keeping all samples."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopRequest:
-    """The signal that asked the run to end, if one did."""
+    """The signal that asked the run to end, if there was one."""
 
     def __init__(self) -> None:
         self.signal_name = ""
 
     def check(self) -> None:
-        """Raise Stopped after a signal. The exception raised in the handler may be lost: Python drops those raised
-        during a destructor or a callback."""
+        """Raise Stopped after a signal. The exception that the signal handler raised may be lost, because Python drops
+        exceptions raised during a destructor or a callback."""
         if self.signal_name:
             raise Stopped(self.signal_name)
 
@@ -33,7 +33,7 @@ def stopped_by_signals() -> Iterator[StopRequest]:
         request.signal_name = signal.Signals(number).name
         request.check()
 
-    # nohup ignores SIGHUP; leave it ignored.
+    # nohup makes a process ignore SIGHUP. Keep ignoring it.
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     heard = [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, stop) for number in heard}

@@ -1,7 +1,8 @@
-"""Start workers, and watch them and their child processes: memory every 2 ms, time and memory limits, exit status.
+"""Start workers, and watch the workers and their child processes: memory every 2 ms, limits of time and memory, exit
+status.
 
-A launcher holds one forkserver (none with isolate='spawn') for one thread condition. It runs one worker at a time, and
-passes jobs on without interpreting them.
+A launcher has one forkserver (none with isolate='spawn') for one thread condition. It runs one worker at a time, and
+forwards jobs without interpreting them.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 POLL_MS = 2
 """Interval at which the memory of a worker and its child processes is read (rule 13)."""
 KILL_LIMIT_S = 5.0
-"""Longest wait for a killed process to end: milliseconds, unless the kernel holds it in a system call."""
+"""Longest wait for a killed process to end. It takes milliseconds, unless the kernel holds the process in a system
+call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 ONE_THREAD = dict.fromkeys(
@@ -64,7 +66,8 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Thread settings of each library. They must be set before anything is loaded; polars, for one, ignores them later."""
+"""Environment variables that set the threads of each library. They must be set before any library is loaded. Polars,
+for example, ignores later changes."""
 
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
@@ -72,10 +75,10 @@ _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 @dataclass
 class Outcome:
-    """The result of one job: the worker's answers, what was observed from outside, and how it ended.
+    """The result of one job: the worker's answers, the launcher's observations, and how the worker ended.
 
-    `peak_private_bytes` covers the worker and its child processes, and so does `peak_tree_resident_bytes`, which is 0
-    if the worker started none.
+    `peak_private_bytes` and `peak_tree_resident_bytes` include the worker and its child processes.
+    `peak_tree_resident_bytes` is 0 if the worker started no child process.
     """
 
     answers: list[Answer] = field(default_factory=list)
@@ -96,14 +99,14 @@ class Outcome:
         return [answer for answer in self.answers if isinstance(answer, kind)]
 
     def added_bytes(self, answer: Measured | Probed) -> int:
-        """Return the private memory that the worker and its child processes added inside the clock."""
+        """Return the private memory that the worker and its child processes added during the measured time."""
         highest = max(self.peak_private_bytes, answer.private_end_bytes)
         return max(highest - answer.private_before_bytes, 0)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a worker: seconds for each phase, and private memory including its child processes."""
+    """Limits of a worker: seconds for each phase, and private memory including that of its child processes."""
 
     timeout_s: float
     memory_bytes: int
@@ -124,7 +127,7 @@ class Launcher:
         self.preload_failures: dict[str, str] = {}
 
     def twin(self) -> Launcher:
-        """Return another launcher of the same condition for another thread: a launcher does one job at a time."""
+        """Return another launcher with the same condition, for another thread. A launcher does one job at a time."""
         return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload, strings=self._strings)
 
     def load(self) -> None:
@@ -135,8 +138,8 @@ class Launcher:
     def run(
         self, task: AnyTask, limits: Limits, *, spawn: bool = False, monitor: ServiceMonitor | None = None
     ) -> Outcome:
-        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. While its clock runs,
-        `monitor` observes the services that the job uses."""
+        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. During the measured
+        time, `monitor` observes the services that the job uses."""
         task = msgspec.structs.replace(task, threads=self._threads)
         task.printed.unlink(missing_ok=True)
         answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -158,7 +161,7 @@ class Launcher:
             status = worker.wait()
             outcome.ended_ns = now_ns()
         except BaseException:
-            # The forkserver may still send answers of this job, so the next job gets a new forkserver.
+            # The forkserver may still send answers of this job, so use a new forkserver for the next job.
             self.close()
             raise
         finally:
@@ -179,7 +182,7 @@ class Launcher:
             self._server.wait()
             self._server = None
 
-    # --- two ways to a fresh process ---
+    # --- two ways to start a fresh process ---
 
     def _fork(self, task: AnyTask, answers: int, phase_page: int) -> _Worker:
         control = self._forkserver()
@@ -193,7 +196,7 @@ class Launcher:
 
     def _forkserver(self) -> socket.socket:
         if self._control is None and not self._started():
-            # A library ended the process while loading. Without preloading, only its own cells fail.
+            # A library ended the process while loading. Without preloading, this affects only the library's own cells.
             self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
             self._preload = []
             if not self._started():
@@ -233,17 +236,18 @@ class Launcher:
 
     def _popen(self, module: str, descriptors: list[int], stdin: int) -> subprocess.Popen[bytes]:
         environment = dict(os.environ) | (ONE_THREAD if self._threads == 1 else {})
-        # An empty entry would mean the current folder, as would leaving out -P below.
+        # An empty entry in PYTHONPATH would mean the current folder. Omitting -P below would add that folder too.
         parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
         environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
-        # -P: the current folder must not precede the project on the path.
+        # With -P, the current folder does not precede the project in the module search path.
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:
             cores = sorted(os.sched_getaffinity(0))
-            # Set here and inherited: between fork and exec, few calls are safe in the child.
+            # Set the affinity here, where the child inherits it. Between fork and exec, few calls are safe in the
+            # child.
             os.sched_setaffinity(0, {cores[-1]})
         try:
-            # In a separate session, Ctrl-C reaches the runner only: it goes to the whole foreground group.
+            # Ctrl-C reaches the whole foreground process group. In a separate session the child does not receive it.
             # Libraries may print while loading, which must not appear in the run's output.
             return subprocess.Popen(
                 command,
@@ -267,7 +271,7 @@ class _Worker(Protocol):
     pid: int
 
     def wait(self) -> int:
-        """Wait for its end and return the wait status."""
+        """Wait for the worker's end and return its wait status."""
 
 
 class _Forked:
@@ -295,11 +299,11 @@ class _Spawned:
 def _watch(
     worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, monitor: ServiceMonitor | None
 ) -> str:
-    """Follow the worker to its end. Return 'timeout' or 'memory' if it was killed from here, else ''."""
+    """Follow the worker to its end. Return 'timeout' or 'memory' if it was killed for that reason, else ''."""
     try:
         handle = os.pidfd_open(worker.pid)
     except ProcessLookupError:
-        # It has ended already: its answers are in the pipe.
+        # The worker has ended already, but its answers are in the pipe.
         _drain(answers, bytearray(), outcome)
         return ""
     received = bytearray()
@@ -341,7 +345,7 @@ def _watch(
             alive = handle not in ready
         _drain(answers, received, outcome)
     finally:
-        # On Ctrl-C too: neither the worker nor its child processes outlive this call.
+        # On Ctrl-C too, neither the worker nor its child processes may outlive this call.
         _kill(handle)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(worker.pid, signal.SIGKILL)
@@ -353,7 +357,7 @@ def _watch(
 
 
 def _observe_services(monitor: ServiceMonitor, phase: mmap.mmap) -> None:
-    """Observe the services. The worker waits before and after its clock until this is done."""
+    """Observe the services. The worker waits for this before and after its measured time."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
         monitor.begin()
         phase[1] = PHASE_READY
@@ -363,13 +367,13 @@ def _observe_services(monitor: ServiceMonitor, phase: mmap.mmap) -> None:
 
 
 def _kill(handle: int) -> None:
-    """Kill the process, which may have ended already."""
+    """Kill the process. It may have ended already."""
     with suppress(ProcessLookupError):
         signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:
-    """Read what is in the pipe. Return False at its end."""
+    """Read what is in the pipe. Return False at the end of the pipe."""
     while True:
         try:
             piece = os.read(answers, 1 << 16)

@@ -1,7 +1,7 @@
-"""One run, from its plan to its result folder: data, pilot round, counted rounds, and facts that are missing.
+"""One run, from its plan to its result folder: data, pilot round, counted rounds, and missing facts.
 
-Samples are written as soon as their chain ends. A run that is stopped, is killed or runs out of disk keeps them all,
-and `--resume` measures the rest. bench_runner.run.session holds what the parts of a run share.
+Samples are written as soon as their chain ends. A run that is stopped, is killed or fills the disk keeps all of its
+samples, and `--resume` measures the rest. bench_runner.run.session holds the state that the parts of a run share.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def measure(
     race: Race | None = None,
 ) -> tuple[Run, bool]:
     """Do the whole run in `folder`. Return the run, read back from its files, and whether some cells failed. With
-    `race` it continues while more than one variant may win.
+    `race` the run continues while more than one variant may win.
 
-    Raises RunError if a resumed run does not match, DataError if a data set cannot be made, KeyboardInterrupt after
-    Ctrl-C (all samples are kept).
+    Raises RunError if a resumed run does not match, DataError if a data set cannot be made, and KeyboardInterrupt after
+    Ctrl-C. All samples are kept.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
     folder = folder.resolve()
@@ -124,7 +124,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def machine_name(options: Options) -> str:
-    """Return the machine name in records: the host's, or the one given by the user."""
+    """Return the machine name for records: the name given by the user, or else the host's name."""
     return options.machine or platform.node() or "unnamed"
 
 
@@ -145,9 +145,9 @@ def _begin(
     plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
 ) -> tuple[RunInfo, Earlier]:
     if request.data_title is not None:
-        # The path is that of a file that is removed after the run.
+        # Do not record the path, because the file is removed after the run.
         request = changed(request, data=None)
-    # Operations that no variant could do are listed too, with their reason.
+    # Include operations that no variant could execute, so that they are listed with their reason.
     planned = (*plan.chains, *(each.chain for each in plan.excluded))
     operations = dict.fromkeys(name for chain in planned for name in chain.operations)
     info = RunInfo(
@@ -182,7 +182,7 @@ def _begin(
 
 
 def _keep_costs(session: Session) -> None:
-    """Keep the costs of this run, from which later runs predict how long they take."""
+    """Store the costs of this run, from which later runs predict their duration."""
     try:
         costs.add(session.info.machine, read_run(session.folder).samples)
     except OSError as error:
@@ -193,7 +193,7 @@ def _keep_costs(session: Session) -> None:
 
 
 def _settling(session: Session) -> SettlingInfo:
-    """Return the final choice; with several working folders, the first that touches memory."""
+    """Return the final settling choice. With several working folders, return the first choice that touches memory."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
     last = next((each for each in chosen if each.touches), chosen[0])
     return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)

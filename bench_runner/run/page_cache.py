@@ -1,4 +1,4 @@
-"""The page cache before a read, and the proof that a read was warm or cold (rule 14)."""
+"""The page cache before a read, and the check that a read was warm or cold (rule 14)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ WARM_DEVICE_SHARE = 0.01
 COLD_DEVICE_SHARE = 0.90
 """Share of the stored copy that a cold read must fetch from the device (rule 14)."""
 WARM_DEVICE_BYTES_PER_S = 1_000_000
-"""Bytes that a long warm read may fetch per second (rule 14): 1 % of the time on a device of 100 MB/s."""
+"""Bytes that a long warm read may fetch per second (rule 14). A device of 100 MB/s needs 1 % of the time for them."""
 WARM_LONG_SHARE = 0.10
-"""Limit of that allowance as a share of the copy (rule 14): else a slow cold read would pass."""
+"""Upper limit of WARM_DEVICE_BYTES_PER_S as a share of the copy (rule 14). Without it a slow cold read would pass as
+warm."""
 DEVICE_SLACK_BYTES = 256 * 1024
-"""Bytes that a warm read may always fetch (rule 14), because pages of libraries may come at any time."""
+"""Bytes that a warm read may always fetch (rule 14), because pages of libraries may be loaded at any time."""
 
 
 @dataclass(frozen=True)
 class Residency:
-    """How much of a stored copy is in the page cache."""
+    """How many bytes of a stored copy are in the page cache."""
 
     resident_bytes: int
     size_bytes: int
 
 
 def bring_into_cache(location: Path, wanted: str) -> Residency:
-    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in it. The worker that
-    saved and synced it has ended, so no process maps it."""
+    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in that state. The worker
+    that saved and synced the copy has ended, so no process maps it."""
     if wanted == "cold":
         for path in linux.files_below(location):
             linux.evict_file(path)
@@ -59,16 +60,18 @@ def _residency(location: Path) -> Residency:
 def device_doubt(
     wanted: str, *, fetched_bytes: int, needed_bytes: int, size_bytes: int, wall_ns: int, served: bool = False
 ) -> str:
-    """Return why a read that fetched these bytes from the device is not counted; '' if it is.
+    """Return why a read that fetched these bytes from the device is not counted, or '' if it is counted.
 
-    `needed_bytes` is the part of the copy, of `size_bytes`, that the read needs. A warm read that used the device is no
-    failure of the format: the pages are mostly those of libraries, which a large worker drove out of the page cache,
-    and the next round finds them there. A cold read that was not cold raises OperationFailed: it would never pass.
+    The copy has `size_bytes` bytes, of which the read needs `needed_bytes`. A warm read that used the device is no
+    failure of the format. Its device reads are mostly pages of libraries that a large worker removed from the page
+    cache, and in the next round these are cached again. A cold read that was not cold raises OperationFailed, because
+    it would never pass.
     """
     if wanted == "warm":
         return warm_doubt(fetched_bytes, size_bytes, wall_ns)
     if not served:
-        # A service need not read what it knows already; a reader that opens a copy itself must.
+        # A service need not read what it holds in memory. A reader that opens a copy itself must read at least one
+        # byte.
         needed_bytes = max(needed_bytes, 1)
     if fetched_bytes < COLD_DEVICE_SHARE * needed_bytes:
         reason = f"a cold read fetched only {fetched_bytes:,} of {needed_bytes:,} bytes from the device"
@@ -77,7 +80,7 @@ def device_doubt(
 
 
 def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
-    """Return why a read that fetched these bytes in this time was not warm; '' if it was."""
+    """Return why a read that fetched these bytes in this time was not warm, or '' if it was warm."""
     of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
     if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
         return ""

@@ -1,4 +1,4 @@
-"""The pilot round, which finds problems early and predicts what each chain needs at full size (rule 15)."""
+"""The pilot round. It finds problems early and predicts the time and memory of each chain at full size (rule 15)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from bench_runner.run.resume import whole
 from bench_runner.run.session import Session
 
 DISK_SHARE = 0.9
-"""Share of the free disk beyond which a predicted need means that the chain is not run (rule 5)."""
+"""A chain is not run if it is predicted to need more than this share of the free disk space (rule 5)."""
 
 
 def pilot_round(session: Session) -> dict[Chain, Prediction]:
-    """Execute round 0: every chain once on few rows, fast ones first. Return a prediction for each chain that may run.
+    """Execute round 0: every chain once on few rows, fast chains first. Return a prediction for each chain that may
+    run.
 
-    From the second data set on, the time of a variant on the first shows which are fast. Small tables have no pilot
-    round: their first counted round takes no longer, and its time is known from earlier runs or shows then.
+    For every data set after the first, the time on the first data set shows which variants are fast. Small tables have
+    no pilot round, because their first counted round takes no longer. Their times are known from earlier runs, or
+    become known in the first counted round.
     """
     session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
@@ -48,13 +50,13 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
 
 
 def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
-    """Return the time of each operation of the chain in earlier runs, scaled; 0 if unknown."""
+    """Return the time of each operation of the chain in earlier runs, scaled to `rows`; 0 if unknown."""
     found = {operation: session.costs.expected(operation, chain, rows) for operation in chain.operations}
     return {operation: each.cost.timed_ns if each else 0 for operation, each in found.items()}
 
 
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
-    """Return the prediction for the operations of the chain that pass on few rows; None if none does."""
+    """Return the prediction for the operations of the chain that pass on few rows, or None if none passes."""
     dataset = session.datasets[chain.dataset]
     samples = _screened(session, chain)
     if samples:
@@ -67,20 +69,20 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
         return None
     if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
         return prediction
-    # Fixed costs scaled by fifty look like a need; ten times the rows give a better prediction.
+    # Scaling multiplies fixed costs too, so that they look like a need. Ten times the rows give a better prediction.
     need_bytes = prediction.peak_bytes // 5
     samples = session.execution(chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
     return _of_passed(chain, samples, dataset.rows)
 
 
 def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction | None:
-    """Return the prediction from operations that passed: a failure costs its own cell only."""
+    """Return the prediction from the operations that passed. A failed operation affects only its own cell."""
     passed = [sample for sample in samples if sample.failure is None]
     return predict(passed, rows) if any(sample.operation in chain.operations for sample in passed) else None
 
 
 def _screened(session: Session, chain: Chain) -> list[Sample]:
-    """Return one execution of the chain on few rows of the same data, from the screening; empty without one."""
+    """Return the screening's execution of the chain on few rows of the same data; empty without a screening."""
     if session.race is None or session.race.screening is None:
         return []
     identity = chain.variant, session.public(chain.conditions)
@@ -93,9 +95,9 @@ def _screened(session: Session, chain: Chain) -> list[Sample]:
 
 
 def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
-    """Return why the chain would exceed the memory, the disk or the time limit of the machine; None if not (rule 5)."""
+    """Return why the chain would exceed the machine's memory, disk or time limit, or None if it would not (rule 5)."""
     available = environment.usable_memory_bytes()
-    # The table itself is needed next to the peak: as input of a save, as result of a read.
+    # The table itself is needed in addition to the peak, as input of a save or as result of a read.
     need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes
     if need_bytes > MEMORY_SHARE * available:
         return Failure(

@@ -1,7 +1,7 @@
 """The steps of a run before its first round: check its folders, make its data, record what will not be measured.
 
-Nothing here is timed. bench_runner.run.known.facts handles facts that hold between runs, bench_runner.run.rounds what
-follows.
+Nothing here is timed. bench_runner.run.known.facts handles facts that stay valid between runs. bench_runner.run.rounds
+handles the rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from bench_runner.run.session import Session
 
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
-    """Record their facts, refuse a cold cache where it is impossible, and warn of problems found by quick checks."""
+    """Record facts about the working folders, refuse a cold cache where it is impossible, and warn of problems that
+    quick checks find."""
     facts = {label: folders.folder_facts(path) for label, path in work.items()}
     session.info.work_dirs = {label: msgspec.convert(about, FolderInfo) for label, about in facts.items()}
     for label, path in work.items():
@@ -38,7 +39,7 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
                 parameter="cache",
                 given="cold",
             )
-        # In a resumed run the load of the last minute may be its own.
+        # In a resumed run, the run itself may have caused the load of the last minute.
         for warning in doctor.quick_warnings(path, load=session.earlier.run is None):
             session.warn(**warning)
         many_files = doctor.many_files_warning(facts[label].get("journal"))
@@ -47,7 +48,8 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
 
 
 def make_datasets(session: Session) -> None:
-    """Make or find every data set of the plan. With their nulls known, the plan becomes final (rule 8)."""
+    """Make or find every data set of the plan. Then the nulls of the data are known, and the plan becomes final (rule
+    8)."""
     session.stage("data")
     folder = data_cache.default_folder()
     for name, dataset in session.plan.datasets.items():
@@ -65,8 +67,8 @@ def make_datasets(session: Session) -> None:
 
 
 def calibrate_networks(session: Session) -> None:
-    """Measure the rate of each limited network and record it. Raises RunError if it differs from what its name
-    states."""
+    """Measure the rate of each limited network and record it. Raises RunError if the rate differs from the network's
+    name."""
     names = dict.fromkeys(chain.conditions.network for chain in session.plan.chains)
     session.info.calibrations = []
     for network in (name for name in names if rate_mbit(name)):
@@ -84,7 +86,7 @@ def calibrate_networks(session: Session) -> None:
 
 
 def record_excluded(session: Session) -> None:
-    """Record variants that are refused or not installed, as rows with their reason."""
+    """Record variants that are refused or not installed, each with its reason."""
     for excluded in session.plan.excluded:
         session.keep_reason(excluded.chain, excluded.failure)
 
@@ -106,7 +108,7 @@ def describe_variants(session: Session) -> None:
 
 
 def declared(engine: type[Adapter], settings: Mapping[str, str]) -> VariantInfo:
-    """Return what an adapter declares with these settings. Raises RefusedSetting for a setting that it refuses."""
+    """Return what an adapter declares with these settings. Raises RefusedSetting if the adapter refuses a setting."""
     adapter = engine(settings)
     return VariantInfo(
         title=adapter.title,

@@ -15,17 +15,18 @@ from bench_runner.run.schedule import Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
-"""A race drops variants shown to be worse after 5 rounds, and then each time the rounds grow by this factor (rule 15).
-Checks after every round would find an unlucky series for every variant. Before round 5 it only ranks them."""
+"""Factor between the numbers of rounds at which a race drops variants shown to be worse, starting after round 5 (rule
+15). With a check after every round, each variant would at some point look worse by chance. Before round 5, variants are
+only ranked."""
 MOST_RACE_ROUNDS = 200
-"""Most rounds of a race that neither its budget nor a decision has ended."""
+"""Largest number of rounds of a race, if neither its budget nor a decision ends it earlier."""
 
 
 class RaceRounds(Rounds):
-    """Rounds of the variants that may still win, while there is time for all of them."""
+    """Rounds of the variants that may still win, while there is time for all of these variants."""
 
     def __init__(self, race: Race, schedule: Schedule, spending: Spending, folder: Path) -> None:
-        """`folder` holds the run so far."""
+        """`folder` holds the results of the run so far."""
         super().__init__(schedule)
         self._race, self._spending, self._folder = race, spending, folder
         self._looks = looks()
@@ -48,8 +49,8 @@ class RaceRounds(Rounds):
         return due
 
     def _contending(self) -> Sequence[str]:
-        """Return the variants of the next round. With a budget, the leading ones get the rounds that a verdict needs.
-        Variants without a counted round cannot be ranked; they stay until the schedule gives them up."""
+        """Return the variants of the next round. With a budget, the leading variants get the rounds that a verdict
+        needs. Variants without a counted round cannot be ranked. They take part until the schedule gives them up."""
         ranked = self._race.contending(read_run(self._folder))
         if self._spending.deadline_ns is None:
             return ranked
@@ -80,14 +81,14 @@ def looks() -> Iterator[int]:
 def in_front(
     ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
 ) -> list[str]:
-    """Return the variants, of those in a race from best to worst, that take part in its next round.
+    """Return the variants that take part in the next round, selected from the variants of a race, best first.
 
-    All take part if the seconds left are enough for `rounds` more rounds of all. Otherwise as many as that allows, but
-    at least two, and at least `least` if one round of them fits. `costs_s` is the duration of a round of each,
-    `shared_s` that of raw I/O.
+    All variants take part if the seconds left suffice for `rounds` more rounds of all. Otherwise the number of variants
+    is the largest for which the time suffices, but at least two, and at least `least` if one round of `least` variants
+    fits. `costs_s` is the duration of a round of each variant, `shared_s` the duration of a round of raw I/O.
 
-    With half of the variants of the last round as `least` this is successive halving (Karnin, Koren, Somekh: Almost
-    optimal exploration in multi-armed bandits, ICML 2013), which has no effect if the budget is ample.
+    If `least` is half of the variants of the last round, this is successive halving (Karnin, Koren, Somekh: Almost
+    optimal exploration in multi-armed bandits, ICML 2013). With an ample budget it has no effect.
     """
 
     def fitting(times: int) -> int:
@@ -98,8 +99,8 @@ def in_front(
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Return the due chains that still race: variants of which nothing is left out, if they are at least two, or one
-    with too few rounds for a verdict. Raw I/O comes with them."""
+    """Return the due chains of variants that still race. A variant races if none of its chains is left out. There must
+    be at least two such variants, or one with too few rounds for a verdict. Raw I/O takes part with them."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]

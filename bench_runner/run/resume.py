@@ -1,7 +1,7 @@
-"""The samples of an earlier part of the same run, and whether the run may be resumed.
+"""The samples of an earlier part of the same run, and the check that the run may be resumed.
 
-A resumed run must be one run: the same code, libraries, machine and data. Executions that are not complete are measured
-again. Nothing is measured or written here.
+A resumed run must have the same code, libraries, machine and data as before. Incomplete executions are measured again.
+This module neither measures nor writes anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "vir
 
 @dataclass(frozen=True)
 class Earlier:
-    """The earlier part of a run; empty for a new run."""
+    """The earlier part of a run. It is empty for a new run."""
 
     run: Run | None = None
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
@@ -30,17 +30,17 @@ class Earlier:
 
     @property
     def next_position(self) -> int:
-        """The next position: they continue where they stopped."""
+        """The next position, which continues the numbering of the earlier part."""
         return 1 + max((sample.position for sample in self.run.samples), default=-1) if self.run else 0
 
     @property
     def fidelity(self) -> set[tuple[str, str]]:
-        """(variant, target) of the fidelity records that exist."""
+        """(variant, target) pairs of the existing fidelity records."""
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Return whether each operation of this chain has a record with this kind of reason for not being run. Amounts
-        of free memory or disk in it may differ."""
+        """Return whether each operation of this chain has a record with this kind of reason for not being run. The
+        amounts of free memory or disk in the reason may differ."""
         recorded = {
             sample.operation
             for sample in (self.run.samples if self.run else ())
@@ -51,14 +51,14 @@ class Earlier:
         return recorded.issuperset(chain.operations)
 
     def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample]:
-        """Return the samples of one execution of the chain on `rows` rows; empty if there are none. Operations are
-        missing if it was cut short."""
+        """Return the samples of one execution of the chain on `rows` rows; empty if there are none. If the execution
+        was interrupted, some operations are missing."""
         return list(self.by_execution.get((_chain_identity(chain, conditions), round_number, rows), ()))
 
 
 def whole(execution: Sequence[Sample]) -> set[str]:
-    """Return the operations of an execution that need not be measured again: they have figures, or a reason for having
-    none. Operations executed only for others are excluded, and saves whose read is unknown."""
+    """Return the operations of an execution that need not be measured again, because they have figures or a reason for
+    having none. Excluded are operations that were executed only for others, and saves whose read has no result."""
     there = {sample.operation for sample in execution if not sample.in_service}
     saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
     seen = any(sample.operation == VERIFYING for sample in execution)
@@ -71,7 +71,7 @@ _NEW_RUN = "Start a new run, without `resume` and with another `out`."
 
 
 def identity(sample: Sample) -> object:
-    """Return what the samples of one chain have in common."""
+    """Return the properties that the samples of one chain have in common."""
     return sample.suite, sample.dataset, sample.variant, sample.conditions
 
 
@@ -80,7 +80,7 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
 
 
 def earlier_part(folder: Path, info: RunInfo) -> Earlier:
-    """Read the earlier part. Raises RunError if the run described by `info` cannot continue it, and RecordError if it
+    """Read the earlier part. Raises RunError if the run that `info` describes cannot continue it, and RecordError if it
     cannot be read."""
     run = read_run(folder)
     if packed := packed_files(folder):
@@ -102,7 +102,7 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     executions: dict[tuple[object, int, int], list[Sample]] = {}
     for sample in run.samples:
         executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
-    # A record of why something was not run is not an execution.
+    # A record that states why something was not run is not an execution.
     return Earlier(
         run,
         {

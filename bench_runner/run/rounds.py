@@ -1,4 +1,4 @@
-"""The loop over the counted rounds (rule 15). A `Rounds` decides which chains a round has."""
+"""The loop over the counted rounds (rule 15). A `Rounds` object decides which chains a round has."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
 PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
-"""Names variants, as a JSON list, that take no part in further rounds. `side-by-side` sets it for the runs that it
-starts, of which one may be by an older version that does not know it, and measures more than is needed."""
+"""Environment variable with a JSON list of variants that take no part in further rounds. `side-by-side` sets it for the
+runs that it starts. An older version of Format Bench ignores it and measures more than is needed."""
 OVERHEAD_S = 0.6
-"""Assumed time of a chain in addition to its operations, until it has run: for the time left and the budget."""
+"""Assumed seconds of a chain in addition to its operations, used until the chain has run. It affects the time left and
+the budget."""
 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:
-    """Execute rounds until no chain wants another, or this share of the budget is spent."""
+    """Execute rounds until no chain needs another round, or until this share of the budget is spent."""
     asked = session.options.rounds_asked
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
@@ -42,13 +43,13 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             session.step(chain.label(), spending.seconds_left(due[index:]))
             began_ns = now_ns()
             dataset, predicted = session.datasets[chain.dataset], predictions[chain]
-            # Memory and page cache: the peak of the call and the file that it writes.
+            # Memory and page cache: the peak of the call plus the file that it writes.
             expected_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
             samples = session.execution(
                 chain,
                 rows=dataset.rows,
                 round_number=rounds.number,
-                # The host needs three times as long to give twice as much memory, without settling any better.
+                # Do not ask for more: making twice the memory ready takes three times as long, and settles no better.
                 need_bytes=used[chain] or expected_bytes,
                 wanted=schedule.wanted(chain, rounds.number),
             )

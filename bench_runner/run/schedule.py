@@ -2,8 +2,8 @@
 
 Rounds are the outer loop, so that slow drift affects all chains equally. Within a round the order is shuffled by the
 run's seed, with slow chains last. A cell is done when it has its rounds, when its interval is narrow enough, or when it
-keeps failing, and a chain when all of its cells are. bench_runner.run.race and bench_runner.run.budget choose among
-the chains that are due here.
+keeps failing. A chain is done when all of its cells are done. bench_runner.run.race and bench_runner.run.budget choose
+among the chains that are due here.
 """
 
 from __future__ import annotations
@@ -20,40 +20,41 @@ from bench_runner.results.statistics import FEWEST_ROUNDS, half_width
 from bench_runner.run.prediction import Prediction, seen
 
 EARLY_STOP_ROUNDS = 7
-"""After this many rounds a cell with a narrow interval stops (rule 15). Stopping after five lowered the coverage of
-intervals to 92 % in simulations."""
+"""A cell with a narrow interval stops after this many rounds (rule 15). In simulations, stopping after five rounds
+lowered the coverage of intervals to 92 %."""
 EARLY_STOP_HALF_WIDTH = 0.05
-"""An interval is narrow if half of it is below this share of its median (rule 15)."""
+"""An interval is narrow if its half-width is below this share of its median (rule 15)."""
 EXTRA_ROUNDS = 2
 """Extra rounds that replace samples that were not counted (rules 1 and 15). Cells that are compared with such a cell
-take part until both have the rounds for a verdict in common."""
+take part too, until both cells have enough common rounds for a verdict."""
 FAILURES_ALLOWED = 2
-"""Failed rounds after which a cell is given up; one failure is enough without a pilot round (rule 15)."""
+"""Number of failed rounds after which a cell is given up. Without a pilot round, one failed round is enough (rule
+15)."""
 
 
 @dataclass
 class Progress:
-    """What is known of one chain so far."""
+    """The counted rounds and failures of one chain so far."""
 
     operations: tuple[str, ...]
-    """The operations that may run, without those that failed on few rows."""
+    """The operations that may run, which excludes operations that failed on few rows."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     rounds: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """The rounds in which an operation was counted."""
+    """The rounds in which each operation was counted."""
     failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """Add one execution of a counted round."""
+        """Add the samples of one execution in a counted round."""
         for sample in samples:
             self.failures[sample.operation] += sample.failure is not None
-            # As in statistics: samples that nothing verified, or that were not requested, do not count for their cell.
+            # As in statistics, samples that were not verified or not requested do not count for their cell.
             if sample.counted and not sample.in_service:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
                 self.rounds[sample.operation].add(sample.round)
 
     @property
     def counted(self) -> int:
-        """Rounds in which every operation was counted: the minimum over operations."""
+        """Number of rounds in which every operation was counted: the minimum over the operations."""
         return min((len(self.walls_ns[operation]) for operation in self.operations), default=0)
 
     def narrow(self, operation: str) -> bool:
@@ -67,8 +68,9 @@ class Schedule:
     """Decides which chains are due in each round."""
 
     def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
-        """`predictions` holds the chains that may run. `rounds` is the number for all of them, or None for the method's
-        numbers (9 up to 1 s, 7, 3 over 10 s, 1 over 60 s, and an early stop)."""
+        """`predictions` holds the chains that may run. `rounds` is the number of rounds of every chain, or None for the
+        method's numbers, which depend on duration: 9 rounds up to 1 s, 7 up to 10 s, 3 over 10 s, 1 over 60 s, and an
+        early stop."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = rounds
@@ -82,7 +84,7 @@ class Schedule:
         }
 
     def planned_rounds(self, chain: Chain, operation: str) -> int:
-        """Return the planned rounds of a cell, which depend on the slowest operation that a sample of it needs."""
+        """Return the planned rounds of a cell. They depend on the slowest operation that a sample of the cell needs."""
         if self._asked is not None:
             return self._asked
         if chain.is_raw_io:
@@ -91,28 +93,29 @@ class Schedule:
         return self._predictions[chain].rounds(chain.needed_for([operation]))
 
     def let_run(self, variants: Iterable[str]) -> None:
-        """Let only chains of these variants take part, until others are named."""
+        """Let only chains of these variants take part, until the next call."""
         self._let_run = frozenset(variants)
 
     def hold_back(self, variants: Iterable[str]) -> None:
-        """Let these variants wait until `release`."""
+        """Exclude these variants until `release` is called."""
         self._held_back = self._late = frozenset(variants)
 
     def release(self, number: int) -> bool:
-        """Let waiting variants take part from round `number` on, which is the first for them. Return whether there
+        """Include the excluded variants from round `number` on, which is the first round for them. Return whether there
         were any."""
         waited, self._held_back = bool(self._held_back), frozenset()
         self._released = number - 1
         return waited
 
     def learn(self, chain: Chain, samples: Sequence[Sample]) -> None:
-        """Add one execution of a counted round. It also replaces predictions made without a pilot round."""
+        """Add the samples of one execution in a counted round. They also replace predictions made without a pilot
+        round."""
         self.progress[chain].add(samples)
         self._predictions[chain] = seen(self._predictions[chain], samples)
 
     def due(self, number: int) -> list[Chain]:
-        """Return the chains of round `number`, from 1, in the order in which they run. Raw I/O takes part as long as
-        another chain of its data set does."""
+        """Return the chains of round `number`, counted from 1, in the order in which they run. Raw I/O takes part as
+        long as another chain of its data set does."""
         wanting = [chain for chain in self._predictions if not chain.is_raw_io and self._wants(chain, number)]
         yardsticks = [
             chain
@@ -123,7 +126,7 @@ class Schedule:
         return self.ordered([*wanting, *yardsticks], number)
 
     def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
-        """Return the chains shuffled by the seed and the round, slow ones as a shuffled last block."""
+        """Return the chains shuffled by the seed and the round number, with slow chains as a shuffled last block."""
         generator = random.Random(f"{self._seed}/{number}")
         # The order must not depend on the order of the plan: sort first, then shuffle.
         rows = sorted(chains, key=lambda chain: (chain.label(), repr(chain.conditions)))
@@ -134,11 +137,11 @@ class Schedule:
         return fast + slow
 
     def remaining_rounds(self, chain: Chain) -> int:
-        """Return how many more executions the chain needs at most."""
+        """Return the largest number of executions that the chain still needs."""
         return max((self._remaining(chain, operation) for operation in self.progress[chain].operations), default=0)
 
     def wanted(self, chain: Chain, number: int) -> tuple[str, ...]:
-        """Return the operations of a chain whose cells need a sample in round `number`. Raw I/O gives one for each
+        """Return the operations of a chain whose cells need a sample in round `number`. Raw I/O gives a sample for each
         operation of the other chains of its data set."""
         if chain.is_raw_io:
             return self.progress[chain].operations
@@ -162,8 +165,8 @@ class Schedule:
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
-        """Return whether a cell that has its rounds takes part again: it and another cell have too few rounds in common
-        for a verdict, because some were not counted, and the rounds left are enough."""
+        """Return whether a cell that has its rounds takes part again. It does if it has too few rounds in common with
+        another cell for a verdict, because some were not counted, and if enough extra rounds are left."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= FEWEST_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
@@ -190,7 +193,7 @@ class Schedule:
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
-        """Return the chains that are shown as multiples of this raw I/O, or raw I/O itself without any."""
+        """Return the chains that are shown as multiples of this raw I/O. If there are none, return raw I/O itself."""
         others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
@@ -199,7 +202,7 @@ class Schedule:
 
 
 def _are_compared(chain: Chain, other: Chain) -> bool:
-    """Return whether two variants are in one table."""
+    """Return whether two variants appear in one table."""
     return (
         chain != other
         and not chain.is_raw_io
@@ -215,7 +218,7 @@ def same_data(chain: Chain, yardstick: Chain) -> bool:
 
 
 class Rounds:
-    """The rounds that the schedule wants, without a budget."""
+    """The rounds that the schedule plans, without a budget."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule

@@ -1,4 +1,4 @@
-"""The state that the parts of one run share: its plan, its folder, earlier samples, and how samples are kept.
+"""The state that the parts of one run share: its plan, its folder, earlier samples, and how samples are stored.
 
 bench_runner.run.preparation, pilot and rounds decide what is measured, and when.
 """
@@ -30,14 +30,14 @@ from data_generator.dataset import Dataset, columns_of
 
 @dataclass(frozen=True)
 class Race:
-    """A run for one decision: it continues while more than one variant may win and the budget lasts. Imports are not
+    """A run for one decision. It continues while more than one variant may win and the budget lasts. Imports are not
     timed."""
 
     contending: Callable[[Run], Sequence[str]]
     """Return the variants that may still win, best first, given the run so far. Variants that are not listed pause.
     They resume if later rounds put them back in contention."""
     screening: Run | None
-    """An earlier run on few rows: its samples replace those of the pilot round."""
+    """An earlier run on few rows. Its samples replace those of the pilot round."""
 
 
 @dataclass
@@ -58,15 +58,15 @@ class Session:
     race: Race | None = None
     stop: StopRequest = field(default_factory=StopRequest)
     costs: KnownCosts = field(default_factory=KnownCosts)
-    """Durations known from earlier runs, here or elsewhere."""
+    """Durations known from earlier runs, on this machine or on other machines."""
     began_ns: int = field(default_factory=now_ns)
-    """When the budget starts."""
+    """Monotonic time at which the budget starts."""
     stage_began_ns: int = field(default_factory=now_ns)
     stage_name: str = "start"
 
     @property
     def seed(self) -> int:
-        """The seed that shuffles the rounds."""
+        """The seed for shuffling the rounds."""
         assert self.info.seed is not None
         return self.info.seed
 
@@ -75,12 +75,12 @@ class Session:
         return self.benches[chain.conditions.work_dir, chain.conditions.threads]
 
     def budget_ends_ns(self, share: float = 1.0) -> int | None:
-        """Return the clock time at which this share of the budget is spent; None without a budget."""
+        """Return the monotonic time at which this share of the budget is spent; None without a budget."""
         budget_s = self.options.budget_s
         return None if budget_s is None else self.began_ns + int(share * budget_s * 1e9)
 
     def stage(self, name: str) -> None:
-        """Begin another stage of the run, and record how long the last one took."""
+        """Begin the next stage of the run, and record how long the previous stage took."""
         stages = self.info.stages_ns
         now = now_ns()
         stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
@@ -88,8 +88,9 @@ class Session:
         self.watcher.stage(name)
 
     def public(self, conditions: Conditions) -> Conditions:
-        """Return the conditions as records hold them. `--machine` replaces the host's name in the path. On a virtual
-        machine, cold means cold for the guest, because the host's cache cannot be emptied from here (rule 14)."""
+        """Return the conditions as they appear in records. `--machine` replaces the host's name in the path. On a
+        virtual machine 'cold' becomes 'cold (guest)', because the host's cache cannot be emptied from here (rule
+        14)."""
         guest = self.info.machine.is_virtual
         return changed(
             conditions,
@@ -103,7 +104,7 @@ class Session:
         self.watcher.step(text, seconds_left)
 
     def show_plan(self) -> None:
-        """Notify the watcher of the planned cells, and of the samples that exist already."""
+        """Notify the watcher of the planned cells, and of the existing samples."""
         cells: dict[str, list[Cell]] = {}
         for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):
             rows, conditions = self.datasets[chain.dataset].rows, self.public(chain.conditions)
@@ -124,8 +125,8 @@ class Session:
         need_bytes: int,
         wanted: Sequence[str] | None = None,
     ) -> list[Sample]:
-        """Execute the chain, or its wanted operations, once. Operations that the earlier part of the run has are not
-        measured again. New samples are kept."""
+        """Execute the chain, or its wanted operations, once. Operations that the earlier part of the run has measured
+        are not measured again. New samples are stored."""
         known = self.earlier_execution(chain, round_number, rows)
         there = whole(known)
         asked = chain.operations if wanted is None else wanted
@@ -147,7 +148,8 @@ class Session:
         return [*(sample for sample in known if sample.operation in there - again), *samples]
 
     def earlier_execution(self, chain: Chain, round_number: int, rows: int | None = None) -> list[Sample]:
-        """Return the samples of one execution in the earlier part of the run, on all rows by default."""
+        """Return the samples of one execution in the earlier part of the run, by default of an execution on all
+        rows."""
         rows = self.datasets[chain.dataset].rows if rows is None else rows
         return self.earlier.execution(chain, self.public(chain.conditions), round_number, rows)
 
@@ -159,8 +161,8 @@ class Session:
         self.watcher.measured(kept)
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
-        """Write one row with the reason for each operation of a chain that is not run, so that no table is shorter
-        without an explanation."""
+        """Write, for each operation of a chain that is not run, one row with the reason. So no table is shorter without
+        an explanation."""
         dataset = self.datasets[chain.dataset]
         if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
             return
@@ -168,7 +170,7 @@ class Session:
         self.keep([changed(blank, operation=operation, failure=failure) for operation in chain.operations])
 
     def warn(self, text: str, remedy: str) -> None:
-        """Store a warning with its remedy, unless it is stored already."""
+        """Store a warning with its remedy, unless the same warning is stored already."""
         self.info.warn(text, remedy)
 
     def save_info(self) -> None:
@@ -188,6 +190,7 @@ class Session:
 
 
 def _sample_facts(dataset: Dataset) -> dict[str, int]:
-    """Return rows of the whole and of the sample, and its blocks, if the data set is a sample."""
+    """Return the numbers of rows of the whole data and of the sample, and the sample's blocks. Empty if the data set is
+    not a sample."""
     facts = ("input_rows", "sampled_rows", "blocks")
     return {key: int(dataset.source[key]) for key in facts if key in dataset.source}

@@ -1,8 +1,9 @@
-"""Measure two environments in turn, a few rounds each, so that changes of the machine affect both alike.
+"""Measure two environments in turn, a few rounds each, so that changes of the machine's speed affect both alike.
 
-Runs one after the other differ by whatever else the machine was doing: on a shared host single cells by several per
-cent, for any number of rounds (docs/publishing.md, 'Two versions side by side'). Each turn is a `run --resume` by the
-interpreter of the environment. This module compares nothing: of a run it reads progress and the duration of rounds.
+Consecutive runs differ by whatever else the machine was doing meanwhile. On a shared host single cells differ by
+several per cent, for any number of rounds (docs/publishing.md, 'Two versions side by side'). Each turn is a `run
+--resume` by the interpreter of the environment. This module compares no figures. It reads only progress and the
+duration of rounds.
 """
 
 from __future__ import annotations
@@ -24,34 +25,36 @@ from bench_runner.run.rounds import PAUSED_VARIABLE
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
-"""Approximate duration of the rounds of a turn, unless a round takes longer; starting a turn takes some seconds more.
-The length of turns matters little, because the machine's speed changes within a round or two (over 100 rounds of 12
-cells, the times of neighbouring rounds correlate by 0.12, those five rounds apart by 0.03)."""
+"""Approximate seconds of the rounds of a turn. A turn takes longer if one round does, and starting it takes some
+seconds more. The length matters little, because the machine's speed changes within a round or two. Over 100 rounds of
+12 cells, the times of neighbouring rounds correlated by 0.12, and of rounds five apart by 0.03."""
 LOOK_ROUNDS = 20
-"""After this many rounds it is decided again which variants need no more."""
+"""Number of rounds after which `decided` is called again to find variants that need no more rounds."""
 LAST_ROUNDS = 5
-"""The next turn is planned by the duration of this many rounds."""
+"""Number of latest rounds whose duration is used to plan the next turn."""
 SOME_FAILED = 1
-"""Exit code of a run in which some cells failed and the rest was measured."""
+"""Exit code of a run in which some cells failed and the other cells were measured."""
 START = (
-    # It ends in order when this process ends, even by a kill: PR_SET_PDEATHSIG of prctl(2).
+    # prctl(2) with PR_SET_PDEATHSIG ends the child in an orderly way when this process ends, even if it is killed.
     f"import ctypes; ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value}); from format_bench.cli import main; main()"
 )
-"""The code that an interpreter executes; the words of the command follow it."""
+"""The code that an interpreter executes. The words of the command follow it."""
 Side = TypeVar("Side")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the two: `name` is 'before' or 'after', `python` the interpreter, `folder` that of its run."""
+    """One of the two environments: `name` is 'before' or 'after', `python` its interpreter, `folder` the folder of its
+    run."""
 
     name: str
     python: Path
     folder: Path
 
     def started(self, code: str, words: Sequence[str] = ()) -> dict[str, Any]:
-        """Return arguments of subprocess.Popen that run this code in this environment only."""
-        # Keep links: a virtual environment is found by the name under which its interpreter was called.
+        """Return the arguments of subprocess.Popen that run this code in this environment, isolated from the current
+        one."""
+        # Do not resolve links, because Python finds a virtual environment by the path with which it was called.
         command = [str(self.python.absolute()), "-P", "-c", code, *words]
         shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         return {"args": command, "env": shared, "text": True, "errors": "replace"}
@@ -87,8 +90,9 @@ def check(environment: Environment) -> None:
 
 
 def turns(sides: Sequence[Side], rounds: int, most: Callable[[], int]) -> Iterator[tuple[Side, int]]:
-    """Yield (side, rounds that it has after its turn) until each has `rounds`. The first turns are of one round, later
-    ones of as many as `most` returns by then. The first side alternates."""
+    """Yield (side, rounds that the side has after its turn) until each side has `rounds` rounds. The first turns have
+    one round each. Later turns have the number of rounds that `most` returns at that time. The sides alternate in going
+    first."""
     upto, forward = 0, True
     while upto < rounds:
         upto = min(upto + (most() if upto else 1), rounds)
@@ -104,13 +108,14 @@ def measure_in_turn(
     look: Callable[[], object],
     decided: Callable[[], Collection[str] | None] = lambda: (),
 ) -> None:
-    """Take at most `rounds` rounds of each environment into its folder, in turn. `words` are arguments of the command
-    `run`. Existing rounds are not measured again. `look` is called before the second turns; it may raise an error if
-    further rounds would be useless. `decided` is called after every LOOK_ROUNDS rounds: variants that it returns get no
-    further rounds, and None ends the measurement.
+    """Measure at most `rounds` rounds of each environment into its folder, in turn.
 
-    Raises RunError if a turn cannot be taken, RecordError if a folder holds something other than a run,
-    KeyboardInterrupt after Ctrl-C or SIGTERM (all samples are kept).
+    `words` are arguments of the command `run`. Existing rounds are not measured again. `look` is called before the
+    second turns. It may raise an error if further rounds would be useless. `decided` is called after every LOOK_ROUNDS
+    rounds. It returns variants that get no further rounds, or None to end the measurement.
+
+    Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
+    after Ctrl-C or SIGTERM. All samples are kept.
     """
     with stopped_by_signals() as stop:
         watcher.stage("side by side")
@@ -137,14 +142,14 @@ def measure_in_turn(
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
             _take_turn(environment, words, upto, paused)
-            # The first turn also makes data and tests probes, so its duration says nothing about the next.
+            # The first turn also makes data and tests probes, so its duration does not predict that of the next turn.
             if already:
                 costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
 
 
 def rounds_there(folder: Path, most: int) -> int:
-    """Return the number of complete rounds in the folder. For a run that was stopped, this is one less than it was
-    asked for, of at most `most`: resumed, it measures what is missing."""
+    """Return the number of complete rounds in the folder, at most `most`. A stopped run counts as one round less than
+    it was asked for. When it is resumed, it measures what is missing."""
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info
@@ -154,15 +159,16 @@ def rounds_there(folder: Path, most: int) -> int:
 
 
 def _rounds_a_turn(environment: Environment) -> int:
-    """Return the rounds that fill a turn, by the longest of the last ones: some rounds repeat only a few samples, and
-    early rounds had variants that are paused now."""
+    """Return the number of rounds that fill a turn, from the longest of the last rounds. Some rounds repeat only a few
+    samples, and early rounds included variants that are paused now."""
     stages_ns = read_run(environment.folder).info.stages_ns
     spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
     return max(int(TURN_S * 1e9 / max(spent_ns[-LAST_ROUNDS:], default=TURN_S * 1e9)), 1)
 
 
 def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dict[str, float]) -> float | None:
-    """Return the seconds of all turns left; None until the duration of a round is known for each environment."""
+    """Return the seconds of all remaining turns, or None until the duration of a round is known for each
+    environment."""
     if any(environment.name not in costs_s for environment in environments):
         return None
     lacking = {each.name: max(rounds - rounds_there(each.folder, rounds), 0) for each in environments}
@@ -170,34 +176,34 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
 
 
 def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[str]) -> None:
-    """Let the environment measure the rounds up to `upto` that its run lacks, without the paused variants."""
+    """Let the environment measure its missing rounds up to `upto`, without the paused variants."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
     started = environment.started(START, words)
     started["env"][PAUSED_VARIABLE] = json.dumps(sorted(paused))
-    # In a separate session, Ctrl-C, which goes to the whole foreground group, does not reach it twice.
+    # Ctrl-C reaches the whole foreground process group. In a separate session the child does not receive it twice.
     with subprocess.Popen(
         **started, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     ) as child:
         try:
             _, said = child.communicate()
         except BaseException:
-            # It removes its working files and ends.
+            # On SIGTERM the child removes its working files and ends.
             child.send_signal(signal.SIGTERM)
             child.wait()
             raise
-    # A full disk ends a run with the same code as failed cells do.
+    # Check the rounds too, because a run on a full disk ends with the same code as a run with failed cells.
     if child.returncode not in (0, SOME_FAILED) or rounds_there(environment.folder, upto) < upto:
         raise RunError(f"{environment.name}: {_last_words(said, child.returncode)}")
 
 
 def _last_words(said: str, code: int) -> str:
-    """Return the error that a run printed; without one, its last line and the exit code."""
+    """Return the error that a run printed. If it printed none, return its last line and the exit code."""
     lines = said.strip().splitlines()
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):
             return "\n".join([line.partition(": ")[2], *lines[number + 1 :]])
-    # Lines about its progress may come first.
+    # Progress lines of the run may precede the error.
     if any(line.lower().startswith("stopped") for line in lines):
         return "its run was stopped"
     return f"its run ended with exit code {code}" + (f": {lines[-1]}" if lines else "")

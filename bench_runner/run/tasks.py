@@ -1,4 +1,4 @@
-"""The tasks of workers, and the paths below one folder where they may write."""
+"""The tasks of workers, and the paths below one folder to which the workers may write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_places(folder: Path) -> None:
 
 
 def stored_at(chain: Chain, folder: Path) -> Path:
-    """Return where a chain stores its copy in its folder."""
+    """Return the path of the chain's stored copy in its folder."""
     return folder / "stored" / f"table{chain.suffix}"
 
 
@@ -87,7 +87,8 @@ def probe_task(how: str, size_bytes: int, scratch: Path) -> ProbeTask:
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder for a task that measures no operation. Remove it afterwards, with printed output."""
+    """Yield an empty folder for a task that measures no operation. Remove it afterwards, with any printed output in
+    it."""
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder, "scratch")
         scratch.mkdir()

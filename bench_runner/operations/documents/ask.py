@@ -1,8 +1,8 @@
-"""Answering a question about all documents, one of `bench_runner/suites/document_questions.py`.
+"""Answering a question about all documents. The questions are in `bench_runner/suites/document_questions.py`.
 
-A plan is passed to the store as JSON. If the store cannot run it, all documents are read and the reference answers, as
-a user would have to do. The query language is imported only where it is needed, so that the measured import time of
-our own store includes it.
+A question is passed to the store as a query plan in JSON. If the store cannot run the plan, all documents are read and
+our reference implementation computes the answer, as a user's program would have to. The query language is imported only
+where it is needed, because its import belongs to the measured import time of our own store.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asking(DocumentReading):
-    """The common part of questions: a plan, the store's or the reference's answer, and the right answer."""
+    """The common part of questions: a query plan, the answer of the store or of the reference, and the right answer."""
 
     def fallback(self, adapter: Any) -> str:
         """Return READ_ALL if the store answers no questions."""
@@ -58,11 +58,11 @@ class Asking(DocumentReading):
                     document_handle(handle).prepare(plan)
 
     def needs_values(self, held: str) -> bool:
-        """Return False for counting all documents: many stores know their number."""
+        """Return False for a count of all documents, which many stores answer without reading values."""
         return steps_of(held) != {"count"}
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
-        """Return another handle, with what this one has learned about the plans."""
+        """Return another handle, which keeps what `handle` has learned about the plans."""
         handle.close()
         again = self.open(stage, location)
         assert again is not None
@@ -70,7 +70,7 @@ class Asking(DocumentReading):
         return again
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: str) -> list[Any]:
-        """Return the rows of the answer. Raises RefusedData if the store gives a condition another meaning."""
+        """Return the rows of the answer. Raises RefusedData if a condition has another meaning in the store."""
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
             return _answer(held, everything, source.key_field(stage))
@@ -80,7 +80,7 @@ class Asking(DocumentReading):
     def difference(
         self, stage: OperationContext, held: str, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Compare row by row, in the order of the plan."""
+        """Compare row by row, in the order that the plan defines."""
         return first_unlike(self.right(stage, held), result.rows, losses)
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def _refusals() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def steps_of(plan: str) -> frozenset[str]:
-    """Return the steps of a plan. Cached while the operation is primed, so that the clock includes only a lookup."""
+    """Return the steps of a plan. The result is cached before timing starts, so that only a lookup is timed."""
     return frozenset(step["is"] for step in json.loads(plan))
 
 
@@ -115,7 +115,7 @@ def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str
 
 @lru_cache(maxsize=64)
 def _plan(text: str) -> Plan:
-    """Parse a plan. Cached while the operation is primed, as in steps_of."""
+    """Parse a plan. The result is cached before timing starts, as in steps_of."""
     from libraries.document_queries.json_form import from_json
 
     return from_json(text)
@@ -123,7 +123,7 @@ def _plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Ask(Asking):
-    """Answer a known question about such documents, on an open store."""
+    """Answer one of the known questions about these documents, on an open store."""
 
     query: str = word(*NAMES, spelled=True)
 

@@ -46,7 +46,7 @@ class Fields(DocumentReading):
         return [chosen] * repetitions
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[FieldPath]) -> list[Any]:
-        """Return of each document the values of the paths."""
+        """Return, for each document, the values at the paths."""
         return [document for batch in handle.scan(held) for document in batch]
 
     def difference(
@@ -59,8 +59,8 @@ class Fields(DocumentReading):
 
 
 def _bare_objects(paths: Sequence[FieldPath]) -> DocumentLoss:
-    """Return the loss of a store for which missing and null are equal: an object that contains nothing but null fields
-    is equal to a missing one."""
+    """Return the loss of a store that treats missing and null as equal. For such a store, an object that contains
+    nothing but null fields is equal to a missing object."""
     return DocumentLoss(
         "an object on the way to a field that is missing",
         "no other object",

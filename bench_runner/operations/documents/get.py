@@ -18,12 +18,12 @@ from bench_runner.operations.tables.take import dealt, generator
 from bench_runner.operations.targets import Documents
 
 MISSING_OF = 10
-"""One key in this many is missing from the data, as programs also check whether something exists."""
+"""One key in MISSING_OF is missing from the data, because programs also check whether a document exists."""
 
 
 @dataclass(frozen=True)
 class Get(DocumentReading):
-    """Find the documents of some keys in an open store, in the order requested; one key in ten is missing."""
+    """Find the documents of some keys in an open store, in the order of the keys. One key in ten is missing."""
 
     documents: int = count(100, spelled=True)
 
@@ -37,7 +37,7 @@ class Get(DocumentReading):
         return f"get {self.documents:,} document{'s' * (self.documents != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if there are fewer documents than one call looks up."""
+        """Return a refusal reason if there are fewer documents than one call looks up."""
         if self.documents > rows:
             return f"it finds {self.documents:,} documents, but there are {rows:,}"
         return super().refusal(schema, rows)
@@ -47,8 +47,8 @@ class Get(DocumentReading):
         return "" if adapter.offers.get else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[Key]]:
-        """Return the keys of each repetition, with missing keys among them: uniform among the first `rows` documents,
-        and disjoint while there are enough."""
+        """Return the keys of each repetition, some of them missing from the data. Present keys are drawn uniformly from
+        the first `rows` documents, and repetitions share none while there are enough."""
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
         random = generator(stage.digest, self.spelled)
         wanted = min(self.documents, rows)
@@ -80,8 +80,8 @@ def _hands(keys: Sequence[Key], wanted: int, repetitions: int, random: np.random
 def _unknown(keys: Sequence[Key], least: int) -> list[Key]:
     """Return at least `least` different keys that no document has.
 
-    They are between existing keys, so that a store cannot use its smallest and largest key to rule them out. If there
-    are too few gaps, some are beyond the last key.
+    The keys are between existing keys, so that a store cannot rule them out by its smallest and largest key. If there
+    are too few gaps, some keys are beyond the last existing key.
     """
     known, last = set(keys), max(keys)
     found = [other for key in keys if key != last and (other := _behind(key, 1)) not in known]

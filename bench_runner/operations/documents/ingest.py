@@ -1,7 +1,8 @@
-"""Storing documents while earlier ones are changed and deleted, with indexes kept up to date.
+"""Storing documents while documents stored earlier are changed and deleted, with indexes kept up to date.
 
-As in Alkowaileet and Carey, section 6.3: the clock ends when pending merges are done and the store is closed. The time
-until all documents were accepted is a separate figure. `save` makes the copy that other operations of a chain read.
+As in Alkowaileet and Carey, section 6.3, timing ends when pending merges are done and the store is closed. The time
+until all documents were accepted is a separate figure. The `save` operation makes the copy that the other operations of
+a chain read.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ from data_generator.documents import lines_of
 NO_INDEXES = "none"
 
 LOOK_UPS = 20
-"""Values of each indexed field by which documents are looked up after storing."""
+"""Number of values of each indexed field that are looked up after storing."""
 
 FEWEST_CALLS = 20
-"""Smallest number of calls: changes are of documents of earlier calls, so a few calls would have few changes."""
+"""Smallest number of calls. Changes apply to documents of earlier calls, so a few calls would contain few changes."""
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """The number of documents that a store finds with this value of a field."""
+    """The number of documents that a store finds for one value of a field."""
 
     path: FieldPath
     value: int
@@ -47,7 +48,7 @@ class LookUp:
 
 @dataclass(frozen=True)
 class Ingested(Documents):
-    """All documents, and whether their indexes were kept."""
+    """All documents, with the results of looking up values in the indexes."""
 
     look_ups: tuple[LookUp, ...] = ()
     without_index: tuple[FieldPath, ...] = ()
@@ -55,8 +56,8 @@ class Ingested(Documents):
 
 @dataclass(frozen=True)
 class Ingest(DocumentOperation, Changes):
-    """Store all documents, from the first call until merges are done and the store is closed. For each document
-    `updates` earlier ones are replaced or deleted."""
+    """Store all documents. The measured time is from the first call until merges are done and the store is closed. The
+    share of documents that replace or delete an earlier document is `updates`."""
 
     updates: float = share(0.5, none=True)
     indexes: int | str = count(NO_INDEXES, NO_INDEXES, spelled=True)
@@ -71,7 +72,7 @@ class Ingest(DocumentOperation, Changes):
         return ", ".join([*words, f"{self.indexes} indexes"] if self.indexes != NO_INDEXES else words)
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a reason if the store cannot replace or remove documents, or has no index of fields, but needs to."""
+        """Return a refusal reason if the store lacks the calls or indexes that this operation needs."""
         offers = adapter.offers
         if self.updates and not (offers.upsert and offers.delete):
             return "it has no calls that replace and remove documents"
@@ -82,13 +83,13 @@ class Ingest(DocumentOperation, Changes):
         return super().unfit(adapter)
 
     def take_input(self, stage: OperationContext, rows: int) -> list[Call]:
-        """Return the calls, in private memory."""
+        """Return the calls, with their documents in private memory."""
         lines = lines_of(stage.table(rows))
         call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
         return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
 
     def run(self, stage: OperationContext, held: Sequence[Call], location: Path, laps: Laps) -> Path:
-        """Create the store with the first call, and add the others to it. Return its path."""
+        """Create the store with the first call and apply the other calls to it. Return its path."""
         store, key, place = store_of(stage), source.key_field(stage), self.works_at(location)
         store.ingest([held[0].upserts], place, key)
         handle = store.open(place, key)
@@ -112,7 +113,7 @@ class Ingest(DocumentOperation, Changes):
         return source.ordered_fields(stage, int(self.indexes)) if self.indexes != NO_INDEXES else ()
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Ingested:
-        """Return all documents stored, and what its indexes find."""
+        """Return all documents stored, and the documents that the store's indexes find."""
         key, indexed = source.key_field(stage), self._indexed(stage)
         handle = store_of(stage).open(result, key)
         try:
@@ -136,7 +137,7 @@ class Ingest(DocumentOperation, Changes):
 def _looked_up(
     stage: OperationContext, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
 ) -> Iterator[LookUp]:
-    """Look up values from the first to the last document: any may have been replaced without updating the index."""
+    """Look up values from documents throughout the store, because an update may miss the index at any document."""
     held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})
     for value in held[:: max(len(held) // LOOK_UPS, 1)]:
         plan = plan_of_range(path, value, value, [(key,)])

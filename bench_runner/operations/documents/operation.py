@@ -1,4 +1,4 @@
-"""The common part of operations on documents: they call an open store, and define what is right.
+"""The common part of operations on documents: they call an open store and define the right answer.
 
 Partial reads are short, so they are called several times in one process, on a copy that stays open (method rule 19).
 """
@@ -26,12 +26,12 @@ RAW_IO_REFUSAL = "raw I/O writes and reads all of the text, and cannot find docu
 
 
 def store_of(stage: OperationContext) -> DocumentStoreAdapter:
-    """Return the store that a worker measures."""
+    """Return the document store that a worker measures."""
     return cast(DocumentStoreAdapter, stage.adapter)
 
 
 class DocumentOperation(Operation):
-    """An operation that a user does with stored documents."""
+    """Something that a user does with stored documents."""
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ class DocumentOperation(Operation):
         return ("documents",)
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Return True for local data: no store is measured through services."""
+        """Return True for local data. No document store is measured through services."""
         return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -47,15 +47,15 @@ class DocumentOperation(Operation):
         return None if is_documents(schema) else "it needs documents, and the data are not documents"
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a reason for raw I/O, which stores text without parsing documents."""
+        """Return a refusal reason for raw I/O, which stores text without parsing documents."""
         return RAW_IO_REFUSAL if is_raw_io(adapter.format) else None
 
     @abstractmethod
     def difference(
         self, stage: OperationContext, held: Any, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return how the result differs from the right answer, apart from these losses; None if it does not. After the
-        clock."""
+        """Return how the result differs from the right answer, ignoring these losses, or None if it does not differ.
+        Not timed."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class DocumentReading(DocumentOperation, Calls):
     """Reading some of the documents, or an answer computed from them, on a store that stays open."""
 
     def handles(self, adapter: Any) -> int:
-        """Return 1: every store can stay open, whatever calls it has."""
+        """Return 1, because every store can stay open."""
         return 1
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
@@ -92,7 +92,7 @@ class DocumentReading(DocumentOperation, Calls):
 
     @abstractmethod
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Any) -> list[Any]:
-        """Return what the store gives. Inside the clock."""
+        """Return the store's result for one call. Timed."""
 
 
 def document_handle(handle: Handle | None) -> DocumentHandle:
@@ -101,7 +101,7 @@ def document_handle(handle: Handle | None) -> DocumentHandle:
 
 
 def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:
-    """Return how ordered rows differ; None if they are equal by type and bits."""
+    """Return how ordered rows differ, or None if they have equal types and equal bits."""
     wanted = list(expected)
     if len(wanted) != len(found):
         return f"{len(found):,} rows were read, but there must be {len(wanted):,}"

@@ -1,7 +1,7 @@
-"""Counting values of fields in the documents where another field is in a range.
+"""Counting the values of some fields in the documents where another field is in a range.
 
-As in Alkowaileet and Carey, table 3: a share of the documents, found by an index or by scanning, and the number of
-values that 1, 5 or 10 fields have in them.
+As in Alkowaileet and Carey, table 3: a share of the documents is found by an index or by scanning, and the values of 1,
+5 or 10 fields in these documents are counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCAN, INDEX = "scan", "index"
 
 @dataclass(frozen=True)
 class Range(Asking):
-    """Count the values of some fields over a share of the documents of an open store: one number for each field."""
+    """Count the values of some fields over a share of the documents of an open store. Each field gives one count."""
 
     selectivity: float = share(0.001)
     paths: int = count(1, spelled=True)
@@ -44,7 +44,8 @@ class Range(Asking):
 
     @property
     def leaves_traces(self) -> bool:
-        """True for `by=index`: the index stays in the copy, and a store uses it for every range of this field."""
+        """True for `by=index`. The index stays in the copy, and a store uses it for every range of the indexed
+        field."""
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
@@ -54,13 +55,13 @@ class Range(Asking):
         return super().unfit(adapter)
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Create the index if it is needed and missing; then as for any question."""
+        """Create the index if it is needed and missing, then prepare the plans as for any question."""
         if self.by == INDEX:
             document_handle(handle).index(self._ordered(stage))
         super().make_ready(stage, handle, inputs)
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Raise RefusedData if the store reports that it does not use its index for one of the ranges."""
+        """Raise RefusedData if the store reports that it does not use its index for at least one of the ranges."""
         if self.by != INDEX:
             return
         for plan in dict.fromkeys(inputs):
@@ -72,7 +73,7 @@ class Range(Asking):
                 )
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """Return a plan for each repetition, each over another range of values."""
+        """Return a plan for each repetition, each with another range of values."""
         ordered = self._ordered(stage)
         (found,) = source.values(stage, rows, ordered)
         # The fields and ranges are the same with and without an index.
@@ -82,7 +83,7 @@ class Range(Asking):
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """Return the counts, computed from the values by code other than the reference's."""
+        """Return the counts, computed from the values by code that is independent of the reference implementation."""
         condition, counting = json.loads(plan)
         low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
         paths = tuple(tuple(each["expression"]["path"]) for each in counting["aggregates"])

@@ -1,7 +1,7 @@
-"""The stored data, taken from the cached data set: documents, keys, paths with values, and values to choose from.
+"""The stored documents as read from the cached data set: documents, keys, paths with values, and values to choose from.
 
-Inputs are chosen before the clock from single fields read here; right answers are computed after it, from the documents
-themselves.
+Inputs are chosen before timing, from single fields read here. Right answers are computed after timing, from whole
+documents.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from bench_runner.operations.tables.take import dealt, generator
 from data_generator.documents import json_lines, key_of, lines_of
 
 LOOKED_AT = 1_000
-"""Number of documents whose fields are inspected to choose among them."""
+"""Number of documents that are inspected to choose fields."""
 FEWEST_OF_LOOKED_AT = 10
-"""A field is not chosen if fewer of the inspected documents have it: most counts would be 0."""
+"""A field is not chosen if fewer of the inspected documents have it, because most of its counts would be 0."""
 
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
@@ -33,13 +33,14 @@ def key_field(stage: OperationContext) -> str:
 
 
 def documents(stage: OperationContext, rows: int) -> Iterator[dict[str, Any]]:
-    """Yield the first documents, as they were stored."""
+    """Yield the first `rows` documents, as they were stored."""
     for batch in stage.table(rows).to_batches():
         yield from _DECODER.decode_lines(json_lines(batch))
 
 
 def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[Any]]:
-    """Return for each path its values in the first documents, in order; None where a document has none."""
+    """Return, for each path, its values in the first `rows` documents, in order. None marks a document without a
+    value."""
     found: list[list[Any]] = [[] for _ in paths]
     for document in documents(stage, rows):
         for path, column in zip(paths, found, strict=True):
@@ -57,29 +58,29 @@ def value_at(document: Document, path: FieldPath) -> Any:
 
 @lru_cache(maxsize=1)
 def lines_by_key(stage: OperationContext) -> Mapping[Key, bytes]:
-    """Return each document's line by its key. After the clock only: it holds all of the text."""
+    """Return a mapping from key to the document's line. Use it only after timing, because it holds all of the text."""
     (keys,) = values(stage, stage.rows, (key_field(stage),))
     return dict(zip(keys, lines_of(stage.table(stage.rows)), strict=True))
 
 
 def document_of(line: bytes) -> dict[str, Any]:
-    """Parse the document of a line."""
+    """Parse the document in a line of JSON."""
     return _DECODER.decode(line)
 
 
 def chosen_paths(stage: OperationContext, count: int, spelled: str) -> list[FieldPath]:
-    """Return `count` paths that hold values other than arrays, chosen by the digest of the data; fewer if there are not
-    as many. The key is not among them."""
+    """Return `count` paths that hold values other than arrays, chosen by the digest of the data. The key is never
+    chosen. Returns fewer paths if the data have fewer."""
     known = sorted(_looked_at(stage))
     random = generator(stage.digest, spelled)
     return [known[place] for place in random.permutation(len(known))[:count].tolist()]
 
 
 def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
-    """Return `count` fields other than the key that hold only integers or nothing, for conditions on ranges.
+    """Return `count` fields for range conditions: fields other than the key that hold only integers or nothing.
 
-    Fields with the most different values among the inspected documents come first, ties by name. Raises RefusedData if
-    there are not as many.
+    Fields with the most different values among the inspected documents come first, and ties are broken by name. Raises
+    RefusedData if the data have fewer such fields.
     """
     found = [
         (-len(set(held)), path) for path, held in _looked_at(stage).items() if all(type(value) is int for value in held)
@@ -91,7 +92,7 @@ def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
 
 @lru_cache(maxsize=1)
 def _looked_at(stage: OperationContext) -> dict[FieldPath, list[Any]]:
-    """Return the paths of the first documents, except the key, with their values."""
+    """Return the paths of the inspected documents, except the key, with their values."""
     found: dict[FieldPath, list[Any]] = {}
     for document in documents(stage, min(stage.rows, LOOKED_AT)):
         for path, value in _places(document, ()):
@@ -111,8 +112,8 @@ def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPat
 def shares_between(
     found: list[Any], share: float, random: np.random.Generator, repetitions: int
 ) -> list[tuple[int, int]]:
-    """Return the lowest and highest values of runs of the sorted integers, each about this share of them. The runs are
-    disjoint while there are enough."""
+    """Return the lowest and highest value of each of several runs of the sorted integers. Each run holds about this
+    share of the integers. Runs do not overlap while there are enough integers."""
     held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
     count = max(1, round(share * len(held)))
     runs = len(held) // count

@@ -1,6 +1,6 @@
 """Reading one byte of each page that the rows of an Arrow table occupy, in one compiled call (method rule 7).
 
-A loop over 30 columns in Python would take longer than the shortest operations.
+For a table of 30 columns, a loop in Python would take longer than the shortest operations.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bench_runner.build import library_of
 _ARRAY_BYTES = 80
 """Size of struct ArrowArray on 64-bit machines."""
 _EMPTY, _FIXED, _TEXT, _LARGE_TEXT, _LIST, _LARGE_LIST, _NESTED, _VIEWS = range(8)
-"""Kinds of memory, numbered as in pages.c."""
+"""Kinds of memory layout, with the same numbers as in pages.c."""
 
 
 class _Known(local):
-    """The last schema of this thread and its layout: repeated calls return tables of one schema."""
+    """The last schema that this thread touched, with its layout. Repeated calls usually return tables of one schema."""
 
     schema: pa.Schema | None = None
     layout: np.ndarray | None = None
@@ -44,8 +44,8 @@ def library() -> ctypes.CDLL | None:
 
 
 def touch_table(table: pa.Table) -> int | None:
-    """Read one byte in each page that the table's rows occupy and return the sum of those bytes. Returns None if the
-    library was not built, or for a type that `layout_of` does not cover."""
+    """Read one byte in each page that the table's rows occupy and return the sum of those bytes. Return None if the
+    library was not built, or if `layout_of` does not support a type."""
     loaded = library()
     layout = _layout(table.schema)
     if loaded is None or layout is None:
@@ -69,10 +69,10 @@ def _layout(schema: pa.Schema) -> np.ndarray | None:
 
 
 def layout_of(schema: pa.Schema) -> np.ndarray | None:
-    """Return the layout of a record batch for pages.c, as int64; None if it has a type that is not covered.
+    """Return the layout of a record batch for pages.c, as int64, or None if a type is not supported.
 
-    For each array of the tree: its kind of memory, the bits of a value (for a nested array, the items in each child),
-    the number of buffers, the number of children, and whether it has a dictionary.
+    Each array of the type tree has five numbers: its kind of memory, the bits of a value (for a nested array, the items
+    in each child), the number of buffers, the number of children, and whether the array has a dictionary.
     """
     try:
         children = [number for field in schema for number in _numbers(field.type)]

@@ -1,1 +1,1 @@
-"""Operations that need a known share of the row groups of a table, which shows what pruning saves."""
+"""Operations that need a known share of the row groups of a table. They show how much reading pruning avoids."""

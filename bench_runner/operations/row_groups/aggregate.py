@@ -1,4 +1,4 @@
-"""Aggregating the rows that meet a condition, where it is known how many row groups can be skipped."""
+"""Aggregating the rows that meet a condition for which the number of row groups that can be skipped is known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from data_generator.cache import read_table
 COLUMNS = ("count", "min", "max", "sum")
 SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])
 MOST_SUM = 1 << 53
-"""A sum beyond this is inexact in engines that add floats, so only columns with smaller sums are aggregated."""
+"""Larger sums are inexact in engines that add floats, so only columns with smaller sums are aggregated."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Asked:
 @dataclass(frozen=True)
 class Aggregate(AsksForBlocks):
     """Compute count, minimum, maximum and sum of a column over the rows that meet a condition, on an open copy. If the
-    engine has no such call, it reads the column of those rows, and Arrow aggregates."""
+    engine has no such call, it reads the column for these rows and Arrow aggregates."""
 
     name: ClassVar[str] = "aggregate"
     meaning: ClassVar[str] = "count and sum up the rows that meet a condition that a known share of the blocks can meet"
@@ -53,7 +53,8 @@ class Aggregate(AsksForBlocks):
         return f"aggregate {self._where}"
 
     def take_input(self, stage: OperationContext, rows: int) -> Asked:
-        """Return the first repetition; for the few rows of the primer, a condition that all rows meet."""
+        """Return the input of the first repetition. For the few rows of the primer, the condition is one that all rows
+        meet."""
         if rows < stage.rows:
             return Asked(0, self.everything(stage), self._column(stage))
         return self.inputs(stage, rows, 1)[0]
@@ -64,7 +65,7 @@ class Aggregate(AsksForBlocks):
         return [Asked(number, each, column) for number, each in enumerate(self.conditions(stage, repetitions))]
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
-        """Read, aggregate, and touch the result."""
+        """Read and aggregate the rows, and touch the result."""
         adapter = cast(TabularFormat, stage.adapter)
         if handle is not None and handle.aggregate is not None:
             own = handle.aggregate
@@ -106,7 +107,8 @@ def added_up(column: pa.ChunkedArray) -> pa.Table:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, tested: str) -> str:
-    """Return the first int64 column without nulls whose sums are small enough, other than the tested column."""
+    """Return the first int64 column, other than the tested column, that has no nulls and whose sums are small
+    enough."""
     for field in read_table(dataset, 0).schema:
         if not pa.types.is_int64(field.type) or field.name == tested:
             continue

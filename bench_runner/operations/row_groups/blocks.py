@@ -1,7 +1,8 @@
-"""Filters that a known share of the blocks of a table meet, and their answers.
+"""Filters that match a known share of the blocks of a table, and their answers.
 
-A block is a run of rows. A filter depends on the data only: it is on a column where each block has values that no other
-block has. If values ascend from block to block, the blocks of a filter are neighbours, *clustered*; else *scattered*.
+A block is a run of rows. A filter depends only on the data. It tests a column where each block has values that no other
+block has. If these values ascend from block to block, the blocks that a filter matches are neighbours, which is called
+*clustered*. Otherwise they are *scattered*.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Values reserved below the smallest one, for conditions that no row meets: more than a block of calls needs."""
+"""Number of values reserved below the smallest value, for conditions that no row meets. One block of calls needs
+fewer."""
 FEW_BLOCKS = 10
-"""With fewer blocks, their order does not show whether the column is sorted."""
+"""With fewer blocks than this, the order of the blocks does not show whether the column is sorted."""
 MOST_OFF = 0.05
-"""Largest relative difference between the share wanted and the nearest share that whole blocks give."""
+"""Largest relative difference between the share wanted and the nearest share that whole blocks can give."""
 Integers = NDArray[np.int64]
 
 
@@ -40,9 +42,9 @@ class Blocks:
     type: pa.DataType
     lows: Integers
     end: int
-    """A value above the largest one."""
+    """A value above the largest value of the column."""
     shared: frozenset[int] = frozenset()
-    """Ranks of the blocks whose smallest value is also the last value of the block before."""
+    """Ranks of the blocks whose smallest value is also the largest value of the preceding block."""
 
     @property
     def count(self) -> int:
@@ -50,10 +52,10 @@ class Blocks:
         return len(self.lows)
 
     def condition(self, first: int, blocks: int) -> Predicate:
-        """Return the condition that the rows of `blocks` blocks from rank `first` on meet, and no others do.
+        """Return a condition that only rows of the `blocks` blocks starting at rank `first` meet.
 
-        Rows whose value a neighbouring block has too do not meet it. With `blocks` 0 no row meets it: it is a range
-        below all values, another one for each rank.
+        All rows of these blocks meet it, except rows whose value a neighbouring block has too. With `blocks` 0 no row
+        meets it: the condition is a range below all values, which differs for each rank.
         """
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
@@ -62,14 +64,15 @@ class Blocks:
         return Predicate(self.column, Kind.RANGE, _values((low, high), self.type))
 
     def bounds(self, first: int, blocks: int) -> tuple[int, int]:
-        """Return the first value of `blocks` blocks from rank `first` on, and the value below which they end."""
+        """Return the first value of the `blocks` blocks starting at rank `first`, and the value below which they
+        end."""
         behind = first + blocks
         low = int(self.lows[first]) + (first in self.shared)
         return low, int(self.lows[behind]) if behind < self.count else self.end
 
 
 def _values(numbers: Sequence[int], of: pa.DataType) -> tuple[Any, ...]:
-    # Arrow casts dates from 32 bits, not from 64.
+    # Arrow cannot cast 64-bit integers to 32-bit dates.
     return tuple(pa.array(numbers, pa.int32() if pa.types.is_date32(of) else pa.int64()).cast(of).to_pylist())
 
 
@@ -82,8 +85,8 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 
 @lru_cache(maxsize=1)
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
-    """Return the first column whose values distinguish blocks of `block_rows` rows and whose blocks are `place`. Raises
-    RefusedData without such a column."""
+    """Return the first column whose values distinguish blocks of `block_rows` rows, with blocks that are `place`
+    ('clustered' or 'scattered'). Raises RefusedData if there is no such column."""
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)
     for field in schema:
@@ -97,7 +100,8 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         if values is None or not _can_be((int(values.min()) - MOST_BELOW, int(values.max()) + 1), field.type):
             continue
         least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        # Neighbours may share a value where the table is sorted by it, if each block has others too.
+        # If the table is sorted by the column, neighbouring blocks may share a value, as long as each also has other
+        # values.
         shared = np.append(False, most[:-1] == least[1:])
         ends = np.append(least[1:], most[-1] + 1)
         sizes = np.diff(np.append(starts, len(values)))
@@ -105,7 +109,8 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         ascending = bool((most[:-1] <= least[1:]).all() and np.logical_or.reduceat(own, starts).all())
         order = np.argsort(least)
         apart = bool((most[order][:-1] < least[order][1:]).all())
-        # A few blocks, as in a pilot round, may ascend by chance: then the rows within them show that it is unsorted.
+        # A few blocks, as in a pilot round, may ascend by chance. Then the rows within them show whether it is
+        # unsorted.
         scattered = apart and (not ascending or (len(starts) < FEW_BLOCKS and bool((np.diff(values) < 0).any())))
         if ascending if place == CLUSTERED else scattered:
             ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()
@@ -122,7 +127,7 @@ def met_by(share: float, blocks: int) -> int:
 
 
 def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
-    """Return why no number of whole blocks is nearly this share of the table; None if one is."""
+    """Return why no number of whole blocks is close to this share of the table, or None if a number is."""
     blocks = -(-rows // block_rows)
     off = abs(met_by(share, blocks) / blocks - share) if blocks else share
     if off <= MOST_OFF * share:
@@ -132,8 +137,8 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """Yield filters that this share of the blocks meet, at least one block unless the share is 0. Each is met by other
-    blocks while there are enough."""
+    """Yield filters that match this share of the blocks, and at least one block unless the share is 0. The filters
+    match different blocks while there are enough."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
@@ -145,10 +150,10 @@ def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Ite
 def of_values(
     blocks: Blocks, column: pa.ChunkedArray, share: float, values: int, repetitions: int, seed: str
 ) -> Iterator[Predicate]:
-    """Yield lists of `values` values, spread evenly over this share of the blocks, of which some rows meet each.
+    """Yield lists of `values` values, spread evenly over this share of the blocks. Each value occurs in some rows.
 
     Raises RefusedData for a share of 0, for fewer values than blocks, and if a block has fewer than twice as many
-    values as the list takes from it.
+    values as the list takes from the block.
     """
     met = met_by(share, blocks.count)
     if not 0 < met <= values:
@@ -168,7 +173,7 @@ def of_values(
 
 
 def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iterator[int]:
-    """Yield ranks: each filter covers `met` blocks from such a rank on."""
+    """Yield the rank of the first block of each filter. A filter matches `met` consecutive ranks."""
     left: list[int] = []
     for _ in range(repetitions):
         if not left:
@@ -183,7 +188,7 @@ def everything(blocks: Blocks) -> Predicate:
 
 
 def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Integers:
-    """Return the ascending numbers of the rows that an engine returns, depending on what it filters."""
+    """Return the ascending numbers of the rows that an engine returns. They depend on what the engine filters by."""
     rows = len(column)
     if offers.sifts is Sifts.NOTHING:
         return np.arange(rows)
@@ -191,7 +196,7 @@ def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Int
     bounds = integers(pa.chunked_array([pa.array(asked.values, column.type)]))
     # An engine reads a group if a value of the range or list can be between the group's minimum and maximum.
     if offers.sifts is Sifts.ROWS and asked.kind is Kind.IN:
-        # Few rows are between the ends of a list; looking all of them up took half a second.
+        # Narrow the search first: few rows are between the ends of a list, and looking up all rows took half a second.
         between = np.flatnonzero((values >= bounds.min()) & (values <= bounds.max()))
         return between[np.isin(values[between], bounds)]
     if offers.sifts is Sifts.ROWS:
@@ -208,7 +213,7 @@ def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Int
 
 
 def _numbers(column: pa.ChunkedArray) -> Integers | None:
-    """Return int64 values; None if they do not fit."""
+    """Return the column as int64 values, or None if they do not fit."""
     try:
         return integers(column)
     except pa.ArrowInvalid:
@@ -216,7 +221,7 @@ def _numbers(column: pa.ChunkedArray) -> Integers | None:
 
 
 def integers(column: pa.ChunkedArray) -> Integers:
-    """Return whole numbers and points in time as int64, in the column's unit."""
+    """Return whole numbers, dates or timestamps as int64, in the column's unit."""
     numbers: Integers = (
         column.cast(pa.int32()).cast(pa.int64()).to_numpy()
         if pa.types.is_date32(column.type)

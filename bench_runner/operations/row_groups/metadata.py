@@ -1,4 +1,4 @@
-"""Loading and holding the metadata of many stored files, as a reader does before it reads one of them."""
+"""Loading and holding the metadata of many stored files, as a reader does before it reads one of the files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench_runner.operations.parameters import count
 
 @dataclass(frozen=True)
 class Metadata(Operation):
-    """Read the metadata of `files` files into memory: the stored files repeatedly, each time again, until they are that
-    many. The figure that matters is the memory."""
+    """Read the metadata of `files` files into memory. The stored files are read repeatedly until that number is
+    reached. The figure of interest is the memory used."""
 
     files: int = count(640, spelled=True)
 
@@ -32,7 +32,7 @@ class Metadata(Operation):
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Return True for local files: its reader holds the metadata of files on the same machine."""
+        """Return True for local files, because a reader holds the metadata of files on its own machine."""
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
@@ -40,11 +40,11 @@ class Metadata(Operation):
         return None if adapter.offers.metadata else "its adapter does not declare how its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """Return the number of files; one for the first call."""
+        """Return the number of files, which is 1 for the primer."""
         return 1 if rows < stage.rows else self.files
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Any:
-        """Load the metadata, hold it, and return the number of rows of each group."""
+        """Load the metadata, keep it in memory, and return the number of rows of each row group."""
         handle = cast(TabularFormat, stage.adapter).open(location)
         assert handle.metadata is not None
         taken = handle.metadata
@@ -54,11 +54,11 @@ class Metadata(Operation):
         return result
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Return the column with the rows of each group."""
+        """Return the name of the column with the number of rows of each row group."""
         return ["rows"]
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return the rows of each group of each file, in order."""
+        """Return the number of rows of each row group of each file, in order."""
         offers = cast(TabularFormat, stage.adapter).offers
         assert offers.group_rows is not None
         file_rows = offers.file_rows or max(stage.rows, 1)

@@ -1,7 +1,8 @@
-"""Reading the rows that meet a condition, where it is known how many row groups a reader can skip.
+"""Reading the rows that meet a condition for which the number of row groups that a reader can skip is known.
 
-`scan` reads a share of the rows, wherever they are. This reads a share of the blocks that contain them, which decides
-what a reader with statistics has to read. Opening is before the clock, because a service has its files open.
+`scan` reads a share of the rows, anywhere in the table. `query` reads a share of the blocks that contain matching rows,
+because these decide what a reader with statistics has to read. Opening the file is not timed, because a service keeps
+its files open.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from bench_runner.operations.tables.project import asked_columns, too_few_column
 from bench_runner.operations.tables.scan import refuse_changed
 
 BLOCK_ROWS = 10_000
-"""Default rows of a block: those of the row groups of near storage."""
+"""Default rows of a block: the same as in the row groups of near storage."""
 
 
 @dataclass(frozen=True)
 class AsksForBlocks(Calls):
-    """The common part of a query and an aggregate: the blocks to read, and the copy that stays open.
+    """The common part of `query` and `aggregate`: the blocks to read, and the copy that stays open.
 
-    The condition is a range of values that ends where blocks do, so that all rows of the blocks meet it. With `values`
-    it is a list of that many values, which few rows of each block meet.
+    The condition is a range of values whose ends are those of blocks, so that all rows of these blocks meet it. With
+    the parameter `values` the condition is instead a list of that many values, which few rows of each block meet.
     """
 
     groups: float = share(0.01, none=True)
@@ -65,7 +66,8 @@ class AsksForBlocks(Calls):
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     def handles(self, adapter: Any) -> int:
-        """Return 0 if its call cannot keep a handle open: then each call opens the copy, inside its clock."""
+        """Return 0 if the engine's call cannot keep a handle open. Then each call opens the copy, within its measured
+        time."""
         return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
@@ -80,8 +82,8 @@ class AsksForBlocks(Calls):
         return self.groups > 0
 
     def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
-        """Return a condition for each repetition, on the whole data. Raises RefusedData if no column distinguishes
-        blocks, or if the variant changes the values of that column."""
+        """Return a condition for each repetition, chosen from the whole data. Raises RefusedData if no column
+        distinguishes blocks, or if the variant changes the values of the chosen column."""
         found = self._blocks(stage)
         column = refuse_changed(stage, found.column)
         seed = f"{stage.digest}/{self.spelled}"
@@ -90,7 +92,7 @@ class AsksForBlocks(Calls):
         return list(blocks.of_values(found, column, self.groups, int(self.values), repetitions, seed))
 
     def everything(self, stage: OperationContext) -> Predicate:
-        """Return the condition of the primer's few rows, which all of them meet."""
+        """Return a condition that all of the primer's few rows meet."""
         return blocks.everything(self._blocks(stage))
 
     def _blocks(self, stage: OperationContext) -> blocks.Blocks:
@@ -99,7 +101,7 @@ class AsksForBlocks(Calls):
 
 @dataclass(frozen=True)
 class Query(AsksForBlocks):
-    """Read the rows of an open stored copy that meet a condition into private memory, in their stored order."""
+    """Read the rows of an open stored copy that meet a condition into private memory, in stored order."""
 
     columns: int | str = count(ALL, ALL)
 
@@ -117,7 +119,8 @@ class Query(AsksForBlocks):
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """Return the condition of the first repetition; for the primer's few rows, one that all of them meet."""
+        """Return the condition of the first repetition. For the primer's few rows, the condition is one that all rows
+        meet."""
         return self.everything(stage) if rows < stage.rows else self.inputs(stage, rows, 1)[0]
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
@@ -125,7 +128,7 @@ class Query(AsksForBlocks):
         return self.conditions(stage, repetitions)
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
-        """Read the rows, convert to the target, touch one byte in each page of the result."""
+        """Read the rows, convert them to the target, and touch one byte in each page of the result."""
         adapter, columns = cast(TabularFormat, stage.adapter), self.expected_columns(stage)
         return stage.answer(lambda: selection.scanned(adapter, handle, location, held, columns), laps)
 
@@ -134,6 +137,7 @@ class Query(AsksForBlocks):
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
-        """Return the rows that the engine returns: those that meet the condition, or those that it does not skip."""
+        """Return the rows that the engine returns: either the rows that meet the condition, or all rows of the blocks
+        that the engine cannot skip."""
         adapter = cast(TabularFormat, stage.adapter)
         return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)

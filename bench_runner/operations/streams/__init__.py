@@ -1,1 +1,1 @@
-"""Data read or written in pieces: tables batch by batch, mini-batches of a training loop."""
+"""Data that are read or written in pieces: tables batch by batch, and mini-batches of a training loop."""

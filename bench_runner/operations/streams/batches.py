@@ -1,7 +1,8 @@
 """Reading all rows in mini-batches, twice, as a training loop does.
 
-The order of each epoch depends on the digest of the data, so that all variants, rounds, runs and machines read the same
-rows. A training step is not timed: each batch is touched, and the next one is requested. The worker judges the epochs.
+The order of the rows in each epoch depends on the digest of the data, so that all variants, rounds, runs and machines
+read the same rows. There is no training step: each batch is touched, and the next batch is requested. The worker
+verifies the epochs.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
-"""Passes through all rows: effects of what a library caches or learns show in the second."""
+"""Passes through all rows. The second pass shows effects of what a library caches or learns in the first."""
 MOST_EPOCH_NS = 10 * 10**9
-"""A first epoch that takes longer ends at this time, with the rows read so far; the second reads as many rows."""
+"""A first epoch that would take longer ends at this time, with the rows read so far. The second epoch reads the same
+number of rows."""
 MOST_KEPT_BYTES = 160 * 10**6
-"""Size of the rows of an epoch at most: all batches are kept until they are verified."""
+"""Largest size of the rows of an epoch, because all batches are kept until they are verified."""
 
 BETWEEN = "between"
-"""The lap between epochs, which is not in any figure."""
+"""Name of the lap between epochs, which no figure includes."""
 
 STORED, SHUFFLED, BLOCKS, BUFFER = "stored", "shuffled", "blocks", "buffer"
 
@@ -43,22 +45,23 @@ class TrainingCopy:
     """A stored copy open for training."""
 
     pieces: Callable[[np.ndarray], Iterator[Any]]
-    """Return rows in this order as the engine gives them: batches or, for `blocks`, whole windows of blocks."""
+    """Return rows in the given order, in the pieces that the engine returns: batches or, for `blocks`, windows of
+    blocks."""
     close: Callable[[], None]
     is_target: bool = False
-    """Whether pieces are already in the form of the target, and need no conversion."""
+    """Whether pieces already have the form of the target, so that they need no conversion."""
 
 
 @dataclass
 class Epoch:
-    """The batches of one pass through the rows, and when each was in private memory."""
+    """The batches of one pass through the rows, and the time at which each batch was in private memory."""
 
     started_ns: int
     there_ns: list[int] = field(default_factory=list)
     batches: list[Any] = field(default_factory=list)
     ended_ns: int = 0
     cut: bool = False
-    """Whether it was ended because it took too long."""
+    """Whether the epoch ended early because it took too long."""
 
     @property
     def wall_ns(self) -> int:
@@ -72,7 +75,7 @@ class Epoch:
 
     @property
     def rows(self) -> int:
-        """Rows in all batches."""
+        """Number of rows in all batches."""
         return sum(map(length, self.batches))
 
 
@@ -83,8 +86,8 @@ def length(batch: Any) -> int:
 
 @dataclass(frozen=True)
 class Batches(Operation):
-    """Read all rows of the closed copy into private memory, batch by batch, twice. If an engine cannot find rows by
-    their numbers, or read batch by batch, everything is read first and selected in memory."""
+    """Read all rows of the closed copy into private memory, batch by batch, twice. If an engine can neither read rows
+    by number nor read in batches, everything is read first and batches are selected in memory."""
 
     rows: int = count(64, spelled=True)
     order: str = word(SHUFFLED, STORED, BLOCKS, BUFFER, spelled=True)
@@ -110,7 +113,7 @@ class Batches(Operation):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """torch, for loading in other processes."""
+        """torch, if batches are loaded in other processes."""
         return ("torch",) if self._in_processes else ()
 
     @property
@@ -134,7 +137,8 @@ class Batches(Operation):
         return "" if own else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> list[np.ndarray]:
-        """Return for each epoch the numbers of the first `rows` rows in its order, as many as can be kept."""
+        """Return, for each epoch, the numbers of the first `rows` rows in the order of the epoch, up to the number that
+        can be kept in memory."""
         if self._in_processes:
             torch_loader.load()
         make = {
@@ -148,7 +152,7 @@ class Batches(Operation):
         return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
 
     def open(self, stage: OperationContext, location: Path) -> TrainingCopy:
-        """Open the stored copy for this order; without such a call, read everything."""
+        """Open the stored copy for this order. If the engine has no call for the order, read everything."""
         return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
 
     def _in_others(self, stage: OperationContext, location: Path) -> TrainingCopy:
@@ -168,7 +172,7 @@ class Batches(Operation):
         return TrainingCopy(lambda numbers: loader.pieces(tuple(self._requests(numbers))), loader.close, is_target=True)
 
     def open_here(self, stage: OperationContext, location: Path) -> TrainingCopy:
-        """Do the same in this process."""
+        """Open the stored copy in this process."""
         adapter = stage.adapter
         if self.fallback(adapter):
             return self._read_all(stage, location)
@@ -188,14 +192,14 @@ class Batches(Operation):
         return TrainingCopy(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
 
     def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the rows of each request: a batch or, for `blocks`, all batches of a window, so that neighbouring rows
-        are read together."""
+        """Yield the rows of each request. A request is a batch or, for `blocks`, all batches of a window, so that
+        neighbouring rows are read together."""
         window = orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS
         size = self.rows * max(window // self.rows, 1) if self.order == BLOCKS else self.rows
         return (numbers[start : start + size] for start in range(0, len(numbers), size))
 
     def _drawn(self, batches: Callable[[int], Iterator[Images]] | None, numbers: np.ndarray) -> Iterator[Images]:
-        """Yield images drawn from a buffer, into which they come in stored order."""
+        """Yield images drawn from a buffer, which is filled in stored order."""
         waiting: dict[int, tuple[np.ndarray, int]] = {}
         stored = _there(batches)(self.rows)
         came = handed = 0
@@ -204,7 +208,7 @@ class Batches(Operation):
             while came < handed + orders.BUFFER_ROWS and (batch := next(stored, None)) is not None:
                 waiting |= dict(enumerate(zip(batch.arrays, batch.labels, strict=True), came))
                 came += len(batch.arrays)
-            # Images that did not come are noticed when the rows of the epoch are counted.
+            # Missing images are noticed when the rows of the epoch are counted.
             drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
             yield Images([array for array, _ in drawn], [label for _, label in drawn])
 
@@ -217,7 +221,7 @@ class Batches(Operation):
                 asked = numbers.tolist()
                 return Images([everything.arrays[each] for each in asked], [everything.labels[each] for each in asked])
         else:
-            # Without this, each take of a table of many chunks would first join them.
+            # Join the chunks once. Otherwise each `take` on a table of many chunks would join them.
             table = everything.combine_chunks()
 
             def some(numbers: np.ndarray) -> Any:
@@ -235,10 +239,10 @@ class Batches(Operation):
         laps: Laps,
         opened_ns: int | None = None,
     ) -> Epoch:
-        """Make one pass through the rows of these numbers; in stored order only their count matters.
+        """Make one pass through the rows with these numbers. In stored order only their count matters.
 
-        `opened_ns` is the time at which opening began, which the first pass includes. Only the first pass ends early
-        if it takes too long.
+        The first pass includes the opening, which began at `opened_ns`. Only the first pass ends early if it takes too
+        long.
         """
         found = Epoch(now_ns() if opened_ns is None else opened_ns)
         latest_ns = math.inf
@@ -261,7 +265,7 @@ class Batches(Operation):
                 found.batches.append(batch)
                 found.there_ns.append(now_ns())
                 handed += length(batch)
-            # A source that gives more rows than there are is wrong, and shows only if one more piece is requested.
+            # A source that gives too many rows is wrong. Only one more request can show that.
             if handed >= len(numbers) + whole:
                 break
             if handed < len(numbers) and found.there_ns[-1] > latest_ns:
@@ -275,7 +279,7 @@ class Batches(Operation):
         return found
 
     def _batches_of(self, result: Any) -> Iterator[Any]:
-        """Yield the batches of a window of blocks, as views of its parts; else the result."""
+        """Yield the batches of a window of blocks, as views into the window. Yield any other result unchanged."""
         size = length(result)
         if self.order != BLOCKS or size <= self.rows:
             yield result
@@ -287,7 +291,7 @@ class Batches(Operation):
                 yield result.slice(start, self.rows)
 
     def run(self, stage: OperationContext, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
-        """Open, and read all rows twice; the second time as many as the first."""
+        """Open the copy and read all rows twice. The second pass reads as many rows as the first."""
         source = self.open(stage, location)
         found: list[Epoch] = []
         for numbers in held:
@@ -301,7 +305,7 @@ class Batches(Operation):
 
 
 def _touch(result: Any) -> None:
-    # Of a table, touch its rows only: batches may be slices of a larger table.
+    # Touch only the rows of a table, because a batch may be a slice of a larger table.
     if isinstance(result, Images):
         targets.touch(result)
     else:
@@ -309,6 +313,6 @@ def _touch(result: Any) -> None:
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return a call that `offers` declare."""
+    """Return a call that the adapter's `offers` declare to exist."""
     assert call is not None
     return call

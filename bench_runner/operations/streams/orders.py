@@ -1,6 +1,6 @@
-"""The orders in which a training loop reads rows, and measures of how shuffled an order is.
+"""The orders in which a training loop reads rows, and measures of how well an order is shuffled.
 
-An order is an int64 array that contains each row number of a table once. A batch is a run of neighbours in it. See
+An order is an int64 array that contains each row number of a table once. A batch is a run of consecutive entries. See
 docs/method.md.
 """
 
@@ -11,22 +11,22 @@ from collections.abc import Iterator
 import numpy as np
 
 NEIGHBOUR_ROWS = 16
-"""Neighbouring rows in a block, in the order `blocks`."""
+"""Neighbouring rows in a block, for the order `blocks`."""
 WINDOW_BLOCKS = 64
-"""Blocks that are shuffled together."""
+"""Number of blocks that are shuffled together, for the order `blocks`."""
 BUFFER_ROWS = 1_000
-"""Rows that wait in the buffer, in the order `buffer`, of which one is drawn each time."""
+"""Number of rows that wait in the buffer, from which one row at a time is drawn, for the order `buffer`."""
 EQUAL_PARTS = 16
-"""Equal parts of the table in which the rows of a batch are counted."""
+"""Number of equal parts of the table, for counting how the rows of a batch are spread."""
 
 
 def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Return a full shuffle."""
+    """Return a full shuffle of the rows."""
     return random.permutation(rows).astype(np.int64)
 
 
 def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Return shuffled blocks, with the rows of each window of blocks shuffled: reads are of neighbours."""
+    """Return shuffled blocks, with the rows of each window of blocks shuffled. Rows read together are neighbours."""
     blocks = random.permutation(-(-rows // NEIGHBOUR_ROWS))
     windows = []
     for start in range(0, len(blocks), WINDOW_BLOCKS):
@@ -37,7 +37,8 @@ def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS) -> np.ndarray:
-    """Return rows drawn from a buffer: when it is full, one is drawn and the next in stored order takes its place."""
+    """Return rows drawn from a buffer. When the buffer is full, one row is drawn, and the next row in stored order
+    replaces it."""
     buffer = list(range(min(waiting, rows)))
     order = np.empty(rows, np.int64)
     drawn = random.random(rows)
@@ -57,8 +58,8 @@ def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS)
 
 
 def locality(order: np.ndarray, rows: int, batch: int) -> float:
-    """Return how often two rows of a batch are stored less than a batch apart, relative to chance. 1 for a random
-    order, about rows / (2 batch) for the stored one. `order` may be a part of all `rows`."""
+    """Return how often two rows of a batch are stored less than one batch size apart, relative to chance. The value is
+    1 for a random order and about rows / (2 batch) for the stored order. `order` may cover only part of all `rows`."""
     near = pairs = 0
     for ordered in _batches(order, batch):
         numbers = np.sort(ordered)
@@ -71,8 +72,8 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def parts(order: np.ndarray, rows: int, batch: int) -> float:
-    """Return how unevenly batches are spread over the table: the mean chi-squared per degree of freedom over equal
-    parts of it, relative to chance. 1 for a random order, the size of a batch for the stored one."""
+    """Return how unevenly batches are spread over the table. The value is the mean chi-squared per degree of freedom
+    over equal parts of the table, relative to chance: 1 for a random order, the batch size for the stored order."""
     ends = np.arange(1, EQUAL_PARTS) * rows // EQUAL_PARTS
     shares = np.diff([0, *ends, rows]) / rows
     found = []
@@ -86,12 +87,12 @@ def parts(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def can_tell(rows: int, batch: int) -> bool:
-    """Return whether there are enough rows for the order of batches to mean anything."""
+    """Return whether there are enough rows for measuring how well batches are shuffled."""
     return batch >= 2 and rows >= max(EQUAL_PARTS, 2 * batch)
 
 
 def _batches(order: np.ndarray, batch: int) -> Iterator[np.ndarray]:
-    """Yield the batches with at least two rows."""
+    """Yield the batches that have at least two rows."""
     for start in range(0, len(order), batch):
         ordered = order[start : start + batch]
         if len(ordered) > 1:

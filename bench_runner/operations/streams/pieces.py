@@ -1,4 +1,4 @@
-"""The parts of operations that never hold a whole table: reading the source, touching pieces, and a digest of them."""
+"""Helpers for operations that never hold a whole table: reading the source, touching pieces, and computing a digest."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from data_generator.cache import read_rows
 
 
 def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
-    """Yield the first `rows` rows of the data set, at most `batch_rows` at a time, each batch in separate memory, so
-    that an engine may keep it. The clocks are paused while a batch is read from the cache."""
+    """Yield the first `rows` rows of the data set, at most `batch_rows` at a time. Each batch has separate memory, so
+    that an engine may keep it. Timing is paused while a batch is read from the cache."""
     start = batches = size_bytes = 0
     while start < rows:
         with laps.paused():
-            # A batch ends where a batch of the cache ends.
+            # A batch is never longer than the rest of the cache's batch.
             fresh = [next(read_rows(stage.dataset, start, min(batch_rows, rows - start)))]
             start, batches, size_bytes = start + fresh[0].num_rows, batches + 1, size_bytes + fresh[0].nbytes
             note(laps, batches, size_bytes)
-        # Do not keep a reference to the batch handed on.
+        # Keep no reference to a batch after yielding it.
         yield fresh.pop().replace_schema_metadata(None)
 
 
 def note(laps: Laps, batches: int, size_bytes: int) -> None:
-    """Note how many batches went through a stream, and their size."""
+    """Record how many batches went through a stream, and their size."""
     laps.note("batches_count", batches)
     laps.note("result_bytes", size_bytes)
 
 
 def touch(table: pa.Table) -> None:
-    """Read one byte in each page of the table's rows (method rule 7), and of these only: pieces of a larger batch share
-    its buffers, which must not be touched again with each piece."""
+    """Read one byte in each page of the table's rows (method rule 7). Pages of other rows are skipped, because pieces
+    of a larger batch share its buffers and would touch the same pages again."""
     if touch_table(table) is not None:
         return
     for column in table.columns:
@@ -71,7 +71,7 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
         yield from _places(array.indices)
         yield from _places(array.dictionary)
     elif of.is_string_view(kind) or of.is_binary_view(kind):
-        # Finding each value would need a look at all of them, so yield whole buffers.
+        # Locating each value would require looking at every value, so yield whole buffers.
         yield from ((buffer.address, buffer.size) for buffer in buffers[1:] if buffer is not None and buffer.size)
     else:
         first, last = start * kind.bit_width // 8, -(-(start + count) * kind.bit_width // 8)
@@ -82,8 +82,8 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
 def joined(batches: Sequence[pa.Table]) -> pa.Table:
     """Return the batches concatenated.
 
-    Readers of text guess the types of each batch separately: a column gets the type that holds all of them, ignoring
-    batches where all of its values are missing. Raises ArrowException if no type holds all of them.
+    Readers of text guess the types of each batch separately. A column gets the type that can hold the values of all
+    batches, ignoring batches where all of its values are missing. Raises ArrowException if there is no such type.
     """
     types = [batch.schema.remove_metadata() for batch in batches]
     if all(each.equals(types[0]) for each in types):
@@ -94,8 +94,8 @@ def joined(batches: Sequence[pa.Table]) -> pa.Table:
 
 
 def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
-    """Return a table where columns without values have no type, and booleans are floats if another batch has floats,
-    as pandas converts them."""
+    """Return a table where columns without values have no type. Booleans become floats if another batch has floats in
+    that column, as in pandas."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if column.null_count == table.num_rows:
@@ -106,10 +106,10 @@ def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
 
 
 class StreamDigest:
-    """SHA-256 of types, nulls, values and lengths of a stream, in order, however it is divided into batches.
+    """SHA-256 of types, nulls, values and lengths of a stream, in order. The division into batches does not affect it.
 
-    Values below a null do not count. A change of type between batches, which readers of text may cause, counts from the
-    row on where it occurs.
+    Bytes stored under a null are ignored. If readers of text change the type of a column between batches, the digest
+    includes the new type from the row where it first occurs.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class StreamDigest:
     def _feed(self, path: tuple[str, ...], array: pa.Array) -> None:
         kind = array.type
         if of.is_string_view(kind) or of.is_binary_view(kind):
-            # No call drops the nulls of views.
+            # pyarrow has no call that drops the nulls of view types.
             array = array.cast(pa.large_binary())
             kind = array.type
         if not len(array):
@@ -147,7 +147,7 @@ class StreamDigest:
         if of.is_null(kind):
             return
         if of.is_struct(kind):
-            # flatten() makes children missing where their parent is.
+            # flatten() makes the items of children missing where their parent is missing.
             for place, child in enumerate(array.flatten()):
                 self._feed((*path, str(place)), child)
             return
@@ -185,13 +185,14 @@ def _has_items(kind: pa.DataType) -> bool:
 
 
 def _items(array: pa.Array, offsets: np.ndarray) -> pa.Array:
-    """Return the items from the first item of the first row to the last item of the last row."""
+    """Return the items that belong to the rows, from the first item of the first row to the last item of the last
+    row."""
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     return array.values.slice(first, last - first)
 
 
 def _offsets(array: pa.Array) -> np.ndarray:
-    """Return the offsets of its rows and the end of the last one; none for no rows."""
+    """Return the offsets of the array's rows and the end of the last row, or nothing if there are no rows."""
     kind = array.type
     wide = of.is_large_string(kind) or of.is_large_binary(kind) or of.is_large_list(kind)
     if not len(array):

@@ -1,4 +1,4 @@
-"""Saving and reading a table that need not fit into memory: each batch is consumed before the next one is made."""
+"""Saving and reading a table that may not fit into memory. Each batch is consumed before the next batch is made."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bench_runner.operations.whole import Changes
 from bench_runner.refusals import REFUSING, refusal
 
 SAVE_ALL = "save-all"
-"""Fallback without a streaming save: gather all batches in memory and save them as one table."""
+"""Fallback for an engine that cannot save a stream: gather all batches in memory and save one table."""
 BATCH_ROWS = 8_192
-"""Default rows of a batch: about 1 MB of most tables, less than a writer's unit."""
+"""Default rows of a batch: about 1 MB for most tables, which is less than a writer's unit."""
 
 
 @dataclass(frozen=True)
 class StreamSave(Changes):
-    """Save batches. The clock ends when the call has returned and every handle is closed. The clocks are paused
-    while batches are read, because that is not the format's work. Each batch is new memory, which counts while it is
-    held."""
+    """Save a table batch by batch. Timing ends when the call has returned and every handle is closed. Timing is paused
+    while batches are read, because that is not the format's work. Each batch is new memory, which is part of the memory
+    figure while the batch is held."""
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
@@ -45,13 +45,13 @@ class StreamSave(Changes):
         return "" if adapter.offers.save_stream else SAVE_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """Return the number of rows. They are read once, so that none is read from the device while the clock runs."""
+        """Return the number of rows. Read them all once, so that none is read from the device during timing."""
         for _ in pieces.source(stage, rows, self.rows, Laps()):
             pass
         return rows
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Path:
-        """Convert each batch to the engine's input when it asks for one, and store it. Return the path."""
+        """Convert each batch to the engine's input when the engine asks for it, and store it. Return the path."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         schema = stage.schema.remove_metadata()
@@ -71,7 +71,7 @@ class StreamSave(Changes):
 
 
 def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: Native, laps: Laps) -> Iterator[Any]:
-    """Yield each batch as the engine takes it; Arrow batches as they are."""
+    """Yield each batch in the form that the engine takes; Arrow batches stay unchanged."""
     if native in (Native.ARROW, Native.BUFFERS):
         yield from batches
         return
@@ -86,9 +86,9 @@ def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: 
 
 @dataclass(frozen=True)
 class StreamRead(Operation):
-    """Read all rows of the stored copy into private memory, one batch after the other. Opening is inside the clock. The
-    clocks are paused while a digest of each batch is made. Afterwards the copy is read again in the same way: the
-    digest must be equal, and the table is compared whole."""
+    """Read all rows of the stored copy into private memory, one batch after the other. Opening is timed. Timing is
+    paused while a digest of each batch is made. Afterwards the copy is read again in the same way. The second digest
+    must be equal, and the second table is compared as a whole."""
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
@@ -105,11 +105,11 @@ class StreamRead(Operation):
         return "" if adapter.offers.batches else READ_ALL
 
     def refused_by_asv(self) -> str:
-        """Return a reason: asv's clock would include the digests."""
+        """Return a refusal reason, because asv would time the digests too."""
         return f"our clock pauses in {self.name}, asv's does not"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
-        """Open the copy; read each batch, convert it to the target, touch one byte in each of its pages. Return the
+        """Open the copy, read each batch, convert it to the target and touch one byte in each of its pages. Return the
         digest of all batches."""
         digest = pieces.StreamDigest()
         batches = size_bytes = 0
@@ -117,7 +117,7 @@ class StreamRead(Operation):
             with laps.paused():
                 digest.update(batch)
                 batches, size_bytes = batches + 1, size_bytes + batch.nbytes
-                # Free it before the next batch is made.
+                # Free the batch before the next batch is made.
                 del batch
         pieces.note(laps, batches, size_bytes)
         return digest.hexdigest()
@@ -155,8 +155,8 @@ class StreamRead(Operation):
         laps.lap("engine_ns")
 
     def answer(self, stage: OperationContext, result: str, location: Path) -> Any:
-        """Return the batches of a second reading, concatenated. Raises OtherAnswer if they differ from those read
-        inside the clock."""
+        """Return the batches of a second read, concatenated. Raises OtherAnswer if they differ from the batches that
+        were read in the timed part."""
         digest = pieces.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):

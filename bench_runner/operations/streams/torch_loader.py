@@ -1,7 +1,7 @@
 """Batches loaded by two processes through torch's DataLoader, the usual way to use more than one core.
 
-Processes are spawned: a fork of a process may hang if a library has threads, as Lance has. Each process opens the
-stored copy itself and sends its results through a pipe.
+The processes are spawned, because a forked process may hang if a library has threads, as Lance has. Each process opens
+the stored copy itself and sends its results through a pipe.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from bench_runner.operations import targets
 from bench_runner.operations.operation import OperationContext
 
 WORKERS = 2
-"""Processes that load if `workers` is not 0."""
+"""Number of loading processes if the parameter `workers` is not 0."""
 
 
 def load() -> None:
-    """Import torch and what its loader needs, before the clock."""
+    """Import torch and the modules that its loader needs, before timing starts."""
     import torch.utils.data  # noqa: F401
 
 
 @dataclass
 class Requests:
-    """A map-style torch data set: an index is an array of row numbers, its value these rows as the user holds them.
-    `open_source` is the operation's `open`. What it opens stays in the process that called it."""
+    """A map-style torch data set. An index is an array of row numbers, and its value is these rows in the user's form.
+    `open_source` is the operation's `open`. The opened source stays in the process that opened it."""
 
     open_source: Callable[[OperationContext, Path], Any]
     variant: str
@@ -54,7 +54,7 @@ class Requests:
 
 
 class _Order:
-    """The sampler from which the loader takes its indices in each epoch."""
+    """The sampler that gives the loader its indices in each epoch."""
 
     requests: tuple[np.ndarray, ...] = ()
 
@@ -88,10 +88,10 @@ class Loader:
         return iter(self._loader)
 
     def close(self) -> None:
-        """End the processes, which happens when the last reference to the loader is dropped."""
+        """End the processes by dropping the last reference to the loader."""
         self._loader = None
 
 
 def as_it_is(piece: Any) -> Any:
-    """Return the piece. Replaces torch's collating, which makes tensors of arrays."""
+    """Return the piece unchanged. Replaces torch's collating, which would convert arrays to tensors."""
     return piece

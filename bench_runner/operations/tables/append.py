@@ -1,4 +1,4 @@
-"""Appending rows to a stored copy. The whole copy is read and compared after the clock."""
+"""Appending rows to a stored copy. The whole copy is read and compared after timing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ REWRITE = "rewrite"
 
 @dataclass(frozen=True)
 class Append(Changes):
-    """Append rows held in memory. The clock ends when every handle is closed. A format that cannot grow is
-    read and saved again to another file, as its users must do."""
+    """Append rows held in memory. Timing ends when every handle is closed. A format that cannot append is read
+    completely and saved to another file, as its users must do."""
 
     rows: int = count(1_000, spelled=True)
 
@@ -45,7 +45,7 @@ class Append(Changes):
         return "" if adapter.offers.append else REWRITE
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """Return the rows in the form of the target."""
+        """Return the rows to append, in the form of the target."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
     def adds_to(self, location: Path) -> Path:
@@ -70,13 +70,13 @@ class Append(Changes):
         return place
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return the stored rows and the appended ones."""
+        """Return the stored rows followed by the appended rows."""
         return pa.concat_tables([stage.table(stage.rows, columns), stage.table(self.rows, columns)])
 
 
 def as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the types that were read from a store. Categories that the store returned as plain values are
-    decoded first, because pyarrow casts them to few types."""
+    """Return rows with the types that were read from a store. Categories are decoded first if the store returned plain
+    values, because pyarrow casts categories to few types."""
     for place, (had, wanted) in enumerate(zip(rows.schema, schema, strict=True)):
         if pa.types.is_dictionary(had.type) and not pa.types.is_dictionary(wanted.type):
             plain = rows.column(place).cast(had.type.value_type)

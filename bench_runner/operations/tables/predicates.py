@@ -1,7 +1,7 @@
 """Conditions that filter a data set, and their answers computed in memory.
 
-A condition depends on the data only, so that all variants, rounds and machines evaluate the same one: on the column
-whose share of rows is nearest to the share wanted, with ties decided by the digest.
+A condition depends only on the data, so that all variants, rounds and machines evaluate the same condition. The column
+is the one that gives the number of rows nearest to the number wanted. The digest decides between ties.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 
 MOST_OFF = 2.0
-"""A condition may match this factor more or fewer rows than wanted; otherwise the data cannot give that share."""
+"""A condition may match up to this factor more or fewer rows than wanted. Otherwise the data cannot give that share."""
 MOST_VALUES = 20
-"""Most values of IN."""
+"""Largest number of values in an IN condition."""
 MOST_PREFIX = 8
-"""Most letters of a prefix."""
+"""Largest number of letters in a prefix."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Chosen:
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return which rows meet a condition, as booleans without nulls. NaN meets no condition, a null only IS NULL, and
-    -0.0 equals 0.0."""
+    """Return which rows meet a condition, as booleans without nulls. NaN meets no condition, null meets only IS NULL,
+    and -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
     values = [pa.scalar(value, column.type) for value in predicate.present]
@@ -45,7 +45,7 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
     elif predicate.kind is Kind.PREFIX:
         met = pc.starts_with(column, pattern=predicate.values[0])
     else:
-        # Not is_in: it treats -0.0 and 0.0 as two values, and NaN as equal to itself.
+        # is_in is wrong here: it treats -0.0 and 0.0 as two values, and NaN as equal to itself.
         met = pa.chunked_array([pa.repeat(False, len(chunk)) for chunk in column.chunks] or [[]], pa.bool_())
         for value in values:
             met = pc.or_kleene(met, pc.equal(column, value))
@@ -55,8 +55,8 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
 def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
     """Return the condition of this kind that about `selectivity` of the rows of a table meet.
 
-    `stored` is 'sorted' for a column with ascending values, 'shuffled' for any other. Raises RefusedData, naming the
-    nearest share found, if no column gives half to twice as many rows.
+    `stored` is 'sorted' to choose a column with ascending values, 'shuffled' to choose any other column. Raises
+    RefusedData, with the nearest share found, if no column gives half to twice the number of rows wanted.
     """
     names = list(table.column_names)
     random.Random(f"{digest}/scan").shuffle(names)
@@ -98,12 +98,12 @@ def _takes(kind_of_column: pa.DataType, kind: Kind) -> bool:
         return bool(number or time)
     if kind is Kind.PREFIX:
         return bool(text)
-    # Not floats: users rarely test floats that were read from a file for equality.
+    # Floats are excluded: users rarely test floats that were read from a file for equality.
     return bool(of.is_integer(kind_of_column) or text)
 
 
 def _is_sorted(column: pa.Array) -> bool:
-    """Return whether values never descend. A column with nulls, or with one value only, is not sorted."""
+    """Return whether values never descend. A column with nulls or with only one value is not considered sorted."""
     if column.null_count or len(column) < 2 or not _takes(column.type, Kind.RANGE):
         return False
     ascending = pc.all(pc.less_equal(column[:-1], column[1:])).as_py()
@@ -122,8 +122,8 @@ def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[A
 
 
 def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
-    """Yield a range that begins about a third through the sorted values: neither at an end of the file nor in its
-    middle."""
+    """Yield a range that begins about a third of the way through the sorted values, which is neither at an end of the
+    file nor in its middle."""
     present = column.drop_null()
     if pa.types.is_floating(present.type):
         present = present.filter(pc.invert(pc.is_nan(present)))
@@ -138,7 +138,8 @@ def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
 
 
 def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...]]:
-    """Yield values whose rows add up to about `wanted`, rarest last; if `most` is 1, the value nearest to it."""
+    """Yield values whose numbers of rows add up to about `wanted`, rarest last. If `most` is 1, yield the value whose
+    number of rows is nearest."""
     counted = sorted(
         ((each["counts"], each["values"]) for each in pc.value_counts(column.drop_null()).to_pylist()),
         key=lambda each: (-each[0], str(each[1])),

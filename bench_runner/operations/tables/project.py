@@ -1,7 +1,7 @@
-"""Reading some columns of all rows: once, or in repeated calls with other columns each time.
+"""Reading some columns of all rows, once or in repeated calls with different columns.
 
 The columns depend on the digest of the data and the number of the repetition, so that all variants, rounds, runs and
-machines read the same ones. The worker decides how repetitions are clocked (method rule 19).
+machines read the same columns. The worker decides how repetitions are timed (method rule 19).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench_runner.operations.operation import READ_ALL, Calls, OperationContext,
 from bench_runner.operations.parameters import ALL, count, word
 
 DEFAULT_COLUMNS = 4
-"""Default number of columns of `project`: one of each type of the data set `eq`."""
+"""Default number of columns of `project`, enough for one column of each type of the data set `eq`."""
 
 
 class OnHandle(Calls):
@@ -37,19 +37,19 @@ class OnHandle(Calls):
 
     @property
     def shorter(self) -> str:
-        """Reopening the copy, so that opening is part of each call."""
+        """Advice to reopen the copy, so that opening is part of each call."""
         return "use handle=reopened"
 
     def refused_by_asv(self) -> str | None:
-        """Return a reason if the handle is kept, because asv's clock includes opening."""
+        """Return a refusal reason if the handle stays open, because asv would time the opening too."""
         return f"asv's clock includes opening; use {self.name}[handle=reopened]" if self.keeps_open else None
 
 
 @dataclass(frozen=True)
 class Project(OnHandle):
-    """Read columns of the stored copy into private memory, in the order requested. Opening the copy is inside the
-    clock, unless the handle is kept. If the engine has no such call, everything is read, and the columns are selected
-    before they are converted."""
+    """Read columns of the stored copy into private memory, in the order requested. Opening the copy is timed, unless
+    the handle stays open between calls. If the engine cannot read single columns, everything is read, and the columns
+    are selected before conversion."""
 
     columns: int = count(DEFAULT_COLUMNS, spelled=True)
     handle: str = word("once", "reopened", "kept")
@@ -66,7 +66,7 @@ class Project(OnHandle):
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """DataFrames too, if it is called once."""
+        """Also DataFrames, if the operation is called once per sample."""
         return ("pandas", "arrow") if self.handle == "once" else ("arrow",)
 
     @property
@@ -83,17 +83,17 @@ class Project(OnHandle):
         return "" if adapter.offers.project else READ_ALL
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a reason if the handle cannot be kept, because the engine's call opens the file each time."""
+        """Return a refusal reason if the handle should stay open but the engine's call opens the file each time."""
         if not self.keeps_open or self.fallback(adapter) or adapter.offers.keeps_columns:
             return None
         return f"its call opens the file each time: {self.shorter}"
 
     def held(self, stage: OperationContext) -> Any:
-        """Return the names for one call, or for each call."""
+        """Return the column names of one call, or a list of names for each call."""
         return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[tuple[str, ...]]:
-        """Return the names of the columns of each repetition, disjoint while there are enough columns."""
+        """Return the column names of each repetition. Repetitions share no column while there are enough columns."""
         hands: list[tuple[str, ...]] = []
         left = list(stage.schema)
         for number in range(repetitions):
@@ -105,21 +105,21 @@ class Project(OnHandle):
         return hands
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """Open the stored copy for reading columns; return None where everything is read."""
+        """Open the stored copy for reading columns. Return None if the fallback reads everything."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
         return adapter.open_columns(location) if self.keeps_open else adapter.open(location)
 
     def run(self, stage: OperationContext, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
-        """Open, call once, close."""
+        """Open the copy, call once, and close it."""
         handle = self.open(stage, location)
         return self._read(stage, handle, held, location, laps, closing=True)
 
     def call(
         self, stage: OperationContext, handle: Handle | None, held: tuple[str, ...], location: Path, laps: Laps
     ) -> Any:
-        """Read the columns, convert to the target, touch one byte in each page of the result."""
+        """Read the columns, convert them to the target, and touch one byte in each page of the result."""
         return self._read(stage, handle, held, location, laps, closing=False)
 
     def _read(
@@ -132,13 +132,13 @@ class Project(OnHandle):
         *,
         closing: bool,
     ) -> Any:
-        # A separate list for each call: an adapter may change it, which must not affect the comparison.
+        # Copy the list for each call, because an adapter may change it, which must not affect the comparison.
         columns = list(held)
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
     def expected_columns(self, stage: OperationContext, held: tuple[str, ...] | None = None) -> list[str]:
-        """Return the columns requested, in that order; those of the first call without `held`."""
+        """Return the columns requested, in that order. Without `held`, return those of the first call."""
         return list(held or self.take_input(stage, stage.rows))
 
 
@@ -153,26 +153,26 @@ def _columns(adapter: TabularFormat, handle: Handle | None, names: list[str], lo
 
 
 def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:
-    """Return why a table cannot give this number of columns, or `all`; None if it can."""
+    """Return why a table has too few columns for this request, or None if it has enough."""
     if asked == ALL or int(asked) <= len(schema):
         return None
     return f"it reads {asked} columns, but the table has {len(schema)}"
 
 
 def asked_columns(stage: OperationContext, asked: int | str) -> list[str]:
-    """Return the names of all columns, or of `asked` of them, in the order requested."""
+    """Return the names of all columns, or of `asked` columns, in the order requested."""
     return list(stage.schema.names if asked == ALL else _chosen(stage.schema, stage.digest, int(asked)))
 
 
 @lru_cache(maxsize=1)
 def _chosen(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # Cached while the operation is primed, so that the clock includes only a lookup.
+    # The result is cached before timing starts, so that only a lookup is timed.
     return tuple(chosen_columns(schema, digest, count))
 
 
 def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:
-    """Return `count` names of columns, in an order other than the stored one. The types take turns, each giving one of
-    its columns in an order shuffled by the digest, so that no type is left out while another has several."""
+    """Return `count` column names, in an order other than the stored order. The types take turns, and each type gives
+    its columns in an order shuffled by the digest. So no type is left out while another type gives several columns."""
     generator = random.Random(f"{digest}/project")
     by_type: dict[str, list[str]] = {}
     for field in schema:

@@ -1,6 +1,7 @@
 """Reading the rows that meet a condition on one column.
 
-The condition depends on the data only (see predicates), so that all variants, rounds, runs and machines use the same.
+The condition depends only on the data (see predicates), so that all variants, rounds, runs and machines use the same
+condition.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from data_generator.cache import read_table
 
 @dataclass(frozen=True)
 class Scan(Operation):
-    """Read the rows that meet a condition into private memory, in their stored order. Opening the copy is inside the
-    clock. If the engine cannot evaluate such a condition, everything is read and filtered in memory."""
+    """Read the rows that meet a condition into private memory, in stored order. Opening the copy is timed. If the
+    engine cannot evaluate such a condition, everything is read and filtered in memory."""
 
     selectivity: float = share(0.01)
     kind: str = word(Kind.RANGE.value, *(kind.value for kind in Kind if kind is not Kind.RANGE), spelled=True)
@@ -53,14 +54,14 @@ class Scan(Operation):
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """Return the condition, which is that of the whole data set for any `rows`. Raises RefusedData if the data
-        allow no such condition, or if the variant changes the column it is on."""
+        """Return the condition. It is chosen from the whole data set, whatever `rows` is. Raises RefusedData if the
+        data allow no such condition, or if the variant changes the tested column."""
         chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
         refuse_changed(stage, chosen.column)
         return chosen
 
     def run(self, stage: OperationContext, held: Predicate, location: Path, laps: Laps) -> Any:
-        """Open, read the rows, convert to the target, touch one byte in each page of the result."""
+        """Open the copy, read the rows, convert them to the target, and touch one byte in each page of the result."""
         return stage.answer(lambda: self._rows(stage, held, location), laps)
 
     def _rows(self, stage: OperationContext, asked: Predicate, location: Path) -> Any:
@@ -82,7 +83,7 @@ class Scan(Operation):
 
 
 def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
-    """Return the column that a condition is on. Raises RefusedData if the variant changes its values."""
+    """Return the column that a condition tests. Raises RefusedData if the variant changes its values."""
     column = stage.table(stage.rows, [name]).column(0)
     of = stage.target
     for loss in cast(TabularFormat, stage.adapter).losses:
@@ -93,6 +94,6 @@ def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, digest: str, scan: Scan) -> Predicate:
-    # Called twice in a worker: for the primer and for the copy.
+    # Cached because a worker calls it twice: for the primer and for the stored copy.
     table = read_table(dataset, rows)
     return predicates.choose(table, Kind(scan.kind), scan.selectivity, stored=scan.stored, digest=digest).predicate

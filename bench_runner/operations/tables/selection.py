@@ -1,6 +1,6 @@
-"""Selecting rows of a result, where an engine has no call for it. Inside the clock.
+"""Selecting rows of a result, if an engine has no call for that. The selection is timed.
 
-predicates alone defines the meaning of conditions, whatever library the result is of.
+Only predicates defines the meaning of conditions, whichever library produced the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def rows_of(result: Any, native: Native, numbers: np.ndarray) -> Any:
-    """Return the rows with these numbers, in that order."""
+    """Return the rows with these numbers, in the order of the numbers."""
     if native is Native.RECORDS:
         rows = list(result.rows)
         return Records(result.schema, [rows[number] for number in numbers.tolist()])
@@ -54,7 +54,8 @@ def matching(result: Any, native: Native, predicate: Predicate, columns: Sequenc
 def scanned(
     adapter: TabularFormat, handle: Handle | None, location: Path, predicate: Predicate, columns: list[str]
 ) -> Any:
-    """Return the rows that meet a condition: by the call of the open handle or, without a handle, by reading all."""
+    """Return the rows that meet a condition. An open handle evaluates the condition; without a handle, everything is
+    read."""
     if handle is None:
         return matching(adapter.read(location), adapter.native_read, predicate, columns)
     assert handle.scan is not None

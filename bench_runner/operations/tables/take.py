@@ -1,7 +1,7 @@
 """Reading some rows by their numbers.
 
 The rows depend on the digest of the data and the number of the repetition, so that all variants, rounds, runs and
-machines take the same ones. The worker decides how repetitions are clocked (method rule 19).
+machines take the same rows. The worker decides how repetitions are timed (method rule 19).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from bench_runner.operations.tables import selection
 from bench_runner.operations.tables.project import OnHandle, asked_columns, too_few_columns
 
 RUN_ROWS = 10
-"""Neighbouring rows taken together in the pattern `clustered`."""
+"""Number of neighbouring rows that are taken together in the pattern `clustered`."""
 ZIPF_EXPONENT = 1.1
-"""In the pattern `zipf` the row of rank r is requested in proportion to 1 / r to this power."""
+"""In the pattern `zipf` the row of rank r is requested with a frequency proportional to 1 / r**ZIPF_EXPONENT."""
 
 MOST_STREAMS = 256
-"""More threads at once than a user would start, or a device has queue slots for."""
+"""Largest number of threads. Users would not start more, and a device has no queue slots for more."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Take(OnHandle):
         return reason
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return why the variant cannot do it. Streams need a library that several threads may call. Repeated rows
-        need its cache: without one they would measure the page cache."""
+        """Return why the variant cannot do it, or None. Streams need a library that several threads may call. Repeated
+        rows need the library's own cache, because without such a cache the page cache would be measured."""
         if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
             return "zipf takes the same rows repeatedly, and library_cache=off caches none: use pattern=uniform"
         if self.streams == 1:
@@ -91,16 +91,16 @@ class Take(OnHandle):
 
     @property
     def threads_at_once(self) -> int:
-        """One thread for each stream."""
+        """The number of streams, because each stream is a thread."""
         return self.streams
 
     @property
     def shorter(self) -> str:
-        """What to do about long calls. Streams need a copy that stays open, so they cannot reopen it."""
+        """Advice about long calls. Streams need a copy that stays open, so they cannot reopen the copy."""
         return super().shorter if self.streams == 1 else "take fewer rows, or use fewer streams"
 
     def handles(self, adapter: Any) -> int:
-        """Return one for all streams if the library can share it, else one for each."""
+        """Return 1 if the library can share a handle between all streams, otherwise one handle for each stream."""
         return super().handles(adapter) * (self.streams if adapter.offers.sharing is Sharing.EACH else 1)
 
     def fallback(self, adapter: Any) -> str:
@@ -108,8 +108,8 @@ class Take(OnHandle):
         return "" if adapter.offers.take is not None else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[np.ndarray]:
-        """Return the row numbers of each repetition, int64 below `rows`. They are disjoint while there are enough
-        rows, except in the pattern `zipf`."""
+        """Return the row numbers of each repetition, int64 below `rows`. Repetitions share no row while there are
+        enough rows, except in the pattern `zipf`."""
         wanted = min(self.rows, rows)
         chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
             generator(stage.digest, self.spelled), rows, wanted, repetitions
@@ -117,12 +117,12 @@ class Take(OnHandle):
         return [np.sort(numbers) for numbers in chosen] if self.order == "sorted" else chosen
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """Open the stored copy for taking rows; return None where everything is read."""
+        """Open the stored copy for taking rows. Return None if the fallback reads everything."""
         adapter = cast(TabularFormat, stage.adapter)
         return None if self.fallback(adapter) else adapter.open_rows(location)
 
     def call(self, stage: OperationContext, handle: Handle | None, held: np.ndarray, location: Path, laps: Laps) -> Any:
-        """Take, convert to the target, touch one byte in each page of the result."""
+        """Take the rows, convert them to the target, and touch one byte in each page of the result."""
         return stage.answer(lambda: self._rows(stage, handle, held, location), laps)
 
     def _rows(self, stage: OperationContext, handle: Handle | None, numbers: np.ndarray, location: Path) -> Any:
@@ -150,12 +150,12 @@ def generator(digest: str, spelled: str) -> np.random.Generator:
 
 
 def _uniform(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return parts of a shuffled order, which is shuffled again when it is used up."""
+    """Return consecutive parts of a shuffled order of the rows. After the last row the rows are shuffled again."""
     return dealt(lambda: random.permutation(rows), wanted, repetitions)
 
 
 def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return parts of shuffled runs of neighbours."""
+    """Return consecutive parts of an order in which runs of neighbouring rows are shuffled."""
 
     def shuffled() -> np.ndarray:
         starts = random.permutation(-(-rows // RUN_ROWS)) * RUN_ROWS
@@ -166,7 +166,7 @@ def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions:
 
 
 def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return arrays in which few rows occur often, wherever they are stored."""
+    """Return arrays in which a few rows occur often. These rows can be anywhere in the table."""
     weights = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     of_rank = random.permutation(rows)
     return [
@@ -176,7 +176,7 @@ def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int)
 
 
 def dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return `repetitions` arrays of `wanted` numbers, all different within one pass through the rows."""
+    """Return `repetitions` arrays of `wanted` numbers. No number is repeated within one pass through the rows."""
     hands: list[np.ndarray] = []
     pile = shuffled()
     for _ in range(repetitions):

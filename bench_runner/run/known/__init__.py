@@ -1,1 +1,1 @@
-"""Knowledge before a run measures anything: kept facts, costs, expected duration."""
+"""What is known before a run measures anything: stored facts, costs, expected duration."""

@@ -1,6 +1,6 @@
-"""Durations seen in earlier runs, which decide what comes last and predict how long a run will take.
+"""Durations seen in earlier runs. They decide which variants come last, and predict how long a run will take.
 
-The costs of a machine are in the user's cache folder, and every run adds its own. Costs are not figures: they are
+The costs of a machine are in the user's cache folder, and every run adds its own costs. Costs are not figures: they are
 scaled by rows, mix library versions, and only affect order and predictions.
 """
 
@@ -25,12 +25,12 @@ from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
 
 MOST_SIZES = 4
-"""Numbers of rows for which the costs of a cell are kept; the oldest is dropped."""
+"""Numbers of rows for which the costs of a cell are stored. The oldest is dropped."""
 MOST_BYTES = 16 * 10**6
-"""A larger file of costs is not read."""
+"""A larger file of costs is ignored."""
 FAR = 10
-"""If a machine has costs only for this factor fewer or more rows, costs of another machine for nearer rows are used: a
-call on 1,000 rows does not take a thousandth of one on 1,000,000."""
+"""If this machine has costs only for numbers of rows that differ by this factor, use another machine's costs for a
+nearer number. A call on 1,000 rows takes more than a thousandth of a call on 1,000,000 rows."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
@@ -39,25 +39,26 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: int
     timed_ns: int
-    """The call, and the sync after a save."""
+    """Duration of the call, plus the sync after a save."""
     verified_ns: int
-    """Other parts that grow with the rows."""
+    """Duration of the other steps that take longer with more rows."""
     fixed_ns: int
-    """The harness's part of any sample."""
+    """Duration of the harness's steps that do not depend on the rows."""
 
     def at(self, rows: int) -> Cost:
-        """Return the cost scaled in proportion to the rows, except the fixed part."""
+        """Return the cost scaled in proportion to the rows. The fixed part is not scaled."""
         scale = rows / max(self.rows, 1)
         return Cost(rows, int(self.timed_ns * scale), int(self.verified_ns * scale), self.fixed_ns)
 
     @property
     def total_ns(self) -> int:
-        """From the end of one sample to the end of the next."""
+        """Duration from the end of one sample to the end of the next."""
         return self.timed_ns + self.verified_ns + self.fixed_ns
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """By operation, variant, conditions and data set: the cost of a sample for each number of rows, latest last."""
+    """The costs of samples by operation, variant, conditions and data set. Each entry lists one cost for each number of
+    rows, latest last."""
 
     cells: dict[str, list[Cost]] = {}
 
@@ -74,15 +75,15 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         vars(self).pop("_by_all_but_the_dataset", None)
 
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
-        """Return the expected cost of a sample, from the nearest known number of rows, or from other data sets; None if
-        nothing is known of the variant."""
+        """Return the expected cost of a sample, from the nearest known number of rows or, if there is none, from other
+        data sets. Return None if there is no cost of the variant."""
         known = self._known(operation, variant, how, dataset)
         if _name(operation, variant, how, dataset) in self.cells:
             return _between(sorted(known[0], key=lambda cost: cost.rows), rows)
         return _middle([_nearest(costs, rows).at(rows) for costs in known]) if known else None
 
     def how_far(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> float:
-        """Return the factor between `rows` and the nearest known number of rows; infinite if nothing is known."""
+        """Return the factor between `rows` and the nearest number of rows with a cost; infinite if there is no cost."""
         known = self._known(operation, variant, how, dataset)
         return min((_times(_nearest(costs, rows).rows, rows) for costs in known), default=float("inf"))
 
@@ -112,13 +113,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class KnownCosts:
-    """Costs seen on this machine, and on others for what is missing here."""
+    """Costs seen on this machine, and costs of other machines where this machine has none."""
 
     here: Costs = field(default_factory=Costs)
     elsewhere: Costs = field(default_factory=Costs)
 
     def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
-        """Return the expected cost; None if nothing is known of the chain's variant."""
+        """Return the expected cost, or None if there is no cost of the chain's variant."""
         asked = operation, chain.variant, chain.conditions, chain.dataset, rows
         far = self.here.how_far(*asked)
         cost = self.here.expected(*asked)
@@ -129,12 +130,12 @@ class KnownCosts:
 
 
 def known(machine: MachineInfo) -> KnownCosts:
-    """Return the costs known on a machine."""
+    """Return the costs known on this machine."""
     return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
 def _name(operation: str, variant: str, how: Conditions, dataset: str) -> str:
-    # Records name the cache 'cold (guest)' where a plan has 'cold'.
+    # In records the cache condition is 'cold (guest)' where a plan has 'cold'.
     cache = how.cache.partition(" ")[0]
     between = f" {how.network} {how.service}" if how.network else ""
     return f"{operation} {variant} {cache} {how.threads} {how.target}{between} {dataset}"
@@ -169,7 +170,7 @@ def _times(some: int, other: int) -> float:
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:
-    """Interpolate between the numbers of rows on both sides, or scale the nearest in proportion."""
+    """Interpolate between the nearest smaller and larger numbers of rows, or scale the nearest cost in proportion."""
     below = [cost for cost in costs if cost.rows <= rows]
     above = [cost for cost in costs if cost.rows > rows]
     if not below or not above:
@@ -188,7 +189,7 @@ def _between(costs: list[Cost], rows: int) -> Cost:
 
 
 def of_machine(machine: MachineInfo) -> Costs:
-    """Return the costs kept from runs on this machine; empty if there are none, or they cannot be read."""
+    """Return the costs stored by runs on this machine. They are empty if there are none or if they cannot be read."""
     return _read(_path(machine))
 
 
@@ -202,7 +203,7 @@ def _read(path: Path) -> Costs:
 
 
 def add(machine: MachineInfo, samples: Iterable[Sample]) -> None:
-    """Add the samples of a run. Raises OSError if the folder cannot take them."""
+    """Add the samples of a run. Raises OSError if the folder is not writable."""
     costs = of_machine(machine)
     costs.learn(samples)
     path = _path(machine)

@@ -1,6 +1,7 @@
-"""The expected duration of a run and its parts: a range, from earlier runs here, or others elsewhere.
+"""The expected duration of a run and its parts, as a range, from earlier runs on this machine or on other machines.
 
-Nothing is measured for it. It is shown before a run, decides nothing, and is put into words elsewhere.
+Nothing is measured for the estimate. It is shown before a run and affects no decision. Its wording is in another
+module.
 """
 
 from __future__ import annotations
@@ -16,34 +17,37 @@ from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS
 
 START_S = 8.0
-"""Expected duration of a run before its data: libraries, facts about the machine, the short check of the probe."""
+"""Expected duration of a run before it makes data: loading libraries, reading facts about the machine, and the short
+check of the memory probe."""
 HERE_LOW, HERE_HIGH = 0.85, 1.2
-"""Range of actual over predicted durations on the same machine, because of noise and repeated samples."""
+"""Range of actual durations relative to predicted durations on the same machine. The causes are noise and repeated
+samples."""
 ELSEWHERE_FACTOR = 2.0
-"""Assumed factor between the duration of a run and what other machines predict."""
+"""Assumed factor between the actual duration of a run and a prediction from other machines."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """Seconds from begin to end, and by format."""
+    """The expected seconds of a run: lowest, highest, and by format."""
 
     low_s: float
     high_s: float
     by_format: Mapping[str, float]
-    """Seconds of each format in the middle estimate, slowest first."""
+    """Seconds of each format, halfway between lowest and highest, slowest first."""
     here: bool
-    """Whether all of it is known from this machine."""
+    """Whether all durations are from this machine."""
     unknown: tuple[str, ...]
-    """Variants without known costs; they are not included in the seconds."""
+    """Variants without known costs. The seconds do not include them."""
 
     @property
     def middle_s(self) -> float:
-        """Middle estimate, over all formats."""
+        """Seconds halfway between lowest and highest, for all formats."""
         return sum(self.by_format.values())
 
 
 def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
-    """Return the duration of a run as planned, without a budget. With one it takes at most that, or one round."""
+    """Return the duration of a planned run, without a budget. A run with a budget takes at most that long, or one
+    round."""
     least_s, most_s = START_S, START_S
     by_format: defaultdict[str, float] = defaultdict(float)
     here, unknown = True, []
@@ -68,7 +72,7 @@ def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
 
 
 def _rounds(chain: Chain, costs: Mapping[str, Cost], options: Options) -> tuple[int, int]:
-    """Return the fewest and the most rounds: cells with a narrow interval stop early."""
+    """Return the fewest and the most rounds. Fewer are possible because cells with a narrow interval stop early."""
     if options.rounds_asked is not None:
         return options.rounds_asked, options.rounds_asked
     prediction = Prediction({operation: cost.timed_ns for operation, cost in costs.items()}, 0, 0)

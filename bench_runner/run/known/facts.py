@@ -1,8 +1,8 @@
-"""Facts that hold between runs: the accuracy of the memory probe, the cost of imports, the losses of libraries.
+"""Facts that stay valid between runs: the accuracy of the memory probe, the cost of imports, the losses of libraries.
 
-Before its rounds a run takes the kept facts (bench_runner.run.known.facts_store), so that the first figure is there
-within seconds. It measures missing facts after its rounds, except for a short check of the memory probe. No fact is the
-time of an operation.
+Before its rounds a run loads stored facts (bench_runner.run.known.facts_store), so that its first figure appears within
+seconds. It measures missing facts after its rounds, except for a short check of the memory probe. Facts are never times
+of an operation.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from bench_runner.worker.fidelity import ERROR
 from bench_runner.worker.messages import FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
-"""Time limit for facts, so that the rounds of a long budget leave no more for them."""
+"""Upper limit of the time for facts, so that with a long budget the rest remains for rounds."""
 ROUNDS_SHARE = 3 / 4
-"""Share of a budget for the rounds if facts, which come after them, are missing (rule 15)."""
+"""Share of a budget for the rounds if facts are missing, because facts are measured after the rounds (rule 15)."""
 LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
-"""Most processes that look for losses at once: each loads all libraries into a separate forkserver."""
+"""Largest number of processes that look for losses in parallel. Each of them loads all libraries into a separate
+forkserver."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 
 @dataclass
 class MachineFacts:
-    """Facts that a run knows, and those that it still has to measure."""
+    """Facts that are known to a run, and facts that it still has to measure."""
 
     session: Session
     kept: KeptFacts
@@ -54,12 +55,12 @@ class MachineFacts:
 
     @property
     def missing(self) -> bool:
-        """Whether anything has to be measured."""
+        """Whether any fact has to be measured."""
         return bool(self.imports or self.fidelity or self.probe)
 
 
 def taken(session: Session) -> MachineFacts:
-    """Check the memory probe, take the kept facts, and return what is missing."""
+    """Check the memory probe, load the stored facts, and return what is missing."""
     kept = kept_facts(session.info, fresh=session.options.fresh)
     facts = MachineFacts(session, kept, imports=[], fidelity=[], probe=False)
     session.stage(PROBE)
@@ -91,7 +92,7 @@ def share_of_rounds(facts: MachineFacts) -> float:
 
 
 def measure_missing(facts: MachineFacts) -> None:
-    """Measure missing facts while the budget lasts, and keep them for later runs."""
+    """Measure missing facts while the budget lasts, and store them for later runs."""
     _test_probe(facts)
     _time_imports(facts)
     _find_losses(facts)
@@ -102,8 +103,8 @@ def measure_missing(facts: MachineFacts) -> None:
 
 
 def _check_probe(facts: MachineFacts) -> None:
-    """Test the memory probes with known allocations, and store their error with the run (rule 13). Once for each run:
-    a resumed run has the machine and the code with which it began."""
+    """Test the memory probes with known allocations, and store their error with the run (rule 13). This happens once
+    for each run, because a resumed run has the same machine and code as before."""
     session = facts.session
     bench = next(iter(session.benches.values()), None)
     if session.options.brief or session.info.probe is not None or bench is None:
@@ -118,10 +119,10 @@ def _check_probe(facts: MachineFacts) -> None:
 
 
 def _test_probe(facts: MachineFacts) -> None:
-    """Make the long check, with every known allocation."""
+    """Run the long check, with every known allocation."""
     session = facts.session
     if not facts.probe or _is_spent(session):
-        # The result of the short check remains.
+        # The result of the short check remains valid.
         return
     session.stage(PROBE)
     assert session.info.probe is not None
@@ -150,7 +151,7 @@ def _engine(chain: Chain) -> type[Adapter]:
 
 
 def _imported(chain: Chain) -> tuple[str, str, str]:
-    """Return a key that is equal for chains whose imports cost the same."""
+    """Return a key that is equal for chains with the same cost of import."""
     engine = _engine(chain)
     return engine.__module__, engine.__qualname__, chain.spelled if engine.engine is None else engine.engine
 
@@ -160,8 +161,8 @@ def _import_name(chain: Chain) -> list[str]:
 
 
 def _importing(session: Session) -> Iterator[Chain]:
-    """Yield one chain for each engine whose import has not been timed. None in a run for one decision, whose budget is
-    better spent on rounds."""
+    """Yield one chain for each engine whose import has not been timed. Yield nothing in a run for one decision, whose
+    budget is better spent on rounds."""
     if session.options.brief or session.race is not None:
         return
     seen = set()
@@ -173,7 +174,7 @@ def _importing(session: Session) -> Iterator[Chain]:
 
 
 def _record_import(session: Session, timed: Chain, cost: Imported) -> None:
-    """Record the cost for all variants of the engine, which load the same libraries."""
+    """Record the cost for all variants of the engine, because they load the same libraries."""
     for chain in session.plan.chains:
         if not chain.is_raw_io and _imported(chain) == _imported(timed):
             variant = session.info.variants[chain.variant]
@@ -181,7 +182,7 @@ def _record_import(session: Session, timed: Chain, cost: Imported) -> None:
 
 
 def _time_imports(facts: MachineFacts) -> None:
-    """Time the import of each engine in a new interpreter, once for each, in a spawned process."""
+    """Time the import of each engine once, in a new, spawned interpreter."""
     session = facts.session
     _forget_left_out(session, IMPORTS)
     if facts.imports:
@@ -207,8 +208,8 @@ def _time_imports(facts: MachineFacts) -> None:
 
 def _losing(session: Session) -> list[Chain]:
     """Return a chain for each variant and target whose losses are unknown (rule 12). Variants that differ only in their
-    codec are tested once, because a codec packs bytes whatever the columns are. The data that each returns are verified
-    in every sample anyway."""
+    codec are tested once, because a codec compresses bytes independently of the column types. Every sample verifies the
+    data that a variant returns anyway."""
     if not session.options.fidelity:
         return []
     by_base: dict[str, Chain] = {}
@@ -228,8 +229,8 @@ def _fidelity_name(chain: Chain) -> list[str]:
 
 
 def _find_losses(facts: MachineFacts) -> None:
-    """Find what each variant does to each kind of column, for both targets. Nothing is timed, so all cores work. With a
-    budget, what does not fit is left out, with a warning."""
+    """Find what each variant does to each kind of column, for both targets. Nothing is timed, so all cores are used.
+    With a budget, variants that do not fit are left out, with a warning."""
     session, asked = facts.session, facts.fidelity
     _forget_left_out(session, FIDELITY)
     if not asked:
@@ -260,14 +261,14 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
         )
         return
     if any(record.outcome == ERROR and not record.cause for record in records):
-        # An unexplained error may be fixed, or not recur, in the next run: do not keep it.
+        # An unexplained error may be fixed, or may not recur, in the next run. So do not store it.
         noted(session.info, FIDELITY, today(), facts.kept.digest, new=True)
         return
     _keep(facts, FIDELITY, _fidelity_name(chain), records, chain)
 
 
 def _keep(facts: MachineFacts, part: str, name: Sequence[str], value: Any, chain: Chain | None = None) -> None:
-    """Keep a fact for later runs, unless the adapter is a third party's. If that fails, later runs take longer."""
+    """Store a fact for later runs, unless the adapter is a third party's. If storing fails, later runs take longer."""
     session, kept = facts.session, facts.kept
     if chain is None or may_be_kept(_engine(chain)):
         try:
@@ -301,14 +302,14 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
 
 
 def _forget_left_out(session: Session, part: str) -> None:
-    """Remove such warnings when a run is resumed, because what was left out may be found now."""
+    """Remove such warnings when a run is resumed, because the missing facts may be measured now."""
     warnings = session.info.warnings
     warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 
 
 class _Lanes:
-    """Threads that look for losses in parallel, each with separate launchers. The thread that uses a launcher makes it,
-    because a forkserver dies with the thread that started it."""
+    """Threads that look for losses in parallel, each with separate launchers. A launcher is created by the thread that
+    uses it, because a forkserver dies with the thread that started it."""
 
     def __init__(self, session: Session, number: int) -> None:
         self._session = session
@@ -320,14 +321,14 @@ class _Lanes:
         return self
 
     def __exit__(self, *stopped_by: object) -> None:
-        # On Ctrl-C, end running probes with their forkserver, and wait for them.
+        # On Ctrl-C, end running workers with their forkserver, and wait for them.
         self._pool.shutdown(wait=False, cancel_futures=True)
         for launcher in self._launchers:
             launcher.close()
         self._pool.shutdown()
 
     def outcomes(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, Outcome]]:
-        """Yield each chain with the result of its probe, in order."""
+        """Yield each chain with the outcome of its task, in order."""
         running = [self._pool.submit(self._ask, chain) for chain in chains]
         for chain, future in zip(chains, running, strict=True):
             self._session.step(f"{chain.variant}, {chain.target.kind}", None)

@@ -1,8 +1,8 @@
-"""Facts that do not change between runs, measured once for a machine, its libraries and our adapters, and kept.
+"""Stored facts that do not change between runs. They are measured once for a machine, its libraries and our adapters.
 
-The losses of libraries, the cost of imports and the accuracy of the memory probe hold while machine, Python, versions
-and the sources that measure them are the same. Each is a small file in the user's cache folder, with the day on which
-it was measured.
+The losses of libraries, the cost of imports and the accuracy of the memory probe are valid as long as machine, Python,
+library versions and the measuring source code are the same. Each fact is a small file in the user's cache folder, with
+the day of its measurement.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SOURCES = (
     *("bench_runner/run/forkserver.py", "bench_runner/run/launcher.py", "bench_runner/run/probe_check.py"),
     "data_generator/generated/kinds.py",
 )
-"""Sources that affect facts in addition to the libraries: the adapters, and the code that measures facts."""
+"""Sources that facts depend on, in addition to the libraries: the adapters, and the code that measures facts."""
 SUFFIXES = frozenset({".c", ".h", ".py", ".so", ".wasm"})
 NOT_SOURCES = frozenset({"benchmarks", "tests"})
-"""Folders of the libraries that affect no facts."""
+"""Folders of the libraries that facts do not depend on."""
 MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
 )
-"""Properties of the machine that must be equal for a kept fact to hold."""
+"""Properties of the machine that must be equal for a stored fact to be valid."""
 MOST_BYTES = 4 * 10**6
-"""A larger file of facts is not read: those written here have some kilobytes."""
+"""A larger file of facts is ignored. Files written here have a few kilobytes."""
 
 Value = TypeVar("Value")
 
@@ -54,21 +54,22 @@ class Kept(msgspec.Struct, Generic[Value], frozen=True, forbid_unknown_fields=Tr
 
 
 class KeptFacts:
-    """The facts of one machine, one set of versions and one state of the sources."""
+    """The facts for one machine, one set of versions and one state of the sources."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """`folder` is created when something is kept. `key` is the scope of all facts. With `fresh`, stored facts are
-        ignored and replaced by those measured now."""
+        """`folder` is created when a fact is stored. `key` describes for what all facts are valid. With `fresh`, stored
+        facts are ignored and replaced by facts that are measured now."""
         self._folder, self._key, self._fresh = folder, dict(key), fresh
         self._own: set[Path] = set()
 
     @property
     def digest(self) -> str:
-        """Digest of the key, as in records."""
+        """Digest of the key, as it appears in records."""
         return _digest(self._key)
 
     def get(self, what: Sequence[str], value: type[Value]) -> Kept[Value] | None:
-        """Return the fact of this name; None if there is none, it cannot be read, or it does not hold here."""
+        """Return the fact with this name. Return None if there is none, if it cannot be read, or if it is not valid
+        here."""
         key, path = self._place(what)
         if self._fresh and path not in self._own:
             return None
@@ -81,7 +82,7 @@ class KeptFacts:
         return found if found.key == key else None
 
     def put(self, what: Sequence[str], value: Any) -> None:
-        """Keep a fact that was measured just now. Raises OSError if the folder cannot take it."""
+        """Store a fact that was measured just now. Raises OSError if the folder is not writable."""
         key, path = self._place(what)
         self._folder.mkdir(parents=True, exist_ok=True)
         data_cache.remove_abandoned(self._folder)
@@ -95,7 +96,7 @@ class KeptFacts:
 
 
 def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
-    """Return the kept facts for the machine and the libraries of a run."""
+    """Return the stored facts for the machine and the libraries of a run."""
     machine = msgspec.to_builtins(info.machine)
     key = {
         "machine": {name: machine[name] for name in MACHINE if name in machine},
@@ -107,7 +108,7 @@ def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
 
 @cache
 def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -> str:
-    """Return the digest of the files that affect facts, by their names and content."""
+    """Return the digest of the names and contents of the files that facts depend on."""
     digest = hashlib.sha256()
     for source in sources:
         place = root / source
@@ -121,17 +122,17 @@ def source_digest(root: Path = PROJECT_ROOT, sources: Iterable[str] = SOURCES) -
 
 
 def today() -> str:
-    """Return today's date, the day of a measurement made now."""
+    """Return today's date."""
     return utc_now().date().isoformat()
 
 
 def may_be_kept(engine: type[Adapter]) -> bool:
-    """Return whether the engine's source is ours: a third party's may change without a new version."""
+    """Return whether the engine's source is ours. A third party's source may change without a new version."""
     return engine.__module__.partition(".")[0] in SOURCES
 
 
 def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
-    """Record in the run since when a fact is known."""
+    """Record in the run on which day a fact was measured."""
     known = info.facts.get(name, FactInfo(measured=day))
     info.facts[name] = FactInfo(
         measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new

@@ -1,1 +1,2 @@
-"""Services that serve a stored copy while it is measured, and the network between: started outside any clock."""
+"""Services that serve a stored copy while it is measured, and the network in between. They are started before
+timing."""

@@ -1,4 +1,4 @@
-"""A token bucket over bytes, which limits the rate of a line."""
+"""A token bucket that limits the bytes per second of a network line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import threading
 from bench_runner.clock import now_ns, pause
 
 BURST_NS = 10 * 10**6
-"""Capacity unused within the last 10 ms may be used later: this compensates long sleeps, but not idle times."""
+"""Capacity that was unused within the last 10 ms may be used later. This compensates long sleeps, but not idle
+times."""
 
 
 class Bucket:
-    """Lets `bytes_per_s` pass, over all threads that use it."""
+    """Limit the rate to `bytes_per_s` for all threads that use the bucket together."""
 
     def __init__(self, bytes_per_s: float) -> None:
         self._ns_per_byte = 1e9 / bytes_per_s
@@ -19,7 +20,7 @@ class Bucket:
         self._lock = threading.Lock()
 
     def wait(self, size_bytes: int) -> None:
-        """Wait until `size_bytes` more bytes may pass."""
+        """Wait until another `size_bytes` bytes may be sent."""
         with self._lock:
             self._free_ns = max(self._free_ns, now_ns() - BURST_NS) + size_bytes * self._ns_per_byte
             until_ns = self._free_ns

@@ -1,4 +1,5 @@
-"""Measure the actual rate of a line: send bytes through a proxy, and time them from the first to the last."""
+"""Measure the actual rate of a network line. Bytes are sent through a proxy and timed from the first byte to the
+last."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ from bench_runner.run.services import service_start
 from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
 
 LENGTH_S = 1.0
-"""Duration of a calibration at the nominal rate; the burst of a bucket is a hundredth of it."""
+"""Seconds of a calibration at the nominal rate. The burst of a bucket lasts a hundredth of this."""
 MOST_OFF = 0.05
-"""Largest relative error of a line's rate."""
+"""Largest allowed relative error of a line's rate."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Nominal and measured rate in bits a second, in the direction from the service to its caller."""
+    """Nominal and measured rate in bits per second, in the direction from the service to its caller."""
 
     asked_bits_per_s: float
     found_bits_per_s: float
@@ -33,12 +34,13 @@ class Calibration:
 
     @property
     def off(self) -> float:
-        """Relative error: 0.02 is 2 % too fast."""
+        """Relative error of the rate. For example, 0.02 means 2 % too fast."""
         return self.found_bits_per_s / self.asked_bits_per_s - 1
 
 
 def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibration:
-    """Time bytes for `length_s` seconds through a line of this network. `folder` must not exist; it is removed."""
+    """Send and time bytes for `length_s` seconds through a line of this network. `folder` must not exist; it is
+    removed."""
     bits_per_s = rate_mbit(network) * 1e6
     size_bytes = int(bits_per_s / 8 * length_s)
     source = Service("source", ("-m", __name__, str(size_bytes)))
@@ -59,7 +61,8 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
 
 
 def checked(network: str, folder: Path) -> Calibration:
-    """Calibrate, and again if needed. Raises RunError if the line is off by more than MOST_OFF both times."""
+    """Calibrate, and repeat it once if the rate is off by more than MOST_OFF. Raises RunError if both attempts are
+    off."""
     found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:
         found = calibrate(network, folder)
@@ -75,7 +78,7 @@ def checked(network: str, folder: Path) -> Calibration:
 
 
 def _send(size_bytes: int) -> None:
-    """Send `size_bytes` bytes to the first caller, and wait to be ended."""
+    """Send `size_bytes` bytes to the first caller, then wait until the parent ends this process."""
     with socket.create_server((HOST, 0)) as listener:
         _print_port(listener.getsockname()[1])
         caller, _ = listener.accept()
@@ -83,7 +86,7 @@ def _send(size_bytes: int) -> None:
             piece = bytes(MOST_PIECE_BYTES)
             for start in range(0, size_bytes, MOST_PIECE_BYTES):
                 caller.sendall(piece[: size_bytes - start])
-    # The process that started this one ends it.
+    # Wait until the parent process ends this process.
     threading.Event().wait()
 
 

@@ -1,7 +1,7 @@
-"""Observe services from outside while a sample's clock runs: CPU time, memory, device reads, bytes on the wire.
+"""Observe services from outside during the measured time: CPU time, memory, device reads, bytes on the network.
 
-By rule 20 of the method, services have separate figures. The worker is confined and cannot observe them, so it signals
-that its clock is about to begin or has ended, and waits until they were read.
+By method rule 20, services have separate figures. The worker is confined and cannot observe services itself. So it
+signals before its measured time begins and after it has ended, and each time waits until the services were observed.
 """
 
 from __future__ import annotations
@@ -15,50 +15,51 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
-"""Totals between the two readings; for a block of calls they are divided by their number."""
+"""Figures that are totals between the two readings. For a block of calls they are divided by the number of calls."""
 
 
 def per_call(figures: Mapping[str, int], calls: int) -> dict[str, int]:
-    """Return the figures of one call of a block: totals are divided by `calls`, memory is not."""
+    """Return the figures of one call of a block. Totals are divided by `calls`, but memory is not."""
     return {name: value // calls if name in FIGURES else value for name, value in figures.items()}
 
 
 def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
-    """Return whether a call of a service had more on the wire than its client holds (rule 19).
+    """Return whether a service call transferred more bytes than its client has buffered (rule 19).
 
-    Then it did not answer from what it holds, which must be buffers of its connection. `figures` are of one call.
-    Without services, the answer is False.
+    If it did, the client cannot have answered from its own memory, which may only be buffers of its connection.
+    `figures` are of one call. Without services, the answer is False.
     """
     return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
 
 class ServiceMonitor:
-    """Observes processes and their child processes from the beginning of a clock to its end."""
+    """Observes processes and their child processes during the measured time."""
 
     def __init__(self, processes: Sequence[int], counters: Path | None) -> None:
-        """`counters` is the file of a proxy's counts; without one the loopback interface counts, including headers."""
+        """`counters` is the file with a proxy's byte counts. If it is None, the loopback interface's counts are used,
+        which include headers."""
         self._trees = [ProcessTree(process) for process in processes]
         self._readers = [linux.MemoryReader(process) for process in processes]
         self._processes, self._counters = tuple(processes), counters
         self._before: dict[str, int] = {}
         self._level = self._highest = 0
         self.figures: dict[str, int] = {}
-        """Empty until the clock has ended."""
+        """The figures, empty until the measured time has ended."""
         self.device_bytes = 0
-        """Bytes read from devices while the clock ran, over all calls; earlier reads prove nothing."""
+        """Bytes read from devices during the measured time, over all calls. Earlier reads do not count."""
 
     @property
     def running(self) -> bool:
-        """Whether the clock has begun and not ended."""
+        """Whether the measured time has begun and not ended."""
         return bool(self._before) and not self.figures
 
     def begin(self) -> None:
-        """Take the first reading, just before the clock begins."""
+        """Take the first reading, just before the measured time begins."""
         self._level = self._highest = self.private_bytes()
         self._before = self._sums()
 
     def end(self) -> None:
-        """Take the last reading and compute the figures, after the clock has ended."""
+        """Take the last reading, after the measured time has ended, and compute the figures."""
         sums = self._sums()
         self._highest = max(self._highest, self.private_bytes())
         passed = {name: max(sums[name] - self._before[name], 0) for name in FIGURES}
@@ -70,7 +71,7 @@ class ServiceMonitor:
         }
 
     def private_bytes(self) -> int:
-        """Return the private memory of all processes now."""
+        """Return the current private memory of all processes."""
         levels: list[MemoryLevel] = [level for reader in self._readers if (level := reader.read()) is not None]
         for tree in self._trees:
             tree.look()

@@ -1,11 +1,12 @@
-"""A line between two programs on this machine, which passes on TCP connections at a limited rate.
+"""A network line between two programs on this machine, which forwards TCP connections at a limited rate.
 
-All connections of a proxy share one line, each direction separately, as they would share a network card. It adds no
-delay, loss or reordering, nor any other effect of a real network. Bytes passed on are counted, without headers, in a
-file that other processes map.
+All connections of a proxy share one line, each direction separately, as they would share a network card. The proxy adds
+no delay, loss or reordering, nor any other effect of a real network. It counts the forwarded bytes, without headers, in
+a file that other processes map.
 
 `python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints them as a line of
-JSON. Then it reads lines of JSON from stdin, each with the index of a port and the port to connect it to.
+JSON. Then it reads lines of JSON from stdin. Each line has the index of a port, and the port to which its connections
+are forwarded.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from bench_runner.run.services.bucket import Bucket
 
 HOST = "127.0.0.1"
 PIECE_S = 0.002
-"""A piece is at most what passes in this time,"""
+"""Size of a piece, as the seconds that sending it takes. LEAST_PIECE_BYTES and MOST_PIECE_BYTES limit it."""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 14, 1 << 18
-"""within these limits: each piece costs a step of Python, and delays callers that wait for a small answer."""
+"""Smallest and largest piece. Each piece costs a step of Python, and delays callers that wait for a small answer."""
 COUNTERS = struct.Struct("<QQ")
-"""Bytes to the service and bytes from it, so far."""
+"""Bytes sent to the service and bytes received from it, so far."""
 _COUNTER = struct.Struct("<Q")
 LISTEN_BACKLOG = 512
-"""Connections that may wait to be accepted."""
+"""Number of connections that may wait to be accepted."""
 
 
 def counters_file(path: Path) -> None:
@@ -44,10 +45,10 @@ def passed_bytes(path: Path) -> int:
 
 
 class Proxy:
-    """Passes on connections to each of `ports`, once it knows where, until it is closed."""
+    """Forwards connections to each of `ports`, once `lead` has set the target, until the proxy is closed."""
 
     def __init__(self, bytes_per_s: float, counters: Path, number: int) -> None:
-        """`counters` was made by `counters_file`; `number` is the number of ports."""
+        """`counters` was made by `counters_file`, and `number` is the number of ports."""
         self._piece_bytes = int(min(max(bytes_per_s * PIECE_S, LEAST_PIECE_BYTES), MOST_PIECE_BYTES))
         self._buckets = (Bucket(bytes_per_s), Bucket(bytes_per_s))
         self._lock = threading.Lock()
@@ -58,7 +59,7 @@ class Proxy:
         self.ports = tuple(listener.getsockname()[1] for listener in self._listeners)
 
     def lead(self, place: int, port: int) -> None:
-        """Pass on connections to the port at this index, in threads that end with the process."""
+        """Forward connections from the port at index `place` to `port`, in threads that end with the process."""
         threading.Thread(target=self._accept, args=(self._listeners[place], port), daemon=True).start()
 
     def close(self) -> None:
@@ -78,7 +79,7 @@ class Proxy:
             try:
                 service = socket.create_connection((HOST, port))
             except OSError:
-                # The caller sees the same as without a line: a connection that ends.
+                # As without a proxy, the caller sees a connection that ends.
                 caller.close()
                 continue
             for end in (caller, service):
@@ -93,12 +94,13 @@ class Proxy:
         with suppress(OSError):
             while received := source.recv_into(piece):
                 bucket.wait(received)
-                # Counted before it is sent, so that the count includes every byte that was received.
+                # Count bytes before sending them, so that the count includes every byte that the other side has
+                # received.
                 with self._lock:
                     self._passed_bytes[direction] += received
                     _COUNTER.pack_into(self._counters, direction * _COUNTER.size, self._passed_bytes[direction])
                 sink.sendall(view[:received])
-        # One direction may end before the other; the connection closes when both have ended.
+        # One direction may end before the other. The connection closes when both directions have ended.
         for end, how in ((sink, socket.SHUT_WR), (source, socket.SHUT_RD)):
             with suppress(OSError):
                 end.shutdown(how)

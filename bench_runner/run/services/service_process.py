@@ -1,7 +1,8 @@
-"""Entry point of every service: `python -m bench_runner.run.services.service_process PARENT WORD...` becomes
-`python -P WORD...`.
+"""Entry point of every service. `python -m bench_runner.run.services.service_process PARENT WORD...` replaces itself
+with `python -P WORD...`.
 
-It dies with the run, however that ends. Ctrl-C goes to the run only, and if memory runs out it is killed first.
+The service dies with the run, however the run ends. Ctrl-C reaches only the run. If memory runs out, the service is
+killed first.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from bench_runner.machine import linux
 
 
 def main() -> None:
-    """Set what survives exec, then exec the service."""
+    """Set the properties that survive exec, then exec the service."""
     linux.die_with_parent(int(sys.argv[1]))
     os.setsid()
     linux.go_first_when_memory_runs_out()

@@ -1,6 +1,6 @@
-"""Start the services of a stored copy, each in a separate process, with a rate-limited line between if needed.
+"""Start the services of a stored copy, each in a separate process, with a rate-limited proxy in between if needed.
 
-They die with the run, even if it is killed.
+The services die with the run, even if the run is killed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from bench_runner.run.launcher import PROJECT_ROOT
 from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
-"""A service that has not answered by then is given up."""
+"""A service that has not reported within this time has failed."""
 STOP_LIMIT_S = 5.0
 """A terminated service that is still running after this time is killed."""
 
 
 class ServiceFailed(BenchError):
-    """A service did not start, or ended while it was needed. The text has its name, exit status and last output."""
+    """A service did not start, or ended while it was needed. The message has its name, exit status and last output."""
 
 
 @dataclass
 class Running:
-    """Services that answer. `counters` is the file in which a proxy counts bytes, None without one."""
+    """Services that are ready. `counters` is the file in which a proxy counts bytes, or None without a proxy."""
 
     served: Served
     counters: Path | None
@@ -58,8 +58,8 @@ class Running:
 
 @contextmanager
 def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
-    """Start services in order, and end them. `folder` holds their output. It must not exist, and is removed. Raises
-    ServiceFailed if one does not start."""
+    """Start services in order, and end them afterwards. `folder` holds their output. It must not exist before, and is
+    removed. Raises ServiceFailed if a service does not start."""
     folder.mkdir(parents=True)
     mbit = rate_mbit(network)
     started: list[subprocess.Popen[bytes]] = []
@@ -75,7 +75,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
             found.processes[service.name], found.logs[service.name] = process, log
             port = int(_answer(service.name, process, log)["port"])
             ports.append(port)
-            # Services reach each other as their callers do: over the line, if there is one.
+            # Services reach each other as their callers do, through the proxy if there is one.
             addresses[service.name] = advertised or f"{HOST}:{port}"
             if line:
                 line.lead(place, port)
@@ -87,7 +87,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
 
 
 class _Line:
-    """The proxy's process. It listens on all ports from the start; `lead` connects each of them."""
+    """The proxy's process. It listens on all ports from the start. `lead` sets the target of each port."""
 
     def __init__(self, mbit: int, folder: Path, number: int, started: list[subprocess.Popen[bytes]]) -> None:
         self.counters = folder / "passed"
@@ -99,7 +99,7 @@ class _Line:
         self.ports: list[int] = _answer("proxy", self._process, self._log)["ports"]
 
     def lead(self, place: int, port: int) -> None:
-        """Connect the port at this index to `port`."""
+        """Forward connections from the port at index `place` to `port`."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps({"place": place, "port": port}).encode() + b"\n")
@@ -130,7 +130,7 @@ def _popen(
 
 
 def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
-    """Return the line of JSON with which a service reports that it is ready; other output before it is ignored."""
+    """Return the line of JSON with which a service reports that it is ready. Ignore other output before that line."""
     assert process.stdout is not None
     received = b""
     until_ns = now_ns() + START_LIMIT_S * 1e9
@@ -160,7 +160,7 @@ def _description(name: str, process: subprocess.Popen[bytes], log: Path, what: s
 
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """End processes, last one first: a process ends before those that it depends on."""
+    """End processes, last started first, so that a process ends before the processes that it depends on."""
     for process in reversed(processes):
         process.terminate()
         try:
