@@ -36,8 +36,8 @@ SCREENING = "sifting"
 LEAST_BUDGET_S = 10.0
 """Minimum budget of the rounds of a recommendation, however long earlier parts took."""
 BASELINE_SHARE = 1 / 4
-"""Largest share of the remaining budget that a round of the user's own format may take. If it would take more, the
-format is only measured on few rows."""
+"""Largest share of the remaining budget that a round of the user's own format may take. If it would take more, only
+the screening measures that format."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
 """Approximate time of a race before its first round: testing its memory probe, and the pilot round if there was no
 screening. Only used for the minimum duration of a race."""

@@ -1,1 +1,1 @@
-"""One operation in one fresh process: prepare, settle, clock, probes, verify."""
+"""One operation in one fresh process: prepare, settle, time the operation, read the probes, verify the result."""

@@ -1,6 +1,6 @@
-"""Compare documents, or rows of an answer, by type and bits, except for declared losses.
+"""Compare documents, or rows of an answer, by type and bits. Declared losses are allowed.
 
-The operation computes what is right, in memory, from the cached data set.
+The operation computes the right answer in memory, from the cached data set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from data_generator.documents import json_lines
 
 
 def compare(stage: OperationContext, operation: DocumentOperation | Read, held: Any, result: object) -> tuple[str, ...]:
-    """Return the losses that explain the differences; none if there are none. Raises Mismatch for other differences."""
+    """Return the losses that explain the differences; empty if there are no differences. Raises Mismatch for any other
+    difference."""
     if isinstance(result, Text):
         if result.text != json_lines(stage.table(stage.rows)):
             raise Mismatch("the text read differs from the text written")
@@ -31,7 +32,7 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
     if exactly is None:
         return ()
     declared = [loss for loss in cast(DocumentStoreAdapter, stage.adapter).losses if loss.view is not None]
-    # Report the fewest losses that explain it, because reported losses are those seen.
+    # Report the smallest set of losses that explains the differences, so that only losses that occurred are reported.
     for loss in declared:
         if operation.difference(stage, held, result, [loss]) is None:
             return (loss.what,)
@@ -41,7 +42,8 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
 
 
 def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
-    """Raise RefusedData if a setting has no effect on the whole data: its figures would be another variant's."""
+    """Raise RefusedData if a setting has no effect on the whole data, because its figures would be those of another
+    variant."""
     if whole and isinstance(adapter, DocumentStoreAdapter):
         reason = adapter.shows_nothing(location)
         if reason is not None:

@@ -1,7 +1,7 @@
-"""Equality of two columns: both Arrow, or one Arrow and one of the Python objects that pandas holds for it.
+"""Equality of two columns. Both are Arrow columns, or one is Arrow and the other has the Python objects of pandas.
 
 The children of lists, structs and maps are columns too, and follow the same rules. This module compares whole columns
-and finds the first row that differs. It does not depend on losses, formats, or how differences are reported.
+and finds the first row that differs. It does not depend on losses, on formats, or on how differences are reported.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import pyarrow.compute as pc
 from bench_runner.operations.targets import is_text
 
 BLOCK_ROWS = 131_072
-"""Rows compared at once, so that converted values stay small and in the processor's cache."""
+"""Number of rows compared at once, so that converted values fit into the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Largest difference of floats: absolute + relative x the stored value."""
+    """Largest allowed difference between floats: absolute + relative × the stored value."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -36,7 +36,7 @@ EXACTLY = Bound()
 
 
 def first_difference(rows: int, same: Callable[[int, int], bool]) -> int | None:
-    """Return the first row that differs, or None. `same(start, stop)` compares a range of rows."""
+    """Return the first row that differs, or None. `same(start, stop)` returns whether a range of rows is equal."""
     for start in range(0, rows, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, rows)
         if not same(start, stop):
@@ -58,8 +58,9 @@ def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
 
 
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether types are equal: the three text types are, and those of bytes; dictionary and plain are not.
-    Dictionaries are equal by value type and order, whatever the width of their codes (method rule 11)."""
+    """Return whether two types count as equal. The three text types are equal to each other, and so are the types for
+    bytes. A dictionary type differs from its plain type. Dictionary types are equal if value type and order are equal,
+    whatever the width of their codes (method rule 11)."""
     if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
         return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
     if _is_plain_list(one) and _is_plain_list(other):
@@ -90,7 +91,7 @@ def _is_bytes(arrow_type: pa.DataType) -> bool:
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column cast to one type for each set of equal types, without loss."""
+    """Return the column cast, without loss, to one common type for each group of types that count as equal."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_text(column.type):
@@ -103,8 +104,8 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """Return the columns inside a nested one: values of lists that are not null, fields of structs (null where the
-    struct is), pairs of a map as structs. A plain column has none."""
+    """Return the columns inside a nested column: for lists, the values of lists that are not null; for structs, the
+    fields, which are null where the struct is; for maps, the pairs as structs. For a plain column, return none."""
     if pa.types.is_struct(column.type):
         return column.flatten()
     if _is_list(column.type) or pa.types.is_map(column.type):
@@ -115,8 +116,8 @@ def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
 def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
     """Return whether ordered dictionaries, at any depth, have the same values in the same order.
 
-    For whole columns only, because each chunk may have a separate dictionary. Dictionaries without an order are a
-    layout of plain values, so their unused entries do not matter.
+    Pass whole columns only, because each chunk may have a separate dictionary. Dictionaries without an order are only
+    another layout of plain values, so their unused entries do not matter.
     """
     if pa.types.is_dictionary(expected.type):
         return not expected.type.ordered or categories(expected).equals(categories(got))
@@ -131,8 +132,8 @@ def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def same_values(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound = EXACTLY) -> bool:
-    """Return whether nulls, values and order of two columns of equal types are equal. Floats are equal bit by bit, so
-    that -0.0 differs from 0.0, or within the bound. Every NaN equals every other."""
+    """Return whether nulls, values and order of two columns of equal types are equal. Floats are equal within the
+    bound; with the default bound they are equal bit by bit, so that -0.0 differs from 0.0. All NaN are equal."""
     expected, got = comparable(expected), comparable(got)
     if pa.types.is_nested(expected.type) and (inside := _children(expected)):
         if not expected.is_null().equals(got.is_null()):
@@ -172,7 +173,7 @@ def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_numpy_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return numbers as numpy's floats, where missing values and NaN are the same."""
+    """Return numbers as numpy floats, in which missing values become NaN."""
     if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return pc.fill_null(column, pa.scalar(float("nan"), column.type)) if column.null_count else column
@@ -193,13 +194,13 @@ _CLASSES: Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...]]] = (
     (pa.types.is_duration, (dt.timedelta,)),
     (pa.types.is_decimal, (decimal.Decimal,)),
 )
-"""Exact classes of the Python values of the target; no other class is converted to Arrow."""
+"""Exact classes of the Python values of the target. Objects of other classes are not converted to Arrow."""
 
 _SEPARATOR = "\0"
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether pandas users treat the value as missing in a column of objects: None, NaN, NA, NaT."""
+    """Return whether pandas treats the value as missing in an object column. Such values are None, NaN, NA and NaT."""
     return value is None or value is pd.NA or value is pd.NaT or (type(value) is float and value != value)
 
 
@@ -209,16 +210,16 @@ def _is_none(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Nulls:
-    """Whether a column and the columns inside it have nulls, over all rows. The target holds integers with nulls as
-    floats, which the rows of one block do not show."""
+    """Whether a column and the columns inside it have nulls in any row. Integers with nulls are floats in the target,
+    which a single block of rows may not show."""
 
     here: bool
     inside: tuple[Nulls, ...]
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Nulls:
-        """Inspect a whole column. A null struct, or a null list of fixed size, may count as a null inside: that depends
-        on how pyarrow treats the memory behind it."""
+        """Inspect a whole column. A null struct, or a null list of fixed size, may count as a null of the inner column.
+        That depends on how pyarrow treats the memory behind the null."""
         inside = tuple(map(cls.of, _children(column)))
         if pa.types.is_fixed_size_list(column.type) and column.null_count:
             inside = tuple(replace(child, here=True) for child in inside)
@@ -232,8 +233,9 @@ def same_objects(
     stands_for_null: Callable[[Any], bool] = is_missing,
     bound: Bound = EXACTLY,
 ) -> bool:
-    """Return whether Python values are what the target makes of an Arrow column of as many rows: class, nulls, value.
-    The bound applies to floats in lists only: a target holds no other floats as objects."""
+    """Return whether the Python values equal the target's values for an Arrow column with the same number of rows.
+    Class, nulls and values must be equal. The bound applies only to floats inside lists, because a target holds no
+    other floats as objects."""
     if expected.null_count:
         valid = expected.is_valid().to_numpy(zero_copy_only=False)
         if not all(map(stands_for_null, itertools.compress(values, (~valid).tolist()))):
@@ -264,7 +266,7 @@ def _same_structs(expected: pa.ChunkedArray, values: list[Any], valid: list[bool
 
 
 def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
-    """Compare maps, which are lists of pairs; a pair is a tuple or a list."""
+    """Compare maps, which are lists of pairs. A pair is a tuple or a list."""
     if not _are_lists_of_lengths(expected, values):
         return False
     pairs = list(itertools.chain.from_iterable(values))
@@ -278,8 +280,8 @@ def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bo
 
 
 def _same_lists(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bound: Bound) -> bool:
-    """Compare lists, which are numpy arrays of the dtype that pyarrow gives them, or hold the Python values of such an
-    array: as a list or an array of objects."""
+    """Compare lists. Each is a numpy array with the dtype that pyarrow gives it, or the Python values of such an array
+    in a list or object array."""
     if not _are_lists_of_lengths(expected, values):
         return False
     (child,), (inside,) = _children(expected), nulls.inside
@@ -301,7 +303,8 @@ def _are_lists_of_lengths(expected: pa.ChunkedArray, values: list[Any]) -> bool:
 
 
 def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
-    """Return the dtypes other than object of the arrays of a list column; pyarrow checks each chunk for nulls."""
+    """Return the dtypes, other than object, that arrays of a list column may have. There may be several, because
+    pyarrow checks each chunk for nulls."""
     if pa.types.is_nested(list_type.value_type) or pa.types.is_dictionary(list_type.value_type):
         return set()
     plain = pa.list_(list_type.value_type)
@@ -329,13 +332,13 @@ def _same_scalars(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bo
     if is_text(expected.type):
         return _same_text(expected, values)
     if pa.types.is_timestamp(expected.type) or pa.types.is_duration(expected.type):
-        # pyarrow would silently drop zones, and digits below the unit.
+        # pyarrow would silently drop time zones, and digits below the unit.
         return list(map(_zoned, values)) == list(map(_zoned, expected.to_pylist()))
     return _same_converted(expected, values, bound)
 
 
 def _as_python_has_it(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column in the type that holds all values of the Python class that pyarrow makes of it."""
+    """Return the column cast to the type that holds all values of its Python class."""
     if pa.types.is_floating(column.type):
         return column.cast(pa.float64())
     if pa.types.is_time(column.type):
@@ -350,8 +353,9 @@ def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelt
 
 
 def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
-    """Compare texts joined to one, which takes less than half the time of converting Python's text to Arrow's. If the
-    joined text has as many separators as gaps, it can result from these values only."""
+    """Compare texts after joining each side to one string, which takes less than half the time of converting Python's
+    text to Arrow. The join is unambiguous if the number of separators in the joined string equals the number of
+    gaps."""
     if not values:
         return True
     if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join

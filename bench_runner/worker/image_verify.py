@@ -1,7 +1,7 @@
-"""Comparing images read with those stored: number, order, shapes, pixels, labels, ownership.
+"""Comparing images that were read with those stored: number, order, shapes, pixels, labels, ownership of memory.
 
-The comparison is exact or, if a storage declares a loss, within its bound of the peak signal-to-noise ratio. The
-reference is read from the cached data set batch by batch.
+The comparison is exact. If a storage format declares a loss, its bound on the peak signal-to-noise ratio applies
+instead. The reference is read from the cached data set batch by batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench_runner.operations.targets import arrays_of
 from bench_runner.worker.verify import Mismatch
 
 EACH_LOWER_DB = 10.0
-"""A single image may be this much below the bound for all images together, because some are harder to compress. A wrong
+"""A single image may be this much below the bound for all images, because some images are harder to compress. A wrong
 or damaged image is far lower."""
 
 
@@ -31,7 +31,7 @@ class _Error:
 
     @property
     def psnr_db(self) -> float:
-        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error); infinite without differences."""
+        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error). It is infinite if there is no difference."""
         return _psnr_db(self.squared, self.pixels)
 
 
@@ -44,11 +44,11 @@ def compare(
     least_psnr_db: float | None,
     numbers: np.ndarray | None = None,
 ) -> tuple[str, ...]:
-    """Return the losses seen: none, or the declared one. Raises Mismatch for other differences.
+    """Return the losses that occurred: none, or the declared loss. Raises Mismatch for any other difference.
 
-    `dataset` is the cached Arrow file, of which the first `rows` images were stored. With `owned` every array must own
-    its memory and be writable. `numbers` are the images that must be returned, in order and none twice, by default all
-    in stored order.
+    `dataset` is the cached Arrow file, whose first `rows` images were stored. With `owned` every array must own its
+    memory and be writable. `numbers` are the images that must be returned, in this order and without repetition. The
+    default is all images in stored order.
     """
     if not isinstance(result, Images):
         raise Mismatch(f"came back as {type(result).__name__}, not as Images")
@@ -60,7 +60,7 @@ def compare(
         _demand_ownership(arrays)
     error = _Error()
     start = 0
-    # Batch by batch of the stored images, whatever the order in which they were read.
+    # Go through the stored images batch by batch, whatever the order in which they were read.
     places = np.argsort(wanted)
     in_order = wanted[places]
     for batch in _batches(dataset, rows):

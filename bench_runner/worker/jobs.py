@@ -1,7 +1,7 @@
 """One job in one fresh process: measure an operation, time an import, test the memory probe, or look for losses.
 
-The worker neither chooses jobs nor writes results: it answers with JSON lines on a pipe, and its parent
-(bench_runner.run.launcher) watches it from outside. bench_runner.worker.sample measures.
+The worker neither chooses jobs nor writes results. It answers with JSON lines on a pipe. Its parent
+(bench_runner.run.launcher) watches it from outside. bench_runner.worker.sample measures operations.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 def run_job(task: AnyTask, answers: int, phase_page: int) -> None:
-    """Do one job and answer on the descriptor `answers`. Never raises. `phase_page` is a descriptor of one shared page,
-    whose first byte is the phase of the sample."""
+    """Do one job and write the answers to the descriptor `answers`. Never raises. `phase_page` is the descriptor of a
+    shared memory page, whose first byte is the phase of the sample."""
     with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
         try:
             for answer in _answers(task, phase):
@@ -98,7 +98,8 @@ def classify(error: BaseException) -> Failure:
 
 
 def time_import(task: ImportTask) -> Iterator[Imported]:
-    """Time loading an engine's libraries in an interpreter that has pandas and pyarrow. For spawned workers."""
+    """Time loading an engine's libraries in an interpreter that has loaded pandas and pyarrow. Only for spawned
+    workers."""
     import pandas  # noqa: F401  # the target's library is loaded for every format
 
     adapter = registries.build(task.variant, threads=task.threads)
@@ -111,7 +112,7 @@ def time_import(task: ImportTask) -> Iterator[Imported]:
 
 
 def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
-    """Make a known allocation after 500 MB was taken and freed. Yield what the probes report (rule 13)."""
+    """Make a known allocation after allocating and freeing 500 MB. Yield what the probes report (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task.how]
     memory_probe.disturb()
     clean_slate()
@@ -132,7 +133,7 @@ def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
 
 
 def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
-    """Make round trips of every kind of column (rule 12). Yield one result for each kind."""
+    """Make a round trip of every kind of column (rule 12). Yield one result for each kind."""
     adapter = loaded_adapter(task)
     targets.apply_strings(task.target)
     for verdict in fidelity.probe(adapter, task.target, task.location):
@@ -143,10 +144,10 @@ def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
 
 
 def become_worker(task: AnyTask, parent: int) -> None:
-    """Confine the process: it dies with its parent, is killed first when memory runs out, writes only to its folder,
+    """Confine the process. It dies with its parent, is killed first when memory runs out, writes only to its folder,
     and prints to a file."""
     linux.die_with_parent(parent)
-    # A separate session, so that the launcher can end all processes that the library starts.
+    # Use a separate session, so that the launcher can end all processes that the library starts.
     if os.getsid(0) != os.getpid():
         os.setsid()
     linux.adopt_orphans()
@@ -160,11 +161,11 @@ def become_worker(task: AnyTask, parent: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
-    # /proc/self for resetting the high-water mark, shared memory for the locks of processes that an operation starts.
+    # Allow writes to /proc/self for resetting the memory peak, and shared memory for the locks of started processes.
     shared = [SHARED_MEMORY] if task.starts_processes else []
     linux.confine_writes([task.confine, Path("/proc/self"), Path(os.devnull), *shared])
     if task.threads == 1:
-        # Arrow's compute pool follows OMP_NUM_THREADS; its I/O pool does not.
+        # OMP_NUM_THREADS sets the size of Arrow's compute pool, but not of its I/O pool.
         pa.set_io_thread_count(1)
 
 

@@ -1,7 +1,7 @@
-"""Known allocations, with which the memory probes are tested.
+"""Known allocations for testing the memory probes.
 
-Method rule 13: 1, 10, 100 and 300 MB, by numpy, Arrow, many small objects and four threads, each after 500 MB was
-taken and freed in the same worker.
+By method rule 13 these are 1, 10, 100 and 300 MB, allocated by numpy, by Arrow, as many small objects and by four
+threads. Before each of them, 500 MB is allocated and freed in the same worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 DISTURBANCE_BYTES = 500 * 10**6
-"""Memory taken and freed before each known allocation (rule 13)."""
+"""Memory allocated and freed before each known allocation (rule 13)."""
 SIZES_BYTES = (1 * 10**6, 10 * 10**6, 100 * 10**6, 300 * 10**6)
 """The sizes of the known allocations (rule 13)."""
 
@@ -30,7 +30,7 @@ def _by_arrow(size_bytes: int) -> Any:
 
 
 def _by_small_objects(size_bytes: int) -> Any:
-    # A bytes object with 96 bytes of content has 129 with its header; malloc uses 144, and the list 8 more.
+    # With its header, a bytes object of 96 bytes needs 129 bytes. malloc uses 144 for it, and the list 8 more.
     return [index.to_bytes(96, "little") for index in range(size_bytes // 152)]
 
 
@@ -40,7 +40,7 @@ def _by_four_threads(size_bytes: int) -> Any:
 
 
 def disturb() -> None:
-    """Take 500 MB, half by numpy and half by Arrow's pool, touch all of it, and free it."""
+    """Allocate 500 MB, half by numpy and half by Arrow's pool, touch all of it, and free it."""
     half = DISTURBANCE_BYTES // 2
     del_later = [_by_numpy(half), _by_arrow(half)]
     del_later.clear()
@@ -54,5 +54,5 @@ ALLOCATIONS: Mapping[str, Callable[[int], Any]] = {
 }
 
 EXACT = frozenset({"numpy", "four threads"})
-"""Allocations whose true size is known to the page. Arrow's pool rounds up, and small objects include the allocator's
-overhead, so these two bound the probe's error but do not define it."""
+"""Allocations whose true size is known exactly. Arrow's pool rounds up, and small objects include the allocator's
+overhead. So these two only bound the probe's error."""

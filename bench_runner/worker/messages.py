@@ -1,6 +1,6 @@
-"""Messages between the runner and its workers: structs with a tag for their kind, sent as JSON.
+"""Messages between the runner and its workers: structs that are sent as JSON, with a tag for their kind.
 
-A worker receives one task. It sends answers of the kind that belongs to the task, and last `Done` or `Failed`.
+A worker receives one task. It sends answers of the kind that belongs to the task, and finally `Done` or `Failed`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bench_runner.worker.settle import Control, Readiness, Rest
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="job"):
-    """The part that all tasks have: where the worker may write, and how many threads it may use."""
+    """The fields that all tasks have, such as the folders to which the worker may write."""
 
     scratch: Path
-    """The worker's current folder, and its folder of temporary files."""
+    """The worker's current folder, which is also its folder of temporary files."""
     confine: Path
     """The folder to which writing is restricted."""
     printed: Path
     """The file that receives the output of libraries."""
     threads: int | None = None
-    """None leaves the number to each library. The launcher sets it."""
+    """Number of threads; None leaves it to each library. The launcher sets it."""
     starts_processes: bool = False
     """Whether the operation starts processes, which need shared memory for their locks."""
 
@@ -49,18 +49,20 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
     primer: Path
     """Path of the small copy with which the operation is primed."""
     last_reader: bool
-    """Whether the stored copy is removed afterwards, and the result compared once more (rule 11)."""
+    """Whether this is the last operation that reads the stored copy. Then the copy is removed and the result is
+    compared once more (rule 11)."""
     need_bytes: int
-    """Expected memory of the sample."""
+    """Expected memory use of the sample."""
     best_control: Control | None
     readiness: Readiness
     thorough: bool
-    """Whether all garbage is collected before the clock, because an earlier sample collected it inside."""
+    """Whether all garbage is collected before timing, because a collection ran during the timing of an earlier
+    sample."""
     cold: bool
     served: Served | None = None
     """Addresses of the services that serve the stored copy."""
     fresh_services: bool = False
-    """Whether services were started for this sample and have not answered anything yet."""
+    """Whether services were started for this sample and have not answered any request yet."""
 
 
 class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,7 +98,7 @@ class Preload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class Preloaded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver's answer: the reason for each variant whose library could not be loaded."""
+    """A forkserver's answer: variants whose libraries could not be loaded, each with the reason."""
 
     failures: dict[str, str]
 
@@ -114,7 +116,7 @@ class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="measured"):
-    """One operation was measured, and its result verified."""
+    """The answer when an operation was measured and its result verified."""
 
     started_ns: int
     private_before_bytes: int
@@ -122,7 +124,7 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     resident_before_bytes: int
     rest: Rest
     collected: bool
-    """Whether an unrequested full garbage collection happened inside the clock."""
+    """Whether an unrequested full garbage collection happened during timing."""
     figures: dict[str, int]
     fidelity: str | None = None
     losses: list[str] = []
@@ -130,13 +132,13 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     fallback: str = ""
     cached: bool = False
     held_bytes: int = 0
-    """Memory freed by closing the handle."""
+    """Memory that closing the handle freed."""
     held_before_bytes: int = 0
-    """Size of the answers of calls before the clock, which are kept until they are verified."""
+    """Size of the answers of calls before timing. They stay in memory until they are verified."""
     device_bytes_of_all: int | None = None
-    """Bytes read from the device by all calls together; None for a single call."""
+    """Bytes read from the device by all calls together; None if there is a single call."""
     tells_memory: bool = True
-    """Whether its private memory is comparable with that of others."""
+    """Whether the private memory figure is comparable with that of other samples."""
     codec: str | None = None
     encodings: list[str] = []
 

@@ -1,4 +1,5 @@
-"""Naming columns in a mismatch: in quotes, because a name may begin with a space, and the first that differs first."""
+"""Naming columns in a mismatch. Names are quoted, because a name may begin with a space. The first difference comes
+first."""
 
 from __future__ import annotations
 
@@ -8,16 +9,16 @@ from itertools import zip_longest
 from typing import Any
 
 MOST_NAMES = 6
-"""Most names that a mismatch lists of each side."""
+"""Largest number of names that a mismatch lists for each side."""
 
 
 def quoted(name: Any) -> str:
-    """Return a name in double quotes; names that are not text, which pandas allows, as Python prints them."""
+    """Return a name in double quotes. Names that are not text, which pandas allows, appear as Python prints them."""
     return json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)
 
 
 def columns_differ(expected: Sequence[Any], got: Sequence[Any]) -> str:
-    """Return how two lists of columns differ: the first that does, and the first names of both."""
+    """Return how two lists of columns differ: the first difference, and the first names of both lists."""
     pairs = zip_longest(map(quoted, expected), map(quoted, got), fillvalue="none")
     number, (stored, returned) = next(pair for pair in enumerate(pairs, start=1) if pair[1][0] != pair[1][1])
     first = f"column {number} is {returned} instead of {stored}"

@@ -1,4 +1,5 @@
-"""The page that a worker shares with its launcher: the phase of its sample, and that seen by the launcher."""
+"""The memory page that a worker shares with its launcher: the worker's phase, and the phase that the launcher has
+seen."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ from bench_runner.clock import now_ns, pause
 
 PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER, PHASE_READY = range(4)
 SEEN_LIMIT_S = 10.0
-"""The launcher polls every 2 ms; after this long without a poll it is considered dead."""
+"""Seconds without a poll after which the launcher is considered dead. It polls every 2 ms."""
 
 
 def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
-    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen it. Raises
-    OSError if it does not."""
+    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen the phase.
+    Raises OSError if the launcher does not see it in time."""
     if not watched:
-        # Without services, the clock follows preparing directly.
+        # Without services there is nothing to wait for, so timing starts directly after the preparation.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
         return
     phase[0] = now

@@ -1,4 +1,4 @@
-"""Preparation before the clock, in a worker: prime, load the input into private memory, settle, clean slate."""
+"""Preparation before timing, in a worker: prime, load the input into private memory, settle, clean slate."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench_runner.worker.settle import Rest, Settler
 
 @dataclass(frozen=True)
 class Prepared:
-    """An operation ready to run: primed, its input in private memory, the machine at rest, no freed memory in pools
-    (rules 1, 2 and 3)."""
+    """An operation that is ready to run. It is primed, its input is in private memory, the machine is idle, and pools
+    hold no freed memory (rules 1, 2 and 3)."""
 
     stage: OperationContext
     operation: Operation
@@ -28,14 +28,14 @@ class Prepared:
     rest: Rest
     first_call: Mapping[str, int]
     thorough: bool
-    """Whether all garbage was collected before the clock."""
+    """Whether all garbage was collected before timing."""
     copy: tuple[Any, ...] = ()
-    """Identifies the files of the stored copy. Empty if the operation makes it, and for images and documents, whose
-    stores may write while they read."""
+    """Identifies the files of the stored copy. Empty if the operation creates the copy. Also empty for images and
+    documents, whose stores may write while they read."""
 
 
 def prepare(task: MeasureTask) -> Prepared:
-    """Do everything that comes before the clock, in this process."""
+    """Do everything that precedes timing, in this process."""
     operation = operation_of(task.operation)
     adapter = loaded_adapter(task)
     if task.served is not None:
@@ -50,7 +50,7 @@ def prepare(task: MeasureTask) -> Prepared:
     if task.served is not None and not task.fresh_services:
         adapter.warm_up(task.location)
         if task.cold:
-            # Pages that services read to warm up may be those that the cold call needs.
+            # Services may have read pages to warm up that the cold call needs from the device.
             linux.evict_all(adapter.data_of(task.location))
     operation.begin(stage, task.location)
     rest = settle(task)
@@ -61,7 +61,8 @@ def prepare(task: MeasureTask) -> Prepared:
 
 
 def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:
-    """Run the operation once on few rows: work of a first call is a separate figure, not the format's cost."""
+    """Run the operation once on few rows. The work of a first call is a separate figure, because it is not the format's
+    cost."""
     held = operation.take_input(stage, stage.primer_rows)
     operation.prepare(primer)
     operation.begin(stage, primer)
@@ -77,7 +78,7 @@ def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[
 
 
 def settle(task: MeasureTask) -> Rest:
-    """Bring the machine to rest as late as possible, because rest does not last a second (rule 1)."""
+    """Bring the machine to rest as late as possible, because this state lasts less than a second (rule 1)."""
     return Settler(task.scratch, task.best_control, task.readiness).settle(task.need_bytes)
 
 
@@ -89,18 +90,18 @@ def loaded_adapter(task: MeasureTask | ImportTask | FidelityTask) -> Any:
 
 
 def copy_at(location: Path) -> tuple[Any, ...]:
-    """Return the files of a stored copy: names, inodes, sizes, times."""
+    """Return the files of a stored copy, each with name, inode, size and time."""
     found = ((str(path), path.stat()) for path in linux.files_below(location))
     return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
 
 
 def stored_bytes(stage: OperationContext, location: Path) -> int:
-    """Return the size of a stored copy, without a server's own files."""
+    """Return the size of a stored copy, excluding a server's own files."""
     return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
 
 
 def distinct_bytes(task: MeasureTask, prepared: Prepared) -> dict[str, int]:
-    """Return the bytes of the stored copy in the page cache, after a cold start."""
+    """Return the bytes of the stored copy that are in the page cache after a cold start."""
     if not task.cold:
         return {}
     data = prepared.stage.adapter.data_of(prepared.location)

@@ -1,7 +1,7 @@
-"""One sample in this process: everything before the clock, the clock, and everything after it.
+"""One sample in this process: everything before timing, the timed operation, and everything after it.
 
-In the order of docs/method.md: prime, load the input into private memory, bring the machine to rest, clean slate,
-clock, probes, verification.
+The steps follow docs/method.md: prime, load the input into private memory, bring the machine to rest, clean slate, time
+the operation, read the probes, verify.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Sampler:
     """A way of taking a sample."""
 
     call: Callable[[Prepared, Laps], Any]
-    """Run the operation inside another clock than ours, given (prepared, laps). Return the result to verify."""
+    """Run the operation under an external timer, given (prepared, laps). Return the result to verify."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
     parts: Callable[[Prepared, Any, Any], Sequence[Pair]]
-    """Return answers in the form in which they are compared, given (prepared, input, result)."""
+    """Return the answers in the form in which they are compared, given (prepared, input, result)."""
 
 
 SAMPLERS: Mapping[Sampling, Sampler] = {
@@ -46,7 +46,7 @@ def sampler_of(operation: Operation) -> Sampler:
 
 
 def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
-    """Measure one operation under the rules 2, 3, 6, 7, 11, 13, 19 and 20. Yield one message with all results."""
+    """Measure one operation under method rules 2, 3, 6, 7, 11, 13, 19 and 20. Yield one message with all results."""
     prepared = prepare(task)
     operation = prepared.operation
     sampler = sampler_of(operation)
@@ -56,7 +56,7 @@ def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
         began_ns = now_ns()
         parts = sampler.parts(prepared, sampled.asked, sampled.given)
         found = verified(prepared, parts, last_reader=task.last_reader)
-        # Some answers may have been verified before the clock.
+        # Some answers may have been verified before timing.
         measured.figures["verify_ns"] = measured.figures.get("verify_ns", 0) + now_ns() - began_ns
         measured.fidelity, measured.losses = found.fidelity, list(found.losses)
         measured.saw_all = operation.spelled == VERIFYING

@@ -1,16 +1,16 @@
-"""Bring the machine to rest before every sample, and prove it with a small control (rule 1).
+"""Bring the machine to rest before every sample, and check the result with a small control measurement (rule 1).
 
-This is the last step in the worker before the clean slate and the clock, because rest does not last: a virtual machine
+This is the last step in the worker before the clean slate and timing, because rest does not last. A virtual machine
 returns free memory to its host every few seconds, and memory that was ready a second ago is slow again. Writing 192 MB
 to the page cache took 54 to 66 ms with memory ready, and 400 to 800 ms without. Of 10 writes each, 10 were fast right
 after making memory ready, 9 after 0.3 s, 6 after 1 s, and none after 3 s.
 
-The memory that is returned is that of whole huge pages, which large writes and large arrays use. Touching it in small
-pages has no effect, so it is touched as huge pages. If the host takes no memory back, touching gains nothing: `examine`
-finds that out, and the control shows if the answer was wrong.
+The guest returns memory in whole huge pages, which large writes and large arrays use. Touching memory in small pages
+has no effect, so it is touched as huge pages. If the host reclaims no memory, touching gains nothing. `examine` finds
+out whether the host does, and the control measurement shows if that finding was wrong.
 
-The control (a 64 MB write, a 64 MB allocation) shows what a storage benchmark cannot see from inside: write-back of
-earlier samples, and memory without backing by the host.
+The control measurement (a 64 MB write, a 64 MB allocation) detects two states that a storage benchmark cannot see
+directly: write-back of earlier samples, and memory that the host has not backed.
 """
 
 from __future__ import annotations
@@ -24,34 +24,35 @@ from bench_runner.clock import now_ns, pause
 from bench_runner.machine import linux
 
 CONTROL_BYTES = 64 * 1024 * 1024
-"""Bytes that the control writes, and bytes of fresh memory that it touches (rule 1)."""
+"""Bytes that the control measurement writes, and bytes of fresh memory that it touches (rule 1)."""
 BLOCK_BYTES = 1024 * 1024
-"""Size of the block that the control writes repeatedly (rule 1)."""
+"""Size of the block that the control measurement writes repeatedly (rule 1)."""
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
-"""A sample waits until no more of the system's page cache is unwritten (rule 1)."""
+"""A sample starts only when at most this much of the system's page cache is unwritten (rule 1)."""
 WRITE_BACK_LIMIT_S = 30.0
-"""Longest wait for that (rule 1)."""
+"""Longest wait in seconds for unwritten data (rule 1)."""
 TRIES = 3
-"""Attempts to settle. After the last one the sample is taken anyway, but not counted (rule 1)."""
+"""Attempts to settle. After the last attempt the sample is taken anyway, but it is not counted (rule 1)."""
 READY_BYTES = 900 * 1000 * 1000
-"""Memory made ready without checking whether it stays ready (rule 1). One guest kept about 1 GiB of free memory. All
-beyond was returned to the host before use: touching 900 MB took 0.2 s, 3 GB 7 s, each time again."""
+"""Memory made ready without checking whether it stays ready (rule 1). One guest kept about 1 GiB of free memory, and
+returned any more to the host before use. Touching 900 MB took 0.2 s, touching 3 GB took 7 s, and both took as long
+again the next time."""
 READY_STEP = 1.5
-"""Growth of the amount that is tried if a sample needs more memory, until enough stays ready (rule 1)."""
+"""If a sample needs more memory than is known to stay ready, the amount that is tried grows by this factor (rule 1)."""
 SLOW_FACTOR = 1.5
-"""The machine is not at rest if a control takes longer than the run's best by this factor (rule 1). About two in a
-hundred of 160 controls at rest did (docs/method.md)."""
+"""The machine is not at rest if a control measurement takes longer than the run's best by this factor (rule 1). Of 160
+control measurements at rest, about 2 % did (docs/method.md)."""
 CALIBRATIONS = 5
-"""Controls before the first sample, which find the run's best (rule 1)."""
+"""Number of control measurements before the first sample, which determine the run's best (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024
-"""Memory touched to examine whether the host takes memory back (rule 1)."""
+"""Memory touched to examine whether the host reclaims memory (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory was taken back if touching it takes longer by this factor than right after a touch (rule 1)."""
+"""Memory was reclaimed if touching it takes longer by this factor than touching it again immediately (rule 1)."""
 
 
 @dataclass(frozen=True)
 class Control:
-    """Duration of the 64 MB write and of the 64 MB allocation."""
+    """Duration of the 64 MB write and of the 64 MB allocation of a control measurement."""
 
     write_ns: int
     allocate_ns: int
@@ -70,8 +71,8 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether memory is made ready before every sample, why, and at most how much: more would not stay ready, or was
-    never needed."""
+    """Whether and why memory is made ready before every sample, and the upper limit. More memory would not stay ready,
+    or no sample has needed more."""
 
     touches: bool
     why: str
@@ -82,10 +83,10 @@ ALWAYS = Readiness(True, "not examined; touching does no harm")
 
 
 def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
-    """Return whether this machine's host takes memory back.
+    """Return whether this machine's host reclaims memory.
 
-    Touches the same amount of memory twice, and again after `leave_alone` has spent some seconds otherwise. Half of
-    `usable_bytes` may be made ready, but at least the control's own memory.
+    Touches the same amount of memory twice, and again after `leave_alone`, which spends some seconds on other work. Up
+    to half of `usable_bytes` may be made ready, but at least the amount that the control measurement uses.
     """
     size_bytes = max(min(EXAMINED_BYTES, usable_bytes // 4), CONTROL_BYTES)
     amount = f"{size_bytes // 2**20} MiB"
@@ -111,38 +112,38 @@ def _touch_ns(size_bytes: int) -> int:
 
 
 class Settler:
-    """Brings the file system of one working folder and the machine's memory to rest, and remembers the best control.
-    The run keeps one for each working folder. Each worker makes one with the run's best."""
+    """Bring the file system of one working folder and the machine's memory to rest, and remember the best control
+    measurement. The run has one settler for each working folder. Each worker creates its own, with the run's best."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
-        """`folder` is on the file system to settle: controls are written there."""
+        """`folder` is on the file system to settle. Control measurements are written there."""
         self._folder = folder
         self.best = best
         self.readiness = readiness
         self._keeps_no_more = False
 
     def calibrate(self) -> None:
-        """Find a best control before the first sample."""
+        """Find the best control measurement before the first sample."""
         for _ in range(CALIBRATIONS):
             self.settle(0)
 
     def learn(self, control: Control) -> None:
-        """Update the run's best with a worker's control."""
+        """Update the run's best with a worker's control measurement."""
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 
     def learn_from(self, rest: Rest) -> None:
-        """Update with a worker's rest. If only touching memory made a slow control fast, the host takes memory back,
-        whatever was found before."""
+        """Update with the state of a worker's sample. If only touching memory made a slow control measurement fast, the
+        host reclaims memory, whatever `examine` found before."""
         self.learn(rest.control)
         if not self.readiness.touches and rest.settled and rest.tries > 1:
             self.readiness = Readiness(True, "a control was slow, and fast again after touching memory")
 
     def examine_more(self, need_bytes: int, usable_bytes: Callable[[], int]) -> None:
-        """Find out whether more memory stays ready, if a sample needs more than is known to.
+        """Find out whether more memory stays ready, if a sample needs more than the amount known to stay ready.
 
-        Memory that stays ready takes as long to touch again, per byte, as memory known to. At most half of the usable
-        memory is touched, which depends on the limits of a container too.
+        Memory that stays ready takes as long per byte to touch again as memory that is known to stay ready. At most
+        half of the usable memory is touched. The usable memory also depends on the limits of a container.
         """
         while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)
@@ -159,8 +160,8 @@ class Settler:
                 self.readiness = replace(self.readiness, most_bytes=size_bytes)
 
     def settle(self, need_bytes: int) -> Rest:
-        """Wait until the machine is at rest, with at most three tries. `need_bytes` is the expected use of the sample,
-        memory and page cache together. Raises OSError if the control cannot be written, as on a full disk."""
+        """Wait until the machine is at rest, with at most three attempts. `need_bytes` is the expected use of the
+        sample, including its page cache. Raises OSError if the control file cannot be written, as on a full disk."""
         started = now_ns()
         for times in range(1, TRIES + 1):
             control, why_not = self._try(times * need_bytes, touch=self.readiness.touches or times > 1)
@@ -171,7 +172,7 @@ class Settler:
     def _try(self, need_bytes: int, *, touch: bool) -> tuple[Control, str]:
         quiet = self._write_back()
         if touch:
-            # At least the control's own memory, which might not be ready otherwise.
+            # Make at least the memory of the control measurement ready, because otherwise that memory might be slow.
             ready_bytes = min(max(need_bytes, CONTROL_BYTES), self.readiness.most_bytes)
             linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
         control = self._control()
@@ -192,7 +193,8 @@ class Settler:
         return control, ""
 
     def _write_back(self) -> bool:
-        """Sync the file system and wait for other writers. Return False if that takes too long."""
+        """Sync the file system and wait until other processes' data are written. Return False if that takes too
+        long."""
         linux.sync_file_system(self._folder)
         deadline = now_ns() + int(WRITE_BACK_LIMIT_S * 1e9)
         while linux.unwritten_bytes() > UNWRITTEN_LIMIT_BYTES:
@@ -203,7 +205,7 @@ class Settler:
 
     def _control(self) -> Control:
         path = self._folder / "control"
-        # One small block many times: with 64 MB of memory, page faults would be timed instead of writing.
+        # Write one small block many times. With 64 MB of source memory, page faults would be timed instead of writing.
         written = 0
         try:
             started = now_ns()
@@ -212,7 +214,7 @@ class Settler:
                     written += size
             write_ns = now_ns() - started
         except OSError as error:
-            # The error of a failed write has no file name.
+            # The error of a failed write lacks the file name.
             raise OSError(error.errno, f"the 64 MB control: {error.strerror}", str(path)) from error
         finally:
             path.unlink(missing_ok=True)

@@ -1,4 +1,5 @@
-"""Verifying the result of an operation: private memory, the right answer, the stored codec (rules 7, 10 and 11)."""
+"""Verifying the result of an operation: it is in private memory, it is right, and the stored codec is right (rules 7,
+10 and 11)."""
 
 from __future__ import annotations
 
@@ -25,26 +26,26 @@ COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Pair:
-    """One answer, and what is right."""
+    """One answer, and the right answer."""
 
     asked: Any
-    """The input; for answers of several calls joined, that of one of them."""
+    """The input. If the answers of several calls were joined, the input of one of these calls."""
     given: Any
     columns: Sequence[str]
-    """The names that a table must have, in this order."""
+    """The column names that an answer must have, in this order. Only for tables."""
     rows: np.ndarray | None = None
-    """The numbers of its rows among those of the operation's `expected`; None for all of them."""
+    """The positions of the right rows in the operation's `expected` table; None for all rows."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """The result was right, except for declared losses."""
+    """The outcome for a result that was right, except for declared losses."""
 
     losses: tuple[str, ...]
 
     @property
     def fidelity(self) -> str:
-        """In the words of bench_runner.results.records.Sample."""
+        """The outcome in the words of bench_runner.results.records.Sample."""
         return "declared loss" if self.losses else "exact"
 
 
@@ -58,8 +59,8 @@ def read_back(adapter: Adapter, location: Path) -> Stored:
 
 
 def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) -> Verified:
-    """Check that results are in private memory and right, and again after the last reader has removed the files. Rules
-    7 and 11. Raises Mismatch."""
+    """Check that results are in private memory and right (rules 7 and 11). With `last_reader`, remove the files and
+    check again. Raises Mismatch."""
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
         for part in parts:
@@ -125,7 +126,8 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
 
 
 CompareAnswers = Callable[[OperationContext, Any, Pair], tuple[str, ...]]
-"""Functions (stage, operation, answer) that return the losses in an answer. Raise Mismatch for other differences."""
+"""Functions (stage, operation, answer) that return the losses in an answer. They raise Mismatch for other
+differences."""
 
 COMPARISONS: dict[str, CompareAnswers] = {
     data_kinds.TABLES.name: _compare_tables,
@@ -134,11 +136,11 @@ COMPARISONS: dict[str, CompareAnswers] = {
         stage, operation, answer.asked, answer.given
     ),
 }
-"""Comparisons by the name of the kind of data."""
+"""Comparison functions by the name of the kind of data."""
 
 
 def remove(location: Path) -> None:
-    """Remove a stored copy, file or folder."""
+    """Remove a stored copy, which is a file or a folder."""
     if location.is_dir() and not location.is_symlink():
         shutil.rmtree(location)
     else:

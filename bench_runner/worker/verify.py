@@ -1,8 +1,8 @@
 """Comparing data read with data stored: columns, types, rows, nulls, values, order.
 
-Columns are compared one at a time, with all rows. A pandas column must have the dtype that the target demands, and is
-then compared as Arrow, or as Python objects, by bench_runner.worker.equality. This module does not depend on formats:
-what a format may change is passed as losses.
+Columns are compared one at a time, with all rows. A pandas column must have the dtype that the target demands. Then
+bench_runner.worker.equality compares it as Arrow or as Python objects. This module does not depend on formats. The
+changes that a format may make are passed as losses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench_runner.worker.names import columns_differ, quoted
 
 
 class Mismatch(Exception):
-    """Data read or written are not what they should be."""
+    """Data read or written differ from what they should be."""
 
 
 EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
@@ -34,7 +34,8 @@ EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
 
 @dataclass(frozen=True)
 class ColumnComparison:
-    """outcome: 'exact' | 'declared loss' | 'different'; the losses that were seen; one problem for each column."""
+    """The result of a comparison. `outcome` is 'exact', 'declared loss' or 'different'. The other fields are the losses
+    that occurred and one problem for each wrong column."""
 
     outcome: str
     losses: tuple[str, ...] = ()
@@ -44,10 +45,11 @@ class ColumnComparison:
 def compare(
     expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = (), rows: np.ndarray | None = None
 ) -> ColumnComparison:
-    """Compare a DataFrame or Table with the stored table, or with its rows of these numbers.
+    """Compare a DataFrame or Table with the stored table, or with the rows of the stored table that have these numbers.
 
-    A column that is not exact may have `losses`. Then it must be what their relations make of the expected column,
-    exactly or within their tolerance. Relations apply to the whole column, because a loss may depend on all values.
+    A column that is not exact may have `losses`. Then it must equal the expected column after the relations of these
+    losses, exactly or within their tolerance. Relations apply to the whole column, because a loss may depend on all
+    values.
     """
     chosen = None if rows is None else pa.array(rows, pa.int64())
     problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
@@ -62,7 +64,7 @@ def compare(
             continue
         suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
         if chosen is not None and (lossy_problem is not None or not suffered):
-            # A loss may depend on the values of these rows only, as where all of them are missing.
+            # A loss may depend on the values of these rows only, for example if all of them are missing.
             suffered, lossy_problem = _compare_lossy(stored.take(chosen), got[name], target, losses, None)
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
@@ -99,7 +101,7 @@ def _counts_rows(index: pd.Index) -> bool:
 def _compare_lossy(
     stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss], rows: pa.Array | None
 ) -> tuple[list[Loss], str | None]:
-    """Return the losses that may apply to the column, and what is wrong in spite of them."""
+    """Return the losses that may apply to the column, and the problem that they do not explain, or None."""
     suffered = []
     bound = EXACTLY
     expected = stored
@@ -114,7 +116,7 @@ def _compare_lossy(
         )
         target = replace(target, nulls=loss.relation.nulls or target.nulls)
         if loss.relation.parse is not None:
-            # Later losses cannot apply: once a column is text, its type is unknown.
+            # Later losses cannot apply, because the type of a column that became text is unknown.
             return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)
     return suffered, _compare_column(_chosen(expected, rows), got, target, bound)
 
@@ -124,7 +126,7 @@ def _chosen(column: pa.ChunkedArray, rows: pa.Array | None) -> pa.ChunkedArray:
 
 
 def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: Parse) -> str | None:
-    """Return what is wrong with a column that came back as text, or None."""
+    """Return what is wrong with a column that was read as text, or None."""
     as_text = expected.type if is_text(expected.type) else pa.large_string()
     if target.kind == "arrow":
         text = got
@@ -155,7 +157,7 @@ def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: 
 
 
 def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> str | None:
-    """Return what is wrong with the nulls, values or order of a column of an equal type, or None."""
+    """Return what is wrong with the nulls, values or order of a column whose type counts as equal, or None."""
     if not equality.same_categories(expected, got):
         return _describe_categories(expected, got)
 
@@ -163,7 +165,7 @@ def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound
         return equality.same_values(expected[start:stop], got[start:stop], bound)
 
     row = equality.first_difference(len(expected), same)
-    # Types that count as equal are reported as one.
+    # Show both values in one common type, because the types count as equal.
     return None if row is None else _describe(row, equality.comparable(expected), equality.comparable(got))
 
 
@@ -195,12 +197,12 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _compare_objects(expected, got.to_numpy(copy=False), bound)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        # pyarrow takes numpy's array as it is; it would look for missing values in pandas' array.
+        # Pass numpy's array, which pyarrow takes unchanged. In a pandas array it would look for missing values.
         returned = _chunked(pa.array(got.to_numpy(copy=False)))
         return _compare_arrow(equality.as_numpy_floats(expected), returned, bound)
     returned = _chunked(pa.array(got.array, from_pandas=True))
     if pa.types.is_dictionary(returned.type) and pa.types.is_null(returned.type.value_type):
-        # Empty categories have the demanded dtype, but no Arrow type.
+        # A categorical column without categories has the demanded dtype, but no Arrow type.
         returned = pa.chunked_array([pa.nulls(len(returned), expected.type)])
     return _compare_arrow(expected, returned, bound)
 
@@ -225,8 +227,8 @@ def _chunked(array: Any) -> pa.ChunkedArray:
 
 
 def demanded_dtype(column: pa.ChunkedArray, target: Target) -> Any:
-    """Return the dtype that the target demands of a column, by its type, whether it has nulls if that matters, and the
-    values of its dictionary."""
+    """Return the dtype that the target demands of a column. It depends on the column's type, on its nulls if they
+    matter, and on the values of its dictionary."""
     with_null = column.null_count > 0 and column.type in targets.MASKED_DTYPES
     if not pa.types.is_dictionary(column.type):
         return _dtype_of_none(column.type, with_null, target)

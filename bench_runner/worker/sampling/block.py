@@ -1,7 +1,7 @@
-"""A block of short calls in one process, each clocked separately (method rule 19).
+"""A block of short calls in one process, each timed separately (method rule 19).
 
-A kept copy is opened before the first call, whose time is a separate figure. The median of the calls after it is one
-value of the sample.
+If the copy stays open, it is opened before the first call. The time of the first call is a separate figure. The median
+of the other calls is one value of the sample.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from bench_runner.operations import Calls, OperationContext, targets
 from bench_runner.operations.operation import REPETITIONS
 
 ENOUGH_NS = 2 * 10**9
-"""If all calls would take longer, judging by the first one, there are fewer, down to three: more calls would only show
-how much calls of one process differ, but intervals are over processes (rule 19)."""
+"""If all calls would take longer, judging by the first call, the block has fewer calls, down to three. More calls would
+only show how much the calls of one process differ, but intervals are computed over processes (rule 19)."""
 MOST_NS, MOST_RESULT_BYTES = 10 * 10**9, 64 * 10**6
-"""Limits of a block: fewer than three calls only beyond this time, and fewer at all beyond these bytes (rule 19)."""
+"""Limits of a block (rule 19). If its calls would exceed this time, it may have fewer than three calls. If its results
+would exceed these bytes, it has fewer calls."""
 FEWEST_KEPT = 3
-"""With fewer calls there is no figure for a handle that is kept (rule 19)."""
+"""With fewer calls there is no figure for a handle that stays open (rule 19)."""
 PRIVATE_FROM_NS = 50 * 10**6
-"""Shortest block with a figure of private memory, which is read every 2 ms (rule 19)."""
+"""Shortest block that has a figure of private memory, because memory is read every 2 ms (rule 19)."""
 CACHED_SHARE = 0.5
-"""If the second half of a block requests less than this share of the bytes of the first, the library reads from its
-cache (rule 19)."""
+"""If the second half of a block requests less than this share of the bytes of the first half, the library reads from
+its cache (rule 19)."""
 LOOK_BYTES = 128
-"""A call that requests fewer bytes reads no values (rule 19). SQLite reads 16 in each statement to check whether its
-file has changed, and threads that wake each other read 8."""
+"""A call that requests fewer bytes reads no values (rule 19). SQLite reads 16 bytes in each statement to check whether
+its file has changed, and threads that wake each other read 8 bytes."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
-"""A handle that holds more than both is a cache too, if its reads cannot be seen, or began with that much (rule 19)."""
+"""A handle that holds more than both limits is a cache too, if its reads cannot be seen or if it held that much from
+the start (rule 19)."""
 
 
 @dataclass
 class Opened:
-    """A stored copy opened once, or once for each calling thread, or not at all if each call opens it; and the figures
-    of opening."""
+    """A stored copy, and the figures of opening it. The copy is opened once, or once for each calling thread, or not at
+    all if each call opens it."""
 
     handles: tuple[Handle, ...]
     figures: dict[str, int] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class Opened:
 
     @property
     def of_calls(self) -> tuple[Handle | None, ...]:
-        """The handles for calls, in turn; None where calls open the copy themselves."""
+        """The handles that calls use in turn, or None if calls open the copy themselves."""
         return self.handles or (None,)
 
 
@@ -69,10 +71,10 @@ class Block:
     results: list[Any] = field(default_factory=list)
     laps: list[dict[str, int]] = field(default_factory=list)
     asked_bytes: list[int] = field(default_factory=list)
-    """Bytes requested in the first half, and in the second."""
+    """Bytes requested in the first half of the block and in the second half."""
     device_bytes: int = 0
     together_ns: int | None = None
-    """From the start of the first call to the end of the last, if calls ran concurrently."""
+    """Time from the start of the first call to the end of the last call, if calls ran concurrently."""
 
     @property
     def walls_ns(self) -> list[int]:
@@ -80,7 +82,8 @@ class Block:
         return [each["wall_ns"] for each in self.laps]
 
     def figures(self, cpu_ns: int) -> dict[str, int]:
-        """Return a sample's figures: medians and means of a call. `cpu_ns` is that of all calls and child processes."""
+        """Return a sample's figures: medians and means over the calls. `cpu_ns` includes all calls and child
+        processes."""
         walls, calls = self.walls_ns, len(self.laps)
         figures = {
             "p90_ns": int(quantiles(walls, n=10, method="inclusive")[-1]) if calls > 1 else walls[0],
@@ -90,7 +93,7 @@ class Block:
             "device_read_bytes": self.device_bytes // calls,
         }
         if self.together_ns is not None:
-            # The clock of each call includes waiting for the others, so only all together have a duration.
+            # The time of each call includes waiting for other calls. So use the time of all calls together.
             return figures | {
                 "wall_ns": self.together_ns // calls,
                 "calls_ns": self.together_ns,
@@ -104,7 +107,7 @@ class Block:
 
 
 def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Opened:
-    """Open the copy as many times as the operation needs, and return it with the figures of opening."""
+    """Open the copy as often as the operation needs, and return it with the figures of opening."""
     wanted = operation.handles(stage.adapter)
     if not wanted:
         return Opened(())
@@ -120,8 +123,8 @@ def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Open
 
 
 def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs: Sequence[Any]) -> None:
-    """Prepare the handles between opening and the first call. This loop is a separate function: a loop variable where
-    handles are closed would keep the last one alive."""
+    """Prepare the handles between opening and the first call. This loop is a separate function, because a loop variable
+    in the function that closes handles would keep the last handle alive."""
     for handle in opened.handles:
         operation.make_ready(stage, handle, inputs)
         operation.confirm(stage, handle, inputs)
@@ -130,7 +133,7 @@ def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs
 def one_call(
     operation: Calls, stage: OperationContext, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
-    """Make one repetition under its own clock. Return its result and its laps."""
+    """Make one repetition and time it. Return its result and its laps."""
     laps = Laps()
     laps.start()
     if handle is None:
@@ -142,8 +145,8 @@ def one_call(
 
 
 def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threads: int = 1) -> int:
-    """Return how many calls a block has, over all threads, from the duration and the size of the first call. `shorter`
-    is what a user can do about long calls. If given, raises RefusedData for too few calls on a kept handle."""
+    """Return the number of calls in a block, over all threads, from the duration and the result size of the first call.
+    `shorter` is the user's remedy for long calls. If it is given, too few calls on an open handle raise RefusedData."""
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
     in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
     calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))
@@ -156,19 +159,21 @@ def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threa
 
 
 def has_large_answers(result_bytes: int, threads: int) -> bool:
-    """Return whether two answers exceed the limit of a block: then all variants have a single call."""
+    """Return whether two answers exceed the limit of a block. If so, all variants make a single call."""
     return threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES
 
 
 def tells_memory(calls: int, calls_ns: int, result_bytes: int, *, once: bool, threads: int = 1) -> bool:
-    """Return whether a block's private memory is comparable with that of others: it was long enough to be seen, and
-    held as many answers, which are kept until they are verified. `once`: all variants have a single call."""
+    """Return whether a block's private memory is comparable with that of other blocks. The block must be long enough
+    for the probe, and must hold the same number of answers, which stay in memory until they are verified. With `once`,
+    all variants make a single call."""
     single = once or has_large_answers(result_bytes, threads)
     return calls_ns >= PRIVATE_FROM_NS and (single or calls >= REPETITIONS * threads)
 
 
 def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]) -> Block:
-    """Make the calls of a block, on these handles in turn. Only the counters are read in between, halfway through."""
+    """Make the calls of a block, using these handles in turn. Between calls nothing else happens, except that the
+    counters are read halfway through."""
     block = Block()
     turns = itertools.cycle(handles)
     half = (len(inputs) + 1) // 2
@@ -190,14 +195,15 @@ def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]
 def is_cached(
     block: Block, held_bytes: int, copy_bytes: int, before_bytes: int, *, sees_reads: bool, needs_values: bool
 ) -> bool:
-    """Return whether calls found data in the library's own memory, from opening or earlier calls.
+    """Return whether calls found data in the library's own memory, where opening or earlier calls left them.
 
-    `before_bytes` were requested by opening and the first call, for each handle. `sees_reads`: counters see reads of
-    the copy; if they do not, only the memory held can show a cache. `needs_values`: no call can be answered by
-    metadata, which may be kept.
+    `before_bytes` were requested by opening and the first call, for each handle. `sees_reads` is whether counters see
+    reads of the copy. If they do not, only the memory held can show a cache. `needs_values` is whether every call needs
+    stored values. Metadata may stay in memory, so calls that metadata can answer show no cache.
     """
     calls = len(block.laps)
-    # Held memory may be a decoded footer or buffers of the last call: pyarrow holds both, and reads everything again.
+    # Held memory may be a decoded footer or buffers of the last call. pyarrow holds both, and still reads all data
+    # again.
     read_ahead_bytes = before_bytes - sum(block.asked_bytes) / calls
     may_be_values = not sees_reads or read_ahead_bytes > HELD_SHARE * copy_bytes
     if may_be_values and held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
@@ -205,7 +211,7 @@ def is_cached(
     if not sees_reads:
         return False
     first, *rest = block.asked_bytes
-    # With an odd number of calls, the first half has one more.
+    # With an odd number of calls, the first half has one call more.
     first_of_each = first / ((calls + 1) // 2 if rest else calls)
     if needs_values and first_of_each < LOOK_BYTES:
         return True
@@ -213,7 +219,8 @@ def is_cached(
 
 
 def empty_call_ns(result: Any) -> int:
-    """Return the time of a call that does nothing: clocks, laps, and touching an existing result (rule 19)."""
+    """Return the time of a call that does nothing. It consists of reading clocks, laps, and touching an existing result
+    (rule 19)."""
     walls = []
     for _ in range(REPETITIONS):
         walls.append(empty_call(None, result)[1]["wall_ns"])

@@ -27,17 +27,17 @@ from bench_runner.worker.watch import Watch
 
 @dataclass
 class _Before:
-    """The calls before the clock, and the inputs left for it."""
+    """The calls before timing, and the inputs that remain for timing."""
 
     prepared: Prepared
     inputs: list[Any]
-    """Inputs of the calls inside the clock."""
+    """Inputs of the timed calls."""
     first: Block = field(default_factory=Block)
     """One call on each handle."""
     early: Block = field(default_factory=Block)
     """Calls before a block of concurrent calls."""
     spare: list[Any] = field(default_factory=list)
-    """Inputs for calls after it."""
+    """Inputs for the single calls after the block."""
     asked_bytes: int = 0
     """Bytes requested by opening and the first call, for each handle."""
     figures: dict[str, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ def call(prepared: Prepared, laps: Laps) -> list[Any]:
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Make all calls: before the clock, inside it and after it."""
+    """Make all calls: those before timing, the timed calls, and those after timing."""
     operation = cast(Calls, prepared.operation)
     threads = operation.threads_at_once
     opened, io_before = _opened(prepared, operation, task)
@@ -61,7 +61,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     def timed(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
         return block.one_call(operation, prepared.stage, handle, held, prepared.location)
 
-    # After one call, or one of each stream, the pages are in the cache, and a service has cached what it needs.
+    # After one call, or one call of each stream, the pages are in the cache, and a service has cached what it needs.
     once = task.cold or task.fresh_services
     if once:
         before = _Before(prepared, prepared.held[:threads])
@@ -96,10 +96,10 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     _add_figures(measured, inside, threads, once=once)
     measured.device_bytes_of_all = linux.io_bytes().device_read - io_before.device_read
     measured.figures |= distinct_bytes(task, prepared)
-    # This includes buffers of a connection, which a caller that sees the wire can tell from values.
+    # This includes connection buffers. A caller that can see the network traffic can distinguish them from values.
     measured.held_bytes = held_bytes + prepared.stage.adapter.server_cache_bytes
     given = [*before.results, *inside.results, *late.results]
-    # Large answers of calls before the clock have been verified and dropped.
+    # Large answers of calls before timing have been verified and dropped.
     asked = prepared.held if before.first.results or once else prepared.held[len(before.first.laps) :]
     if kept and not task.cold:
         measured.cached = block.is_cached(
@@ -108,14 +108,15 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
             stored_bytes(prepared.stage, prepared.location),
             before.asked_bytes,
             sees_reads=task.served is None and not prepared.stage.adapter.reads_unseen,
-            # Raw I/O keeps nothing, and for a narrow row it reads few bytes other than the values.
+            # Raw I/O holds nothing in memory, and for a narrow row it reads few bytes other than the values.
             needs_values=operation.needs_values(asked[0]) and not is_raw_io(prepared.stage.adapter.format),
         )
     return Sampled(measured, asked, given)
 
 
 def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Opened, IoBytes]:
-    """Open the stored copy and make it ready. Return it and the counters from which reads count for calls."""
+    """Open the stored copy and prepare it. Return it with the counters at the point from which reads belong to the
+    calls."""
     stage, location = prepared.stage, prepared.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
@@ -124,7 +125,7 @@ def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Op
     if task.cold:
         opened.handles = tuple(operation.open_again(stage, handle, location) for handle in known)
     if any(fresh is not handle for fresh, handle in zip(opened.handles, known, strict=True)):
-        # The handles are fresh. Evict the pages that were read to make the old ones ready.
+        # The handles are new. Evict the pages that were read while preparing the old handles.
         linux.evict_all(stage.adapter.data_of(location))
         before = linux.io_bytes()
     return opened, before
@@ -138,7 +139,7 @@ def _called_before(
     call: block.Call,
     io_before: IoBytes,
 ) -> _Before:
-    """Make the first call. Its time is a separate figure and decides how many calls the block has."""
+    """Make the first call. Its time is a separate figure, and decides how many calls the block has."""
     threads, handles, inputs = operation.threads_at_once, opened.of_calls, prepared.held
     first = block.call_all(call, handles, inputs[: len(handles)])
     inputs = inputs[len(handles) :]
@@ -149,7 +150,8 @@ def _called_before(
     shorter = operation.shorter if opened.kept else ""
     calls = block.calls_that_fit(first.walls_ns[0], size_bytes, shorter=shorter, threads=threads)
     if block.has_large_answers(size_bytes, threads):
-        # Two of them at once may exceed the memory made ready, and the second would wait for the host.
+        # Verify and drop large answers. Two at once may exceed the memory made ready, and the second would wait for the
+        # host.
         began_ns = now_ns()
         verified(prepared, parts(prepared, prepared.held, first.results), last_reader=False)
         first.results.clear()
@@ -164,20 +166,20 @@ def _called_before(
 
 
 def _given_back_bytes(opened: Opened) -> int:
-    """Close the handles and return the memory that this frees. Memory that pools keep for the next call, or that
-    allocators have split, does not count."""
+    """Close the handles and return the memory that this frees. Memory that pools keep for the next call, or that is
+    fragmented in allocators, does not count."""
     clean_slate(thorough=False)
     before = linux.own_memory().private_bytes
     while opened.handles:
         opened.handles[-1].close()
-        # Some libraries have no close: they free their memory when the last reference to the handle is dropped.
+        # Some libraries have no close. They free memory when the last reference to the handle is dropped.
         opened.handles = opened.handles[:-1]
     clean_slate(thorough=False)
     return before - linux.own_memory().private_bytes
 
 
 def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool) -> None:
-    """Add figures that depend on the answers inside the clock."""
+    """Add the figures that depend on the answers of the timed calls."""
     figures, last, calls = measured.figures, inside.results[-1], len(inside.results)
     figures["result_bytes"] = sum(each.nbytes for each in inside.results) // calls
     if threads > 1:
@@ -190,7 +192,7 @@ def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool)
 
 
 def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Pair]:
-    """Return the answers joined to few tables, which are faster to compare. Raises Mismatch."""
+    """Return the answers joined into few tables, which are faster to compare. Raises Mismatch."""
     stage = prepared.stage
     apart = [part for each, result in zip(asked, given, strict=False) for part in once.parts(prepared, each, result)]
     return joined.joined(apart, stage.rows) if stage.target.data_kind.has_columns else apart

@@ -1,8 +1,8 @@
-"""Calls from several threads at once: each clocked separately, and all of them together.
+"""Calls from several threads at once. Each call is timed separately, and all calls are timed together.
 
-With one request at a time, a device or a library is idle while the other works. With several, the duration of a call
-says little, because it waits for the others. So a block of streams has two figures: the time of all calls over their
-number, and the duration of a single call (method rule 19).
+With one request at a time, the device is idle while the library works, and the reverse. With several requests, the
+duration of one call means little, because it includes waiting for other calls. So a block of streams has two figures:
+the time of all calls divided by their number, and the duration of a single call (method rule 19).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 
 def both_sides(before: Block, after: Block) -> Block:
-    """Return the calls before and after a block of streams as the halves of one block."""
+    """Return the calls before and after a block of streams as the two halves of one block."""
     laps = [*before.laps, *after.laps]
     return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
 
 
 def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any], threads: int) -> Block:
-    """Call with all inputs from `threads` threads. Each makes one call and then takes the next input, on its own handle
-    if there are several.
+    """Call with all inputs from `threads` threads. Each thread makes one call and then takes the next input. If there
+    are several handles, each thread uses its own.
 
     Results and laps are in the order of the inputs. After all threads have ended, raises the first error of a call.
     """
@@ -69,8 +69,8 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
 
 
 def empty_call_ns(result: Any, calls: int, threads: int) -> int:
-    """Return the time of a call that does nothing, made by `threads` threads at once: threads, clocks, and touching an
-    existing result."""
+    """Return the time of a call that does nothing, made by `threads` threads at once. It consists of thread handling,
+    reading clocks, and touching an existing result."""
     block = call_at_once(empty_call, (None,), [result] * calls, threads)
     assert block.together_ns is not None
     return block.together_ns // calls

@@ -1,5 +1,5 @@
-"""A sample of all rows in mini-batches, twice, from an open copy (docs/operations.md): times, whether each row came
-once, how shuffled."""
+"""A sample that reads all rows in mini-batches, twice, from an open copy (docs/operations.md). It has the times, checks
+that each row occurred once, and measures how well rows were shuffled."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from bench_runner.worker.watch import Watch
 
 _PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
 GAP_PERCENTILE = 99
-"""Percentile of the gaps between batches that is a figure."""
+"""Percentile of the gaps between batches that is reported as a figure."""
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Measure two epochs. Batches are kept until they are verified, so memory does not show the loader's part."""
+    """Measure two epochs. All batches stay in memory until they are verified, so the memory figure does not show the
+    loader's own memory."""
     stage, operation, location = prepared.stage, cast(Batches, prepared.operation), prepared.location
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
@@ -70,10 +71,11 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
-    """Return a sample's figures. Times and bytes that other operations have for a call are those of one batch: the
-    total, over the rows, times the rows of a batch.
+    """Return a sample's figures. Where other operations have the time or bytes of a call, these are the values of one
+    batch: the total divided by the rows read, times the rows of a batch.
 
-    `parts` are the laps of all epochs, `rows` the rows of the table. Raises Mismatch for an epoch without a batch.
+    `parts` are the laps of all epochs, and `rows` is the number of rows of the table. Raises Mismatch for an epoch
+    without a batch.
     """
     for place, epoch in enumerate(epochs, 1):
         if not epoch.batches:
@@ -96,13 +98,13 @@ def figures(
     if orders.can_tell(rows, operation.rows):
         ordered = [numbers[: epoch.rows] for numbers, epoch in zip(asked, epochs, strict=True)]
         for name, measure in (("locality_permille", orders.locality), ("parts_permille", orders.parts)):
-            # The epoch that is shuffled less.
+            # Take the epoch that is less shuffled.
             found[name] = round(1000 * max(measure(numbers, rows, operation.rows) for numbers in ordered))
     return found
 
 
 def per_batch(value: int, operation: Batches, epochs: Sequence[Epoch]) -> int:
-    """Return the share of one batch of a total."""
+    """Return the part of a total that falls to one batch."""
     return _of_a_batch(value, operation, sum(epoch.rows for epoch in epochs))
 
 
@@ -121,8 +123,8 @@ def _nbytes(batch: Any) -> int:
 
 
 def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
-    """Return whether the second epoch found data of the first in the library's own memory (rule 19). If the first
-    requested fewer bytes than it returned, as through a mapping, this is unknown."""
+    """Return whether the second epoch found data of the first epoch in the library's own memory (rule 19). This is
+    unknown if the first epoch requested fewer bytes than it returned, as when a file is memory-mapped."""
     first, second = asked_bytes
     return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
 
@@ -131,8 +133,8 @@ def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
 
 
 def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Pair]:
-    """Return the rows that each epoch must return, and all of its batches as one. Raises Mismatch for too few or too
-    many rows, or batches of other sizes."""
+    """Return the rows that each epoch must return, with all of its batches joined. Raises Mismatch for too few or too
+    many rows, or for batches of a wrong size."""
     operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
     found: list[Pair] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
@@ -143,7 +145,7 @@ def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch
 
 
 def _whole(batches: Sequence[Any]) -> Any:
-    """Return all batches of an epoch as one."""
+    """Return all batches of an epoch joined into one."""
     if not isinstance(batches[0], Images):
         try:
             return pieces.joined(batches)
@@ -161,7 +163,7 @@ def _check(operation: Batches, wanted: np.ndarray, epoch: Epoch, place: int) -> 
     for number, batch in enumerate(epoch.batches, 1):
         size = length(batch)
         most = min(operation.rows, left)
-        # In stored order, a table's batches end where its row groups do.
+        # In stored order, a table's batches end at the ends of its row groups.
         if not (0 < size <= most if operation.order == STORED else size == most > 0):
             raise Mismatch(f"epoch {place}, batch {number} has {size:,} rows, expected {max(most, 0):,}")
         left -= size

@@ -1,6 +1,6 @@
-"""Joining the answers of a block of calls to few tables, which are faster to compare.
+"""Joining the answers of a block of calls into few tables, which are faster to compare.
 
-Rows of several calls are joined vertically, columns of all rows horizontally.
+Answers with some rows are joined vertically, answers with columns of all rows horizontally.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench_runner.worker.verify import Mismatch
 
 def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
     """Return the answers on a table of `rows` rows, joined. Raises Mismatch if a call returned a wrong number of rows,
-    or other columns."""
+    or wrong columns."""
     for place, part in enumerate(parts, 1):
         if part.rows is None and part.given.column_names != list(part.columns):
             raise Mismatch(f"call {place}: {columns_differ(part.columns, part.given.column_names)}")
@@ -32,7 +32,8 @@ def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
 
 
 def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Join rows. Answers with other types, as a few missing texts may have, are a separate table."""
+    """Join rows. Answers with different types form a separate table. A few missing texts, for example, may have another
+    type."""
     by_types: dict[str, list[Pair]] = {}
     for part in parts:
         by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
@@ -42,7 +43,7 @@ def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _columns(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Join columns. A column that occurs again begins another table."""
+    """Join columns. A column that occurs again starts another table."""
     together: dict[str, pa.ChunkedArray] = {}
     for part in parts:
         if together.keys() & set(part.columns):

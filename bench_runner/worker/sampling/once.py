@@ -31,12 +31,12 @@ class Called:
 
 
 def call(prepared: Prepared, laps: Laps) -> Any:
-    """Run the operation, inside the clock."""
+    """Run the operation. Timed by the caller."""
     return prepared.operation.run(prepared.stage, prepared.held, prepared.location, laps)
 
 
 def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
-    """Make one call under the clock, then end the server that it needed."""
+    """Make one timed call, then end the server that the call needed."""
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
     watch = Watch()
@@ -52,7 +52,7 @@ def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
     measured = watch.measured(prepared.rest, started, thorough=prepared.thorough)
     measured.figures |= {**prepared.first_call} | laps.parts
-    # The reads of a server are known once it has ended.
+    # The bytes read by a server are known only after the server has ended.
     prepared.operation.end(prepared.stage, prepared.location)
     return Called(result, measured, watch.moved, linux.io_bytes())
 
@@ -70,6 +70,6 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 
 
 def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Pair]:
-    """Return the answer with what is right."""
+    """Return the answer together with the right answer."""
     operation, stage = prepared.operation, prepared.stage
     return [Pair(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]

@@ -10,10 +10,10 @@ from bench_runner.worker.messages import Measured
 
 @dataclass(frozen=True)
 class Sampled:
-    """A sample whose answers have not been verified."""
+    """A sample whose answers are not yet verified."""
 
     measured: Measured
     asked: Any
     """The input of the operation, or of each call."""
     given: Any
-    """The answers; None if another operation verifies the result."""
+    """The answers, or None if another operation verifies the result."""
