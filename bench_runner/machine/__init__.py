@@ -1,1 +1,2 @@
-"""The machine that is measured on: facts from /proc and system calls, and whether it is fit to measure."""
+"""The machine that runs the measurements: facts from /proc and system calls, and checks of whether it is fit to
+measure."""

@@ -1,7 +1,8 @@
-"""Check whether this machine is fit for measuring. Each finding has what was found and what to do.
+"""Check whether this machine is fit for measuring. Each finding states what was found and what to do.
 
-`examine` measures for some seconds, for the command `doctor`; `quick_warnings`, for every run, does not measure. The
-limits are a matter of judgement, and are next to each check. This module does not depend on suites, samples or reports.
+`examine` measures for some seconds, for the command `doctor`. `quick_warnings` does not measure, and is called in every
+run. The limits are a matter of judgement, and each is next to its check. This module does not depend on suites, samples
+or reports.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from bench_runner.machine import environment, folders, linux
 
 _GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
-"""Bytes touched at once, as in the control before each sample (rule 1)."""
+"""Bytes touched at once, as in the control measurement before each sample (rule 1)."""
 
 LEVELS = ("good", "hint", "bad")
 
@@ -33,7 +34,7 @@ LEVELS = ("good", "hint", "bad")
 class Finding:
     """The result of one check.
 
-    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer); `remedy` is empty if there is nothing to do.
+    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is empty if there is nothing to do.
     """
 
     level: str
@@ -45,10 +46,10 @@ class Finding:
 def examine(work_dir: Path) -> list[Finding]:
     """Return all findings about this machine, in about 5 s.
 
-    Files that it writes below `work_dir`, or the nearest existing folder above it, are removed.
+    Writes files below `work_dir`, or below the nearest existing folder above it, and removes them.
     """
     folder = _existing(work_dir)
-    # Busy processes first, before the checks themselves use the processor.
+    # Look for busy processes first, before the checks themselves use the processor.
     findings = [_busy(), *_looked_at(folder)]
     host = environment.virtualisation()
     findings += [*_virtual_machine(host), cpu_speed(), _fresh_memory(host), _first_read(folder), _timer()]
@@ -56,9 +57,9 @@ def examine(work_dir: Path) -> list[Finding]:
 
 
 def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
-    """Return what is bad about this machine without measuring, as [{'text', 'remedy'}], to store in a run.
+    """Return the 'bad' findings that need no measurement, as [{'text', 'remedy'}], to store in a run.
 
-    Takes under 50 ms. Without `load`, the load of the last minute is ignored.
+    Takes less than 50 ms. Without `load`, the load of the last minute is ignored.
     """
     return [
         {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
@@ -68,7 +69,7 @@ def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]
 
 
 def many_files_warning(journal: bool | None) -> dict[str, str] | None:
-    """Return the warning for runs that store many files on a file system where that is slow, else None."""
+    """Return the warning for runs that store many files on a file system where many files are slow, else None."""
     finding = _journal(journal)
     return {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy} if finding else None
 
@@ -88,7 +89,7 @@ def verdict(findings: list[Finding]) -> str:
 
 
 def _looked_at(folder: Path) -> Iterator[Finding]:
-    """Yield the findings that need no measurement. Facts that the kernel does not provide are left out."""
+    """Yield the findings that need no measurement. Findings whose facts the kernel does not provide are omitted."""
     facts = folders.folder_facts(folder)
     for finding in (
         _governor(environment.governor()),
@@ -133,7 +134,7 @@ def _turbo(turbo: bool | None) -> Finding | None:
 
 
 def _load(load: dict[str, float], cores: int) -> Finding:
-    # One busy core in ten is the noise of an idle desktop. One in two slows multi-threaded engines.
+    # One busy core in ten is normal for an idle desktop. One busy core in two slows multi-threaded engines.
     share = load["one_minute"] / cores
     measured = f"{load['one_minute']:.2f} on average over the last minute, {_count(cores, 'core')}"
     if share < 0.1:
@@ -186,7 +187,7 @@ def _disk(free_bytes: int, folder: Path) -> Finding:
     measured = f"{_gb(free_bytes)} free in {folder}"
     if free_bytes >= 20 * _GB:
         return Finding("good", "disk space", measured)
-    # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes a row of webface.
+    # Table 6.5 of the thesis: JSON Lines takes 1,270 bytes per row of webface.
     remedy = "use another folder (--work-dir) for large data: JSON of 10,000,000 rows of webface takes 13 GB"
     return Finding("bad" if free_bytes < 2 * _GB else "hint", "disk space", measured, remedy)
 
@@ -194,8 +195,8 @@ def _disk(free_bytes: int, folder: Path) -> Finding:
 def _journal(journal: bool | None) -> Finding | None:
     """Return a hint for ext4 without a journal.
 
-    Linux, fs/ext4/ialloc.c, recently_deleted: without a journal a freed inode is not reused for 60 s, or for 300 s
-    while its block waits to be written, and every new file searches past all of them.
+    Source: Linux, fs/ext4/ialloc.c, recently_deleted. Without a journal, a freed inode is not reused for 60 s, or for
+    300 s while its block waits to be written. Each new file searches past all such inodes.
     """
     if journal is not False:
         return None
@@ -269,10 +270,11 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
 
 
 def cpu_speed(repeats: int = 50) -> Finding:
-    """Return a finding on the spread of one small computation, which does not depend on storage.
+    """Return a finding about the spread of one small computation, which does not depend on storage.
 
-    The interquartile range is used, because figures are medians. Seven rounds with a spread of 5 % give a median within
-    about 3 %, with 15 % within about 10 %: the first ends a cell early, the second is how much two runs may differ.
+    The spread is the interquartile range, because figures are medians. Seven rounds with a spread of 5 % give a median
+    within about 3 %, which ends a cell early. With a spread of 15 % it is within about 10 %, which is how much two runs
+    may differ.
     """
     before = psutil.cpu_times()
     taken = [_timed(_compute) for _ in range(repeats)]
@@ -296,10 +298,10 @@ def _compute() -> None:
 
 
 def _fresh_memory(host: str | None) -> Finding:
-    """Compare the first and second touch of the same amount of fresh memory (method, rule 1).
+    """Compare the first and second touch of the same amount of fresh memory (method rule 1).
 
-    Several blocks are held at once, because recently freed memory is handed out first, and is fast even if the host
-    does not back the rest of the machine's memory.
+    Several blocks are held at once. Otherwise the system would return recently freed memory, which is fast even if the
+    host does not back the rest of the machine's memory.
     """
     import numpy as np
 
@@ -326,7 +328,8 @@ def _fresh_memory(host: str | None) -> Finding:
 
 
 def _first_read(folder: Path) -> Finding:
-    """Compare the first and second read of a small Parquet file in a fresh process, as workers have to be warmed up."""
+    """Compare the first and second read of a small Parquet file in a fresh process. This shows why workers are warmed
+    up."""
     what = "first read"
     code = "import sys; from bench_runner.machine.doctor import read_twice; read_twice(sys.argv[1])"
     try:
@@ -362,7 +365,7 @@ def read_twice(path: str) -> None:
 
 def _timer() -> Finding:
     calls = 10_000
-    # The median of several batches, so that one interruption does not look like a slow clock.
+    # Use the median of several batches, so that one interruption does not look like a slow clock.
     costs = []
     for _ in range(9):
         started = now_ns()
@@ -394,7 +397,7 @@ def _missing_libraries() -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest existing one above it: a run creates its working folder."""
+    """Return the folder, or the nearest existing folder above it, because a run creates its working folder."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
 
 

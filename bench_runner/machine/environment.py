@@ -1,8 +1,8 @@
 """Facts about the machine, its libraries and its load, which are needed to judge and repeat a run.
 
-Facts that cannot be read are left out: every function tolerates missing sources and omits their keys. All values can be
-JSON. This module neither judges facts (see bench_runner.machine.doctor) nor covers folders (bench_runner.machine.
-folders). Only `disturbances` and the timer's resolution are measured; all other facts are read.
+Every function tolerates missing sources and omits the facts that it cannot read. All values can be converted to JSON.
+bench_runner.machine.doctor judges facts, and bench_runner.machine.folders covers folders. Only `disturbances` and the
+timer's resolution are measured. All other facts are read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow",
 """Libraries that affect data, figures or reports, whichever formats are chosen."""
 
 BUSY_CORES = 0.10
-"""Share of a core from which another process counts as a disturbance."""
+"""Cores used by another process from which it counts as a disturbance."""
 
 _HYPERVISORS = {
     "qemu": "kvm",
@@ -46,7 +46,7 @@ _HYPERVISORS = {
     "parallels": "parallels",
     "bochs": "bochs",
 }
-"""Parts of DMI's vendor and product on a virtual machine, with the names that systemd-detect-virt uses."""
+"""Parts of the vendor and product names in DMI on a virtual machine, with the names that systemd-detect-virt uses."""
 
 _CONTAINERS = ("docker", "kubepods", "podman", "containerd", "lxc")
 
@@ -56,18 +56,18 @@ Shape = TypeVar("Shape")
 def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> Shape:
     """Return `shape` (dicts, lists and strings) with the host's name replaced by `name` in every string.
 
-    For `--machine NAME`: the host's name also occurs in paths, commands and device names. It is replaced as a whole
-    word, in any case, with and without its domain. Keys are replaced only if they are paths. With `name` None nothing
-    changes, and an occurrence of the host's name inside `name` stays. `host` is for tests.
+    This is for `--machine NAME`, because the host's name also occurs in paths, commands and device names. It is
+    replaced only as a whole word, in any case, with and without its domain. Keys are replaced only if they are paths.
+    With `name` None nothing changes. An occurrence of the host's name inside `name` stays. `host` is for tests.
     """
     full = host or platform.node()
     if name is None or not full:
         return shape
     spelled = sorted({full, full.partition(".")[0]}, key=len, reverse=True)
-    # Device mapper doubles the hyphens in a volume group's name, which installers derive from the host's.
+    # Device mapper doubles the hyphens in a volume group's name, which installers derive from the host's name.
     spelled += [text.replace("-", "--") for text in spelled if "-" in text]
     hosts = "|".join(map(re.escape, spelled))
-    # Occurrences of `name` stay: on the host 'vm', 'lab-vm' must not become 'lab-lab-vm'.
+    # Occurrences of `name` stay. On the host 'vm', 'lab-vm' must not become 'lab-lab-vm'.
     pattern = re.compile(rf"(?<![a-z0-9])(?:(?-i:{re.escape(name)})|{hosts})(?![a-z0-9])", re.IGNORECASE)
 
     def replaced(part: Any) -> Any:
@@ -90,7 +90,7 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
     """Return facts about the machine: processor, memory, kernel, virtualisation, Python, clocks.
 
     `name` replaces the host's name (`--machine NAME`); other stored values need `replace_host`. Sizes are in bytes,
-    times in ns. Keys whose source is missing are left out.
+    times in ns. Keys whose source is missing are omitted.
     """
     facts: dict[str, Any] = {
         "name": name or platform.node(),
@@ -121,14 +121,15 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
 
 
 def governor(*, system: Path = SYSTEM) -> str | None:
-    """Return the CPU frequency governor, ideally 'performance'; several if cores differ; None if hidden."""
+    """Return the CPU frequency governor, ideally 'performance'. Lists several governors if cores differ. None if
+    unknown."""
     cores = (system / "sys/devices/system/cpu").glob("cpu[0-9]*")
     found = {text_of(core / "cpufreq/scaling_governor") for core in cores}
     return ", ".join(sorted(text for text in found if text)) or None
 
 
 def turbo(*, system: Path = SYSTEM) -> bool | None:
-    """Return whether the processor may exceed its nominal frequency; None if the kernel does not report it."""
+    """Return whether the processor may exceed its nominal frequency, or None if the kernel does not report this."""
     disabled = text_of(system / "sys/devices/system/cpu/intel_pstate/no_turbo")
     if disabled is not None:
         return disabled == "0"
@@ -137,13 +138,13 @@ def turbo(*, system: Path = SYSTEM) -> bool | None:
 
 
 def clock_source(*, system: Path = SYSTEM) -> str | None:
-    """Return the kernel's time source: 'tsc' is fast, 'hpet' and 'acpi_pm' are slow."""
+    """Return the kernel's time source. 'tsc' is fast, 'hpet' and 'acpi_pm' are slow."""
     return text_of(system / "sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
 def timer_resolution_ns(calls: int = 2000) -> int | None:
-    """Return the smallest step of the harness's clock: its resolution, or the cost of a call if that is larger. None if
-    it did not move."""
+    """Return the smallest step of the harness's clock: its resolution, or the cost of a call if that is larger. Return
+    None if the clock did not advance."""
     ticks = [now_ns() for _ in range(calls)]
     return min((later - earlier for earlier, later in pairwise(ticks) if later > earlier), default=None)
 
@@ -151,8 +152,8 @@ def timer_resolution_ns(calls: int = 2000) -> int | None:
 def virtualisation(*, system: Path = SYSTEM) -> str | None:
     """Return the hypervisor's name, 'virtual machine' if it is hidden, 'none' on bare metal, None if unknown.
 
-    systemd-detect-virt is called with `--vm`, because without it it stops at a container. Without that program, DMI
-    names the hypervisor, and x86 processors have a flag for it.
+    systemd-detect-virt needs `--vm` here. Otherwise it would report a container instead of the hypervisor. Without that
+    program, DMI names the hypervisor, and x86 processors have a flag for it.
     """
     detected = _detect_virt("--vm") if system == SYSTEM else None
     if detected and detected != "none":
@@ -161,7 +162,7 @@ def virtualisation(*, system: Path = SYSTEM) -> str | None:
     has_flag = flags is not None and "hypervisor" in flags.split()
     product = text_of(system / "sys/class/dmi/id/product_name")
     hardware = f"{text_of(system / 'sys/class/dmi/id/sys_vendor') or ''} {product or ''}".lower()
-    # Cloud providers rent bare metal under the same vendor name; it does not have the hypervisor's flag.
+    # Bare-metal machines of cloud providers have the same vendor name, but not the hypervisor's flag.
     if has_flag or (flags is None and not hardware.endswith("metal")):
         for mark, hypervisor in _HYPERVISORS.items():
             if mark in hardware:
@@ -172,7 +173,7 @@ def virtualisation(*, system: Path = SYSTEM) -> str | None:
 
 
 def container(*, system: Path = SYSTEM) -> str | None:
-    """Return the kind of container that this process runs in; None outside of one, or if unknown."""
+    """Return the kind of container that this process runs in, or None if there is none or it is unknown."""
     detected = _detect_virt("--container") if system == SYSTEM else None
     if detected:
         return None if detected == "none" else detected
@@ -185,7 +186,7 @@ def container(*, system: Path = SYSTEM) -> str | None:
 
 
 def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
-    """Return the lowest memory limit of our control groups, if it is below the machine's memory; else None."""
+    """Return the lowest memory limit of our control groups if it is below the machine's memory, else None."""
     total = psutil.virtual_memory().total
     settings = _group_settings(system, "memory", "memory.max", "memory.limit_in_bytes")
     lowest = min((int(text) for text in settings if text.isdigit()), default=total)
@@ -193,14 +194,14 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
 
 
 def usable_memory_bytes() -> int:
-    """Return the memory that a worker may take: available memory, limited by what our control groups leave."""
+    """Return the memory that a worker may use: the available memory, or less if our control groups allow less."""
     left = memory_left_bytes()
     return linux.available_bytes() if left is None else min(linux.available_bytes(), left)
 
 
 def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
-    """Return what the memory limits of our control groups leave: each limit minus the use of its group, not counting
-    page cache, which the kernel reclaims first. None without a limit."""
+    """Return the memory that the limits of our control groups leave: each limit minus the group's use. Page cache does
+    not count as use, because the kernel reclaims it first. None if there is no limit."""
     left = []
     for folder, unified in _group_folders(system, "memory"):
         limit, used = (text_of(folder / name) or "" for name in _MEMORY_FILES[unified])
@@ -216,14 +217,15 @@ _MEMORY_FILES = {
 
 
 def _cache_bytes(folder: Path) -> int:
-    """Return the page cache of a control group, including groups below it."""
+    """Return the page cache of a control group, including the groups below it."""
     fields = dict(line.split() for line in (text_of(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
     total = "total_" if "total_inactive_file" in fields else ""
     return sum(int(fields.get(f"{total}{name}", 0)) for name in ("active_file", "inactive_file"))
 
 
 def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
-    """Return the lowest CPU quota of our control groups, in cores; None without one. Threads beyond it are paused."""
+    """Return the lowest CPU quota of our control groups, in cores, or None without a quota. Threads that exceed the
+    quota are paused."""
     quotas = []
     for text in _group_settings(system, "cpu", "cpu.max", None):
         quota, _, period = text.partition(" ")
@@ -240,8 +242,8 @@ def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
 
 
 def _group_settings(system: Path, controller: str, unified: str | None, legacy: str | None) -> Iterator[str]:
-    """Yield a setting of our control group and of each one above it. Its file is called `unified` in version 2 and
-    `legacy` in version 1."""
+    """Yield a setting of our control group and of each group above it. The setting's file is named `unified` in version
+    2 and `legacy` in version 1."""
     for folder, is_unified in _group_folders(system, controller):
         file = unified if is_unified else legacy
         text = text_of(folder / file) if file else None
@@ -250,7 +252,7 @@ def _group_settings(system: Path, controller: str, unified: str | None, legacy: 
 
 
 def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]:
-    """Yield the folder of our control group and of each one above it, and whether it is of version 2."""
+    """Yield the folder of our control group and of each group above it, with whether the group is of version 2."""
     mounts = list(all_mounts(system))
     for line in (text_of(system / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -292,7 +294,7 @@ def _aslr(system: Path) -> str | None:
 @cache
 def _detect_virt(which: str) -> str | None:
     try:
-        # It exits with 1 if it answers 'none'.
+        # The program exits with 1 if it answers 'none'.
         answer = subprocess.run(["systemd-detect-virt", which], capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -303,8 +305,8 @@ def _detect_virt(which: str) -> str | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Return the version of Python and of every installed distribution or program that affects figures, sorted. Only
-    the modules of the registered formats and storages are imported, which load their libraries later."""
+    """Return the version of Python and of every installed distribution or program that affects figures, sorted. Modules
+    of the registered formats and storages are imported, but these load their libraries later."""
     names = set(HARNESS_LIBRARIES)
     programs: dict[str, str | None] = {}
     for _, engine in registries.all_engines():
@@ -322,20 +324,21 @@ def library_versions() -> dict[str, str]:
 
 
 _NEW_FOLDER = re.compile(r"\?\? [^/]+/\"?")
-"""A line of `git status --porcelain` for an untracked top-level folder."""
+"""Matches a line of `git status --porcelain` for an untracked top-level folder."""
 
 
 def repository_state(root: Path) -> dict[str, Any]:
-    """Return {'commit', 'dirty'} of the checkout whose top is `root`; empty if it is not one, or git is missing.
+    """Return {'commit', 'dirty'} of the checkout whose top folder is `root`. Empty if `root` is no checkout or git is
+    missing.
 
-    With uncommitted changes also 'changes', a digest of them. New top-level folders are not changes: nothing is
-    imported from them, and results are stored in such folders.
+    With uncommitted changes the result also has 'changes', a digest of these. New top-level folders do not count as
+    changes, because nothing is imported from them. Results, for example, are stored in such folders.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():
         return {}
     commit = _git(root, "rev-parse", "HEAD")
-    # Set explicitly, because the user's own setting may list each file, or none.
+    # Set explicitly, because the user's git setting may list each file, or none.
     status = _git(root, "status", "--porcelain", "--untracked-files=normal")
     if not commit or status is None:
         return {}
@@ -365,7 +368,7 @@ def _git(root: Path, *words: str) -> str | None:
 
 
 def load(*, system: Path = SYSTEM) -> dict[str, Any]:
-    """Return load averages, and the number of threads that want to run now (including this one)."""
+    """Return the load averages, and the number of threads that are running or ready to run, including this thread."""
     one, five, fifteen = (round(value, 2) for value in os.getloadavg())
     facts: dict[str, Any] = {"one_minute": one, "five_minutes": five, "fifteen_minutes": fifteen}
     fields = (text_of(system / "proc/loadavg") or "").split()
@@ -375,8 +378,8 @@ def load(*, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def disturbances(seconds: float = 0.5) -> list[dict[str, Any]]:
-    """Return other processes that use over 10 % of a core now: [{'name', 'cores'}], the busiest first. Observes for
-    `seconds`. Contains names only, because arguments may be private. Child processes are left out."""
+    """Return other processes that use over 10 % of a core now, as [{'name', 'cores'}], busiest first. Observes for
+    `seconds`. Arguments are omitted because they may be private. Child processes of this process are omitted."""
     own = psutil.Process()
     family = {own.pid, *(child.pid for child in own.children(recursive=True))}
     watched = [process for process in psutil.process_iter() if process.pid not in family]

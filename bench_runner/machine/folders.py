@@ -1,6 +1,6 @@
-"""Facts about a folder: its file system, mount, device and space, and whether its cache can be emptied.
+"""Facts about a folder: its file system, mount, device and space, and whether its page cache can be emptied.
 
-Facts that cannot be read are left out, as in bench_runner.machine.environment. Only file systems are judged here.
+Facts that cannot be read are omitted, as in bench_runner.machine.environment. This module judges only file systems.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from bench_runner.machine.system_files import SYSTEM, text_of, unescaped
 
 EVICTABLE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
-"""Local file systems whose pages posix_fadvise(DONTNEED) drops, so that a read goes to the device."""
+"""Local file systems whose pages posix_fadvise(DONTNEED) drops, so that the next read goes to the device."""
 
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 _NETWORK = frozenset(
@@ -25,7 +25,8 @@ _NETWORK = frozenset(
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of /proc/self/mountinfo (proc(5)): `options` of the mount, `super_options` of its device."""
+    """One line of /proc/self/mountinfo (proc(5)). `options` are those of the mount, `super_options` those of its
+    device."""
 
     root: str
     point: str
@@ -36,7 +37,7 @@ class Mount:
 
     @classmethod
     def of(cls, line: str) -> Mount:
-        """Parse a line."""
+        """Parse a line of mountinfo."""
         head, _, tail = line.partition(" - ")
         _, _, _, root, point, options, *_ = head.split(" ")
         filesystem, source, super_options = tail.split(" ", 2)
@@ -46,9 +47,9 @@ class Mount:
 def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
     """Return file system, mount, device and space of a folder, which must exist.
 
-    `filesystem` is spelled 'overlay on ext4' for an overlay whose upper folder is visible here. Sizes are in bytes.
-    `rotational` is what the kernel reports, which for a virtual disk is the host's guess. `read_ahead_kb` is the
-    kernel's read-ahead, in KiB. `journal` is whether an ext4 has one.
+    `filesystem` is 'overlay on ext4', for example, for an overlay whose upper folder is visible here. Sizes are in
+    bytes. `rotational` is the kernel's value, which for a virtual disk is the host's guess. `read_ahead_kb` is the
+    kernel's read-ahead in KiB. `journal` is whether an ext4 file system has a journal.
     """
     real = Path(os.path.realpath(path))
     space = shutil.disk_usage(real)
@@ -71,9 +72,11 @@ def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def supports_cold(filesystem: str | None) -> str | None:
-    """Return why cold reads are refused on this file system, as spelled by `folder_facts`; None if they are possible.
+    """Return why cold reads are refused on this file system, or None if they are possible. `filesystem` is as returned
+    by `folder_facts`.
 
-    They are possible only where dropping the page cache is known to send the next read to the device (method rule 14).
+    Cold reads are possible only on file systems where dropping the page cache is known to send the next read to the
+    device (method rule 14).
     """
     if filesystem is None:
         return "the file system of this folder is unknown, and so is whether its cache can be emptied"
@@ -113,7 +116,8 @@ def all_mounts(system: Path) -> Iterator[Mount]:
 
 
 def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
-    """Return the mount with the longest prefix of `path`; at the same point the last one, which hides the others."""
+    """Return the mount whose mount point is the longest prefix of `path`. Of several mounts at one point, return the
+    last, which hides the others."""
     found = None
     for mount in mounts:
         if path.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):
@@ -122,7 +126,8 @@ def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
 
 
 def _mount_options(mount: Mount) -> str:
-    # Options of network file systems contain addresses and users, those of overlays the layers of an image.
+    # `super_options` of network file systems contain addresses and users. Those of overlays contain the layers of an
+    # image.
     shown = mount.options
     if mount.source.startswith("/dev/") and mount.super_options:
         shown += f",{mount.super_options}"
@@ -134,7 +139,7 @@ def _filesystem(mount: Mount, system: Path) -> str:
         return mount.filesystem
     options = dict(option.partition("=")[::2] for option in mount.super_options.split(","))
     upper = Path(unescaped(options.get("upperdir", "")))
-    # Inside a container the upper folder is a path of the host, which does not exist here, or is another folder.
+    # Inside a container the upper folder is a path of the host, which here does not exist or is another folder.
     if mount.point == "/" or not upper.is_absolute() or not upper.is_dir():
         return "overlay"
     below = _mount_of(upper, [other for other in all_mounts(system) if other.filesystem != "overlay"])
@@ -146,7 +151,7 @@ def _device_facts(source: str, system: Path) -> dict[str, Any]:
         return {}
     name = Path(os.path.realpath(source)).name
     block = system / "sys/class/block" / name
-    # A partition has no queue: use its disk, which is the folder above.
+    # A partition has no queue folder. Use its disk, which is the folder above.
     disk = Path(os.path.realpath(block))
     if not (disk / "queue").is_dir():
         disk = disk.parent

@@ -1,6 +1,6 @@
-"""Functions of the Linux kernel that measuring needs: memory levels, page cache, write-back, process control.
+"""Functions of the Linux kernel that are needed for measuring: memory, page cache, write-back, process control.
 
-Each function does one thing and raises OSError if the kernel fails. Nothing here depends on formats or samples.
+Each function does one thing and raises OSError if the kernel call fails. Nothing here depends on formats or samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench_runner.errors import BenchError
 
 PAGE_BYTES = mmap.PAGESIZE
 MANY_FILES = 1_000
-"""A stored copy with more files is synced with its whole file system (rule 6)."""
+"""A stored copy with more files is synced by syncing its whole file system (rule 6)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -38,7 +38,7 @@ def _check(result: int, call: str) -> None:
 
 
 def check_probes() -> None:
-    """Raise BenchError, naming what is missing, if the kernel lacks something that every sample needs."""
+    """Raise BenchError if the kernel lacks something that every sample needs. The message names what is missing."""
     own = (f"/proc/self/{name}" for name in ("statm", "status", "io", "clear_refs"))
     for path in (*own, "/proc/meminfo", "/proc/loadavg"):
         if not os.path.exists(path):
@@ -53,27 +53,28 @@ def check_probes() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """Let the kernel kill this process when `parent` ends. End at once if that has happened already. The second check
-    matters: the kernel would not report a parent that died before the call."""
+    """Let the kernel kill this process when `parent` ends. If `parent` has ended already, end this process at once,
+    because the kernel does not report a parent that died before the request."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(1)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose parent ends, so that daemons stay below this process."""
+    """Become the parent of every descendant whose own parent ends, so that daemons remain descendants of this
+    process."""
     _check(_libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 def share_memory(process: int, other: int) -> bool:
-    """Return whether two processes share memory, as after vfork(2). Also True if the kernel does not report it
-    (kcmp(2)), so that memory is not counted twice."""
+    """Return whether two processes share memory, as after vfork(2). If the kernel does not report it (kcmp(2)), return
+    True, so that memory is not counted twice."""
     call = _KCMP.get(os.uname().machine)
     return call is None or _libc.syscall(call, process, other, _KCMP_VM, 0, 0) in (0, -1)
 
 
 def go_first_when_memory_runs_out() -> None:
-    """Let the kernel kill this process before any other when memory runs out."""
+    """Make the kernel kill this process before any other when memory runs out."""
     Path("/proc/self/oom_score_adj").write_text("1000")
 
 
@@ -82,14 +83,15 @@ _PR_SET_NO_NEW_PRIVS = 38
 _RULE_PATH_BENEATH = 1
 _WRITE_FILE = 1 << 1
 _WRITING = _WRITE_FILE | sum(1 << bit for bit in range(4, 13))
-"""landlock(7): write to files; remove and make files and folders of every sort."""
+"""Rights of landlock(7): writing to files, and creating and removing files and folders of every kind."""
 _REFER, _TRUNCATE = 1 << 13, 1 << 14
-"""Renaming across folders, since ABI 2; truncating, since ABI 3."""
+"""Rights of landlock(7): renaming across folders (since ABI 2), and truncating (since ABI 3)."""
 
 
 def confine_writes(paths: Iterable[Path]) -> bool:
-    """Restrict this process permanently to writing to these files and folders, and below them (Landlock, Linux 5.13).
-    Other writes then fail with PermissionError. Returns False without a restriction if the kernel has no Landlock."""
+    """Permanently restrict this process to writing to these files and folders, and below these folders (Landlock, Linux
+    5.13). Other writes then fail with PermissionError. Return False if the kernel has no Landlock; then nothing is
+    restricted."""
     abi = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     if abi < 1:
         return False
@@ -102,7 +104,7 @@ def confine_writes(paths: Iterable[Path]) -> bool:
         for path in paths:
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
-                # struct landlock_path_beneath_attr is packed: a 64-bit mask and a 32-bit descriptor.
+                # struct landlock_path_beneath_attr is packed. It has a 64-bit mask and a 32-bit descriptor.
                 allowed = rights if path.is_dir() else rights & (_WRITE_FILE | _TRUNCATE)
                 rule = struct.pack("=Qi", allowed, descriptor)
                 _check(_libc.syscall(_LANDLOCK_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0), "landlock_add_rule")
@@ -124,7 +126,7 @@ def reset_high_water() -> None:
 
 
 def high_water_bytes() -> int:
-    """Return VmHWM of this process: the highest resident size since the reset."""
+    """Return VmHWM of this process, which is the highest resident size since the reset."""
     match = re.search(rb"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_bytes())
     if match is None:
         raise OSError("no VmHWM in /proc/self/status")
@@ -133,21 +135,21 @@ def high_water_bytes() -> int:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLevel:
-    """Resident and private (resident minus shared) bytes at one moment."""
+    """Resident and private (resident minus shared) bytes at one time."""
 
     resident_bytes: int
     private_bytes: int
 
 
 class MemoryReader:
-    """Reads the memory level of one process repeatedly, from a file kept open. `shared` of statm is file-backed and
-    shmem pages, so a mapped file does not count as private."""
+    """Reads the memory level of one process repeatedly, from a file that stays open. In statm, `shared` counts
+    file-backed and shmem pages, so a mapped file does not count as private."""
 
     def __init__(self, process: int | str = "self") -> None:
         self._descriptor = os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> MemoryLevel | None:
-        """Return the current level; None once the process has ended."""
+        """Return the current level, or None if the process has ended."""
         try:
             fields = os.pread(self._descriptor, 128, 0).split()
         except ProcessLookupError:
@@ -175,10 +177,10 @@ def own_memory() -> MemoryLevel:
 
 
 def inherited_bytes(process: int) -> int:
-    """Return the anonymous memory of a forked process whose pages another process has too.
+    """Return the anonymous memory of a forked process that is shared with another process.
 
-    This is all of it if the kernel does not report it. Raises ProcessLookupError or FileNotFoundError if there is no
-    such process, or it has no memory any more.
+    If the kernel does not report sharing, return all of the anonymous memory. Raises ProcessLookupError or
+    FileNotFoundError if the process does not exist or has no memory any more.
     """
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_bytes()
@@ -189,16 +191,17 @@ def inherited_bytes(process: int) -> int:
 
 
 def trim_heap() -> None:
-    """Return freed heap memory to the kernel, if the C library can (glibc)."""
+    """Return freed heap memory to the kernel, if the C library supports it (glibc)."""
     if hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(0)
 
 
 def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
-    """Return (start, end, path) of every mapping of a regular file by the process, libraries included, by start.
+    """Return (start, end, path) of every mapping of a regular file by the process, including libraries, sorted by
+    start.
 
-    Deleted files are listed too, with ' (deleted)' after the path, and so are files in /dev/shm. Anonymous shared
-    memory and devices are not.
+    Deleted files are included, with ' (deleted)' after the path, and so are files in /dev/shm. Anonymous shared memory
+    and devices are excluded.
     """
     found = []
     for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
@@ -217,16 +220,17 @@ class IoBytes(NamedTuple):
     """Bytes that a process has moved so far, over all of its threads."""
 
     device_read: int
-    """Fetched from devices (read_bytes)."""
+    """Bytes fetched from devices (read_bytes)."""
     dirtied: int
-    """Pages of the cache that were changed (write_bytes)."""
+    """Bytes of page-cache pages that were changed (write_bytes)."""
     asked: int
-    """Returned by read calls, cached or not (rchar). Does not include mappings and io_uring."""
+    """Bytes returned by read calls, whether cached or not (rchar). Excludes mappings and io_uring."""
     look: int
-    """Bytes of this reading itself, which later values of `asked` include."""
+    """Bytes that this reading itself read. Later values of `asked` include them."""
 
     def asked_since(self, before: IoBytes) -> int:
-        """Return the bytes returned by read calls since an earlier reading, without that reading."""
+        """Return the bytes returned by read calls since an earlier reading, excluding the bytes of that reading
+        itself."""
         return self.asked - before.asked - before.look
 
 
@@ -238,7 +242,7 @@ def io_bytes(process: int | str = "self") -> IoBytes:
 
 
 def loopback_bytes() -> int:
-    """Return the bytes that the loopback interface has carried so far, of all programs, including headers."""
+    """Return the bytes that the loopback interface has carried so far, for all programs, including headers."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, counters = line.partition(":")
         if name.strip() == "lo":
@@ -250,7 +254,7 @@ def loopback_bytes() -> int:
 
 
 def meminfo_bytes(*names: str) -> tuple[int, ...]:
-    """Return rows of /proc/meminfo, in bytes."""
+    """Return these rows of /proc/meminfo, in bytes."""
     rows = {}
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, rest = line.partition(":")
@@ -259,18 +263,18 @@ def meminfo_bytes(*names: str) -> tuple[int, ...]:
 
 
 def available_bytes() -> int:
-    """Return the memory available without swapping, on the whole machine."""
+    """Return the memory of the whole machine that is available without swapping."""
     (available,) = meminfo_bytes("MemAvailable")
     return available
 
 
 def unwritten_bytes() -> int:
-    """Return dirty and write-back pages of the whole system, in bytes."""
+    """Return the dirty pages plus the pages in write-back, of the whole system, in bytes."""
     return sum(meminfo_bytes("Dirty", "Writeback"))
 
 
 def sync_file_system(folder: Path) -> None:
-    """Write all data of the folder's file system to its device, and wait (syncfs(2))."""
+    """Write all data of the folder's file system to its device, and wait until that is done (syncfs(2))."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         _check(_libc.syncfs(descriptor), "syncfs")
@@ -281,20 +285,21 @@ def sync_file_system(folder: Path) -> None:
 def anonymous_memory(size_bytes: int) -> mmap.mmap:
     """Return private zeroed memory that begins at a page boundary.
 
-    A copy to the beginning of a page takes two to four times as long from the last 16 bytes before one: 64 MB in blocks
-    of 1 MB took 35 to 54 ms instead of 15 to 20. Presumably the processor confuses reads with recent writes by the
-    lower 12 bits of their addresses. Where the allocator puts a `bytes` depends on all earlier allocations.
+    Alignment matters. A copy to the beginning of a page takes two to four times as long if its source begins in the
+    last 16 bytes before a page. For 64 MB in blocks of 1 MB it took 35 to 54 ms instead of 15 to 20 ms. Presumably the
+    processor confuses reads with recent writes by the lower 12 bits of their addresses. The address of a `bytes` object
+    depends on all earlier allocations.
     """
-    # Private: by default mmap makes shared memory, which is slower.
+    # Use private memory. By default mmap makes shared memory, which is slower.
     return mmap.mmap(-1, max(size_bytes, PAGE_BYTES), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def touch_memory(size_bytes: int) -> None:
-    """Take fresh anonymous memory, as huge pages if possible, write to each page, and free it."""
+    """Allocate fresh anonymous memory, as huge pages if possible, write to each page, and free the memory."""
     with anonymous_memory(size_bytes) as memory, anonymous_memory(1 << 16) as zeros:
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        # Strided assignment would need a view of the memory; whole blocks have as little interpreter overhead.
+        # Strided assignment would need a view of the memory. Whole blocks have as little interpreter overhead.
         for _ in range(len(memory) // len(zeros)):
             memory.write(zeros)
 
@@ -303,7 +308,7 @@ def touch_memory(size_bytes: int) -> None:
 
 
 def files_below(location: Path) -> Iterator[Path]:
-    """Yield the regular files of a stored copy, sorted: the file itself, or all below the folder."""
+    """Yield the regular files of a stored copy, sorted: the file itself, or all files below the folder."""
     if location.is_dir() and not location.is_symlink():
         for folder, folders, names in os.walk(location):
             folders.sort()
@@ -334,7 +339,7 @@ def resident_file_bytes(path: Path) -> int:
 
 
 def evict_file(path: Path) -> None:
-    """Drop the file's clean pages from the page cache (posix_fadvise DONTNEED). Sync it first."""
+    """Drop the file's clean pages from the page cache (posix_fadvise DONTNEED). Sync the file before calling this."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -343,14 +348,14 @@ def evict_file(path: Path) -> None:
 
 
 def evict_all(location: Path) -> None:
-    """Sync a stored copy and drop all of it from the page cache, except pages that a process maps."""
+    """Sync a stored copy and drop all of its pages from the page cache, except pages that a process maps."""
     fsync_all(location)
     for path in files_below(location):
         evict_file(path)
 
 
 def read_through(path: Path) -> None:
-    """Read the whole file, so that it is in the page cache."""
+    """Read the whole file to bring it into the page cache."""
     buffer = bytearray(1 << 20)
     with path.open("rb", buffering=0) as stream:
         while stream.readinto(buffer):
@@ -358,10 +363,10 @@ def read_through(path: Path) -> None:
 
 
 def fsync_all(location: Path) -> None:
-    """fsync every file and folder of a stored copy, and the folder that holds it.
+    """fsync every file and folder of a stored copy, and the folder that contains it.
 
-    Many small files are synced together with their file system: after settling nothing else is dirty there, and with
-    50,000 calls the calls would be measured, not the device.
+    If there are many small files, sync their whole file system instead. After settling, no other data on it are dirty,
+    and the time of 50,000 calls would be that of the calls instead of the device.
     """
     files = list(files_below(location))
     if len(files) > MANY_FILES:

@@ -1,7 +1,7 @@
 """CPU time and memory of all descendants of a process.
 
-By rule 20 of the method, what a library does in another process is its own cost too. Checking must cost next to nothing
-if there are no such processes, because a worker is polled every 2 ms. Nothing here depends on samples.
+By method rule 20, the work that a library does in other processes counts as its own cost. A worker is polled every 2
+ms, so the check must take almost no time if there are no such processes. Nothing here depends on samples.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from bench_runner.machine import linux
 from bench_runner.machine.linux import MemoryLevel
 
 LOOK_MS = 20
-"""Interval at which the tree of processes is walked even if no new process was seen (rule 20)."""
+"""Interval at which the tree of processes is searched even if no new process was noticed (rule 20)."""
 INHERITED_MS = 100
-"""Interval of reading what a forked process still shares (rule 20): 4 ms for 400 MB in small pages (measured)."""
+"""Interval at which the memory that a forked process still shares is read (rule 20). Reading takes 4 ms for 400 MB in
+small pages (measured)."""
 
 NOTHING = MemoryLevel(0, 0)
 
 _GONE = (FileNotFoundError, ProcessLookupError)
 _FORKED_NO_EXEC = 0x40
-"""PF_FORKNOEXEC in the flags of /proc/<pid>/stat: the process still runs its parent's program."""
+"""PF_FORKNOEXEC in the flags of /proc/<pid>/stat. It means that the process still runs its parent's program."""
 _NS_PER_TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 _LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
 """Whether the kernel lists each thread's children (CONFIG_PROC_CHILDREN)."""
 
 
 def descendants(root: int) -> list[int]:
-    """Return the process ids of all descendants of `root`, each parent before its children. Processes that have ended,
-    but were not waited for, are included."""
+    """Return the process ids of all descendants of `root`, each parent before its children. Includes processes that
+    have ended but that no parent has waited for."""
     children: Callable[[int], Iterable[int]] = _listed_children if _LISTS_CHILDREN else _by_parent().__getitem__
-    # A dict keeps the order of insertion, and lists a process once even if its parent changes meanwhile.
+    # A dict keeps the insertion order, and lists a process only once even if its parent changes meanwhile.
     found = {root: None}
     waiting = [root]
     while waiting:
@@ -50,13 +51,14 @@ def descendants(root: int) -> list[int]:
 def started_cpu_ns() -> int:
     """Return the user and system time, in nanoseconds, of all descendants of this process, running or ended.
 
-    A process that was waited for is part of its parent's sum, any other one is counted itself; none is counted twice.
-    Times of processes that running ones have waited for are known to 10 ms, all others to a microsecond.
+    The time of a process that was waited for is part of its parent's sum. Any other process is counted separately, so
+    no time is counted twice. The resolution is 10 ms for processes that running descendants have waited for, and 1 µs
+    for all others.
     """
     while True:
         reaped = _reaped_cpu_ns()
         alive = sum(map(_cpu_ns, descendants(os.getpid())))
-        # A process that was waited for in between would be in neither sum.
+        # A process that was waited for between the two readings would be in neither sum. Then read again.
         if _reaped_cpu_ns() == reaped:
             return reaped + alive
 
@@ -77,7 +79,7 @@ def started_memory() -> MemoryLevel:
 
 
 class ProcessTree:
-    """Follows the descendants of a process from outside, to read their memory repeatedly."""
+    """Follows the descendants of a process from outside, and reads their memory repeatedly."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -89,10 +91,10 @@ class ProcessTree:
         self._inherited: dict[int, tuple[int, int]] = {}
 
     def look(self) -> None:
-        """Update the list of descendants. Takes some microseconds if there are no new processes on the machine.
+        """Update the list of descendants. This takes some microseconds if there are no new processes on the machine.
 
-        The kernel reports the process id that it assigned last. A new process has its id a moment before it is listed,
-        so the list is updated once more after each change.
+        New processes are detected by the process id that the kernel assigned last. A new process appears in the lists a
+        moment after its id is assigned, so the list is updated once more after each change.
         """
         newest = os.pread(self._loadavg, 128, 0).rsplit(None, 1)[-1]
         changed = newest != self._newest
@@ -104,8 +106,8 @@ class ProcessTree:
                 del self._inherited[gone]
 
     def memory(self) -> MemoryLevel:
-        """Return the sum over the listed processes, without the root. Memory that a forked process shares with others
-        is not counted for it. Pages of files count once for each process that maps them."""
+        """Return the sum over the descendants. Memory that a forked process shares with other processes is not counted
+        for the forked process. Pages of files count once for each process that maps them."""
         return total(map(self._level, self.members)) if self.members else NOTHING
 
     def close(self) -> None:
@@ -115,9 +117,10 @@ class ProcessTree:
     def _level(self, process: int) -> MemoryLevel:
         try:
             fields = _stat(process)
-            # Check whether it is forked first: a process that execs in between has none of the other's memory.
+            # Check first whether the process is forked. If it calls exec in between, it has none of its parent's
+            # memory.
             if int(fields[6]) & _FORKED_NO_EXEC:
-                # Until it execs, a process started by vfork is in its parent's memory.
+                # Until it calls exec, a process started by vfork runs in its parent's memory.
                 if linux.share_memory(process, int(fields[1])):
                     return NOTHING
                 inherited = self._inherited_bytes(process)
@@ -134,17 +137,18 @@ class ProcessTree:
         return MemoryLevel(level.resident_bytes - inherited, level.private_bytes - inherited)
 
     def _inherited_bytes(self, process: int) -> int:
-        """Return the anonymous memory of a forked process that other processes have as well.
+        """Return the anonymous memory of a forked process that it shares with other processes.
 
-        statm counts it as private. Reading it makes the kernel walk all pages, so it is not done at each poll: fresh
-        memory shows in statm at once, and only copies of shared pages are seen later.
+        statm counts this memory as private. To report it, the kernel walks all pages, so it is not read at each poll.
+        New memory shows in statm at once, and only copies of shared pages are seen later.
         """
         now = now_ns()
         known = self._inherited.get(process)
         if known is None:
             known = self._inherited[process] = (now, linux.inherited_bytes(process))
         elif now - known[0] > INHERITED_MS * 10**6:
-            # It can only shrink: memory that the process took itself stays its own even when it forks.
+            # The shared memory can only shrink. Memory that the process allocated itself stays its own, even if it
+            # forks.
             known = self._inherited[process] = (now, min(known[1], linux.inherited_bytes(process)))
         return known[1]
 
@@ -169,7 +173,7 @@ def _listed_children(process: int) -> list[int]:
 
 
 def _by_parent() -> Mapping[int, list[int]]:
-    """Return parent -> children for all processes: for kernels without lists, and about 30 times as slow."""
+    """Return parent -> children for all processes. For kernels without lists of children; about 30 times as slow."""
     found: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -179,13 +183,13 @@ def _by_parent() -> Mapping[int, list[int]]:
 
 
 def _reaped_cpu_ns() -> int:
-    """Return the CPU time of processes that this one has waited for, and of those that they have waited for."""
+    """Return the CPU time of the processes that this process has waited for, including those that they waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return round((usage.ru_utime + usage.ru_stime) * 10**6) * 1000
 
 
 def _cpu_ns(process: int) -> int:
-    """Return the CPU time of a process and of those that it has waited for; 0 once it was waited for itself."""
+    """Return the CPU time of a process and of the processes that it has waited for. Return 0 if it no longer exists."""
     try:
         fields = _stat(process)
         return cpu_of_process_ns(process) + (int(fields[13]) + int(fields[14])) * _NS_PER_TICK
@@ -194,7 +198,8 @@ def _cpu_ns(process: int) -> int:
 
 
 def _stat(process: int) -> list[bytes]:
-    """Return the fields of /proc/<pid>/stat from the third, the state, on. The second, a name, may contain anything."""
+    """Return the fields of /proc/<pid>/stat from the third field, the state, on. The second field, a name, may contain
+    any characters."""
     return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""Reading facts from files of the kernel, such as /proc and /sys. Missing facts are None, never an error."""
+"""Reading facts from kernel files such as those in /proc and /sys. A missing fact is None and never raises an error."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 SYSTEM = Path("/")
-"""Root of /proc and /sys; tests use another folder."""
+"""Root of /proc and /sys. Tests use another folder."""
 
 
 def text_of(path: Path) -> str | None:
-    """Return the file's text without surrounding blanks; None if there is none."""
+    """Return the file's text without surrounding blanks, or None if there is no text."""
     try:
         return path.read_text(errors="replace").strip("\0\n ") or None
     except OSError:
@@ -27,11 +27,11 @@ def field_of(path: Path, name: str) -> str | None:
 
 
 def choice_of(path: Path) -> str | None:
-    """Return the choice that the kernel marks with brackets: 'always [madvise] never'."""
+    """Return the choice that the kernel marks with brackets, such as 'madvise' in 'always [madvise] never'."""
     match = re.search(r"\[(\w+)\]", text_of(path) or "")
     return match[1] if match else None
 
 
 def unescaped(text: str) -> str:
-    """Replace the octal escapes with which mountinfo writes blanks, tabs, newlines and backslashes."""
+    """Replace the octal escapes that stand for blanks, tabs, newlines and backslashes in mountinfo."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

@@ -1,4 +1,4 @@
-"""Suites, as data: what is measured and why. One module for each question; a new suite is a module and a name here."""
+"""Suites, as data: what is measured and why. To add a suite, write a module for its question and add its name here."""
 
 from __future__ import annotations
 

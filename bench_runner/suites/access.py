@@ -1,4 +1,4 @@
-"""Reading some columns or some rows, filtering, appending: which format for which use."""
+"""Reading some columns or rows, filtering, and appending: which format suits which use?"""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

@@ -1,4 +1,4 @@
-"""Every format and codec compared, for one table."""
+"""A comparison of every format and codec for one table."""
 
 from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite

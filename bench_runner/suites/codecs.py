@@ -1,7 +1,7 @@
-"""The engine settings that a choice of codecs and levels means.
+"""The engine settings for a choice of codecs and levels.
 
-Every codec is compared with the same engine without one, in the same rounds. A level that an engine does not support is
-refused, never ignored.
+Every codec is compared with the same engine without a codec, in the same rounds. A level that an engine does not
+support is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ALL = "all"
 DEFAULT_LEVELS = (1,)
 """Default levels of codecs that have levels, as in the thesis."""
 _UNCOMPRESSED = ("none", "auto")
-"""Values of the setting `codec` without a codec; 'auto' is a writer's own choice of encodings."""
+"""Values of the setting `codec` that mean no codec. 'auto' lets the writer choose its encodings."""
 
 
 def has_codecs(engine: type[TabularFormat]) -> bool:
@@ -24,7 +24,7 @@ def has_codecs(engine: type[TabularFormat]) -> bool:
 
 
 def offered(engine: type[TabularFormat]) -> tuple[str, ...]:
-    """Return the engine's codecs, by its own names, without the value for no codec."""
+    """Return the engine's codecs by the engine's own names, excluding the value for no codec."""
     allowed = engine.settings["codec"].allowed
     return tuple(str(value) for value in allowed if value not in _UNCOMPRESSED)
 
@@ -39,11 +39,11 @@ def known(registry: Registry) -> tuple[str, ...]:
 def choices(
     engine: type[TabularFormat], codecs: Sequence[str], levels: Sequence[int] | None
 ) -> Iterator[Mapping[str, str]]:
-    """Yield the settings to measure: without a codec, then each chosen codec at each level.
+    """Yield the settings to measure: first without a codec, then each chosen codec at each level.
 
-    `codecs` has names of the engine's or general ones ('zstd' is 'blosc:zstd' in HDF5), or 'all'. With `levels`,
-    settings that the engine refuses are included, to show the refusal. Without, each codec has level 1, or none if it
-    has no levels. Yields nothing for an engine that has none of the codecs.
+    `codecs` has the engine's own names, general names ('zstd' is 'blosc:zstd' in HDF5), or 'all'. With `levels`,
+    settings that the engine refuses are included, to show the refusal. Without `levels`, a codec has level 1, or no
+    level if it supports none. Yields nothing for an engine that has none of the codecs.
     """
     if not has_codecs(engine):
         return
@@ -61,7 +61,7 @@ def choices(
 
 
 def without_codec(engine: type[TabularFormat]) -> Mapping[str, str]:
-    """Return the engine's settings without a codec, with which every codec is compared."""
+    """Return the engine's settings without a codec, for comparison with every codec."""
     allowed = [str(value) for value in engine.settings["codec"].allowed]
     default = str(engine.settings["codec"].default)
     return {"codec": default if default in _UNCOMPRESSED else next(v for v in allowed if v in _UNCOMPRESSED)}

@@ -1,4 +1,4 @@
-"""Codecs compared."""
+"""A comparison of codecs."""
 
 from bench_runner.suites.rules import WithCodecs
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite

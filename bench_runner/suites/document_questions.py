@@ -1,7 +1,7 @@
-"""Questions for document stores: those of the paper's table 2, and JSONBench's five.
+"""Questions for document stores: those in table 2 of Alkowaileet and Carey, and the five of JSONBench.
 
-A question is one entry of QUESTIONS. The query language is imported only when a plan is made, because the measured
-import time of our own store includes it.
+A question is one entry of QUESTIONS. The query language is imported only when a plan is made, because its import
+belongs to the measured import time of our own store.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ _POPULAR_HASHTAG = "jobs"
 _HOME = "USA"
 _MICROSECONDS_OF_AN_HOUR = 3_600_000_000
 _TEN = 10
-"""Rows of an answer in the paper."""
+"""Number of rows in an answer in the paper."""
 _THREE = 3
-"""Rows of an answer in JSONBench."""
+"""Number of rows in an answer in JSONBench."""
 
 CELL, SENSORS, TWEETS, WOS, EVENTS = "cell", "sensors", "tweets", "wos", "bluesky-events"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a set of documents. Another set may have a different question of the same name."""
+    """A question about one data set. Another data set may have a different question with the same name."""
 
     dataset: str
     name: str
-    """Its name in operations: `ask[query=q1]`."""
+    """The question's name in operations, such as q1 in `ask[query=q1]`."""
     title: str
     steps: Callable[[], tuple[Any, ...]]
-    """Make the steps of its plan."""
+    """Create the steps of the question's query plan."""
 
     @property
     def plan(self) -> str:
-        """The plan as JSON text."""
+        """The query plan as JSON text."""
         text: str = q.to_json(q.Plan(self.steps()))
         return text
 
@@ -213,10 +213,11 @@ _JSONBENCH = (
 
 QUESTIONS = _PAPER + _JSONBENCH
 NAMES = tuple(dict.fromkeys(question.name for question in QUESTIONS))
-"""The names of questions, each once."""
+"""The names of all questions, each once."""
 
 
 def questions_of(dataset: str) -> Mapping[str, Question]:
-    """Return the questions about a data set, by name: if it has none, the number of its documents."""
+    """Return the questions about a data set, by name. A data set without questions gets one: the number of its
+    documents."""
     own = {question.name: question for question in QUESTIONS if question.dataset == dataset}
     return own or {NAMES[0]: Question(dataset, NAMES[0], "The number of documents", _count)}

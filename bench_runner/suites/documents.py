@@ -1,12 +1,13 @@
-"""Documents that change, nest and mix types, in every store: storing, finding, answering questions.
+"""Storing, finding and querying documents in every store. The documents change, nest and mix types.
 
 Terms:
 
 - A store is a format. `save` stores all documents, and ends when pending merges are done.
 - `ingest` stores documents with updates among them, in a separate copy.
-- `read`, `get` and `fields` return documents; `ask` and `range` return rows of an answer. If a store has no call for
-  one, all documents are read instead. Such results are marked, and not ranked with calls.
-- Documents and bytes a second are not figures of a sample: reports compute them from rows, `input_bytes` and time.
+- `read`, `get` and `fields` return documents. `ask` and `range` return rows of an answer. If a store has no call for
+  an operation, all documents are read instead. Such results are marked, and are not ranked with the stores' own calls.
+- Documents per second and bytes per second are not figures of a sample. Reports compute them from rows, `input_bytes`
+  and time.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -29,16 +30,16 @@ class Stores(Spelled):
     """Stores of documents."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield all variants, with the spelled ones last."""
+        """Yield all variants. The suite's spelled variants come last."""
         spelled = {parse(text)[0] for text in self.spelled}
         return iter(sorted(super().choices(asked), key=lambda choice: choice[1].format in spelled))
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """Return whether the operation is a question, for settings of how answers are computed."""
+        """Return True, except for settings of how answers are computed, which affect only questions."""
         return "way" not in settings or operation in ("ask", "range")
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Return why late merges show nothing on few documents."""
+        """Return why a setting with late merges shows nothing on few documents, or None for other settings."""
         if settings.get("merges") == "late":
             return "few documents may form a single component, so that no merge is pending"
         return None

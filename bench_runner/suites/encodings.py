@@ -1,4 +1,5 @@
-"""Where a value is in its file, by its size: Lance's two structural encodings, Parquet's pages, Vortex and F3."""
+"""The location of a value in its file, by the size of the value: Lance's two structural encodings, pages of Parquet,
+Vortex and F3."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

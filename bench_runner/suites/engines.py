@@ -1,4 +1,4 @@
-"""The calls of each format compared."""
+"""A comparison of the calls of each format."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ FEWEST_ENGINES = 2
 
 @dataclass(frozen=True, kw_only=True)
 class EveryCall(Spelled):
-    """Calls of each format that has several."""
+    """The calls of each format that has several calls."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Return the formats left out; those with too few calls need not be named."""
+        """Return the formats left out with their reasons. Formats with too few calls are added here."""
         spelled = {parse(text)[0] for text in self.spelled}
         others = (name for name in registry if name not in spelled and not is_raw_io(name))
         few = (name for name in others if len(registry.engines(name)) < FEWEST_ENGINES)

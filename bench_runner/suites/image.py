@@ -1,4 +1,4 @@
-"""Images in every storage."""
+"""Images in every image storage."""
 
 from bench_runner import data_kinds
 from bench_runner.suites.rules import Storages

@@ -1,15 +1,17 @@
-"""Reading near the storage: what is saved if a filter can skip row groups, and when that pays off.
+"""Reading near the storage: what is saved if a filter can skip row groups, and when is that faster?
 
 Terms:
 
-- The data set is a table for which it is known which blocks of rows a filter meets (`snowset`).
-- The format is Parquet, the engine `near-storage`. Each way of reading is a variant with `reader` and other settings.
-  pyarrow's data sets and DuckDB are readers too, because they read the same files.
-- Operations select a share of the blocks: `query` returns their rows, `aggregate` one row, and `metadata` holds what
-  readers know of many files. `scan` selects a share of the rows, wherever they are, which pruning does not help.
-- The network is a condition, `network`, like the page cache: readers are ranked within a network. So is the state of a
-  service: `warm`, the default; `fresh`; and, with `--cache cold`, warm with cold pages.
-- Throughput is not a figure of a sample: reports compute it from the bytes of the stored copy and the time of a query.
+- The data set is a table for which it is known which blocks of rows a filter matches (`snowset`).
+- The format is Parquet, and the engine is `near-storage`. Each way of reading is a variant with `reader` and other
+  settings. pyarrow's data sets and DuckDB are readers too, because they read the same files.
+- Operations select a share of the blocks: `query` returns their rows, and `aggregate` returns one row. `metadata`
+  loads what readers hold in memory for many files. `scan` selects a share of the rows anywhere in the table, so that
+  pruning does not help.
+- The network is a condition, `network`, like the page cache, and readers are ranked within a network. The state of a
+  service is a condition too: `warm` is the default, `fresh` is newly started. With `--cache cold` the service is warm
+  and the pages are cold.
+- Throughput is not a figure of a sample. Reports compute it from the bytes of the stored copy and the query's time.
 """
 
 from collections.abc import Collection
@@ -25,10 +27,10 @@ SHARES = ("1.0", "0.5", "0.25", "0.1", "0.01", "0.0")
 
 @dataclass(frozen=True, kw_only=True)
 class Readers(Spelled):
-    """Ways to read files near the storage."""
+    """The ways of reading files near the storage."""
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Return False for settings whose effect already shows in one process."""
+        """Return False for settings whose effect is already visible in one process."""
         return {"technique", "footers", "row_group_rows"}.isdisjoint(settings)
 
 

@@ -1,6 +1,6 @@
-"""Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` uses them.
+"""Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` applies them.
 
-A suite with a special case has a subclass in its own module.
+A suite with a special case defines a subclass in its own module.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bench_runner.suites import codecs
 from bench_runner.variants import is_raw_io
 
 CODECS = "codecs"
-"""The track that compares codecs: never mixed with plain, default or equal (rule 10)."""
+"""The track that compares codecs. It is never mixed with the tracks plain, default or equal (rule 10)."""
 CHOICE = "choice"
-"""The track that compares everything: a choice for one's own data includes the codec."""
+"""The track that compares everything, because a choice of a format for one's own data includes the codec."""
 ACCESS = "access"
-"""The track that compares formats by partial reads, each with the settings that decide their cost."""
+"""The track that compares formats by partial reads, with the settings that decide the cost of these reads."""
 
 Choice = tuple[str, type[Adapter], Mapping[str, str]]
-"""Track, engine and settings, which may still be refused."""
+"""Track, engine and settings of a variant. The engine may still refuse the settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,20 +34,20 @@ class Asked:
 
     registry: Registry[Any]
     names: Sequence[str]
-    """The formats that the request can match. The modules of others are not loaded."""
+    """The formats that the request can match. The modules of other formats are not loaded."""
     request: Request
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
-    """Which variants take part, and with which settings. Raw I/O always takes part."""
+    """Decides which variants take part, and with which settings. Raw I/O always takes part."""
 
     tracks: tuple[str, ...]
-    """Variants of different tracks are never ranked together."""
+    """The tracks of the rule's variants. Variants of different tracks are never ranked together."""
     spelled: tuple[str, ...] = ()
     """Variants that a suite names in full."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Formats that do not take part, 'a, b', with the reason."""
+    """Formats that do not take part, with the reason. A key is one name, or several as in 'a, b'."""
 
     @abstractmethod
     def choices(self, asked: Asked) -> Iterator[Choice]:
@@ -58,27 +58,27 @@ class Rule(ABC):
         return {name.strip(): reason for names, reason in self.left_out.items() for name in names.split(",")}
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Return whether a variant with these settings is measured over networks that the user does not name."""
+        """Return whether a variant with these settings is also measured over networks that the user did not name."""
         return True
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """Return whether these settings can affect the operation. If not, and the user does not spell them, a variant
-        with them is neither measured nor ranked in it."""
+        """Return whether these settings can affect the operation. If they cannot, a variant with these settings is
+        neither measured nor ranked in the operation, unless the user spells the settings."""
         return True
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Return why a variant with these settings shows nothing on fewer rows than the data set's default; None if it
-        does. Not used if the user spells the settings."""
+        """Return why a variant with these settings shows nothing on fewer rows than the data set's default, or None if
+        it is meaningful. Ignored if the user spells the settings."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EveryFormat(Rule):
-    """Every format, with the settings of each track. With the plain call come the settings that its engine adds to it,
-    and, for a call that loses values, its lossless sibling if there is one (rule 12)."""
+    """Every format, with the settings of each track. The plain track also has the additional settings that an engine
+    declares. If the plain call loses values, it also has the lossless call of the format, if there is one (rule 12)."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield track by track; raw I/O, which has no track, comes with the first."""
+        """Yield the choices track by track. Raw I/O has no track and comes with the first track."""
         left_out = self.names_left_out(asked.registry)
         for position, track in enumerate(asked.request.tracks or self.tracks):
             for name in asked.names:
@@ -97,13 +97,14 @@ class EveryFormat(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class WithCodecs(Rule):
-    """Every format that has one of these codecs, with each of them and with none."""
+    """Every format that has at least one of these codecs, with each of the codecs it has and without a codec."""
 
     tracks: tuple[str, ...] = (CODECS,)
     codecs: tuple[str, ...]
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield codecs of each format. If the user names codecs, formats that are otherwise left out are included."""
+        """Yield the codecs of each format. If the user names codecs, formats that are otherwise left out are
+        included."""
         (track,) = self.tracks
         left_out = () if asked.request.codecs else self.names_left_out(asked.registry)
         wanted = asked.request.codecs or self.codecs
@@ -117,10 +118,10 @@ class WithCodecs(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Spelled(Rule):
-    """These variants, and every format that is neither among them nor left out, with its plain settings."""
+    """The spelled variants, and the plain settings of every other format that is not left out."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield raw I/O, the spelled variants, the other formats."""
+        """Yield raw I/O, the spelled variants, then the other formats."""
         (track,) = self.tracks
         yield from _raw_io(track, asked)
         for text in self.spelled:
@@ -132,18 +133,18 @@ class Spelled(Rule):
                 yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """Return the engines with which a format takes part that is not spelled."""
+        """Return the engines of a format that is not spelled that take part."""
         return engines[:1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Storages(Rule):
-    """Image storages of these names, or all if the user chooses with --formats."""
+    """The image storages with these names, or all image storages if the user chooses with --formats."""
 
     names: tuple[str, ...]
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield choices in the order of the registry."""
+        """Yield the choices in the order of the registry."""
         (track,) = self.tracks
         for name in asked.names:
             if is_raw_io(name) or asked.request.formats or name in self.names:
@@ -152,7 +153,7 @@ class Storages(Rule):
                     yield track, engine, dict(settings)
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
-        """Return the settings of a storage: its plain ones, and those that it adds to them."""
+        """Return the settings of a storage: its plain settings, and the additional settings that it declares."""
         return (engine.plain, *engine.beside)
 
 

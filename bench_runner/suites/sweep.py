@@ -1,7 +1,7 @@
-"""Varying one trait of the data or of the use: at which value does the winner change?
+"""Varying one trait of the data or of the use, to find the value at which the winner changes.
 
-`run SUITE --over TRAIT` measures points of a trait. This module defines the traits and their default points, as data.
-bench_runner.plan.sweeping makes data sets and operations from them.
+`run SUITE --over TRAIT` measures several values of a trait, its points. This module defines the traits and their
+default points, as data. bench_runner.plan.sweeping turns points into data sets and operations.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 BASE = "traits"
-"""The data set with a parameter for every trait of the data."""
+"""The data set that has a parameter for every trait of the data."""
 BASE_ROWS = 1_000_000
-"""Its rows if neither the user nor the trait sets them."""
+"""Number of rows of BASE if neither the user nor the trait sets it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trait:
-    """One property that is varied. A trait of the use has an `operation` with `{}` for the value. A trait of the data
-    is the parameter of the data set with the trait's name."""
+    """A property that is varied. A trait of the use has an `operation`, in which `{}` stands for the value. A trait of
+    the data is a parameter of the data set, with the same name as the trait."""
 
     meaning: str
     points: tuple[str, ...]
-    """Default points."""
+    """Default values of the trait."""
     operation: str = ""
     base: Mapping[str, str] = field(default_factory=dict)
-    """Differences of the table from BASE, at all points; `{rows}` is its number of rows."""
+    """Parameters of the table that differ from BASE, at all points; `{rows}` stands for the number of rows."""
     rows_each: int = 0
-    """Rows that a point needs for each 1 of its value; points that need more rows than the table has are left out."""
+    """Rows needed per unit of the point's value. Points that need more rows than the table has are left out."""
 
 
 TRAITS: Mapping[str, Trait] = {
@@ -73,7 +73,7 @@ TRAITS: Mapping[str, Trait] = {
 
 
 class Sweep(Suite):
-    """A suite whose operations and data are points of lines."""
+    """A suite whose operations and data are the points of a line in a chart."""
 
     operations_over_data = ("save", "read", "project[columns=2]", "take[rows=100,handle=kept]")
     fallbacks_once = False

@@ -1,6 +1,7 @@
-"""Mini-batches of a training loop: of vectors in every format, and of images in every storage.
+"""Mini-batches of a training loop: of vectors in every format, and of images in every image storage.
 
-Two suites, because one is about formats and the other about storages. Running the first runs both.
+There are two suites, because one compares formats for tables and the other compares image storages. Running the first
+suite runs both.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +28,7 @@ class WithImages(Suite):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnArrays(Storages):
-    """Storages that return separate arrays: a batch that was handed out must not share memory with the next one."""
+    """Storages that return separate arrays, because a returned batch must not share memory with the next batch."""
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
         """Return the plain settings only."""

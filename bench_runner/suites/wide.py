@@ -1,4 +1,4 @@
-"""Ten columns of a very wide table: the cost of the metadata of all others."""
+"""Reading ten columns of a very wide table, which shows the cost of the metadata of all other columns."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

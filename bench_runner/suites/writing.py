@@ -1,4 +1,4 @@
-"""The memory of a writer and a reader, by the size of the unit in which they work."""
+"""The memory of writing and reading, by the size of the unit that is written or read at once."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

@@ -1,1 +1,1 @@
-"""What the device under a file can do: reads of pieces, several at a time, past the page cache."""
+"""The limits of the device under a file: reads of pieces, several at a time, bypassing the page cache."""

@@ -1,6 +1,6 @@
-"""Reads of pieces of a file, by a compiled loop or, if it was not built, by the same system calls from Python.
+"""Reads of pieces of a file, by a compiled loop. If the loop was not built, Python makes the same system calls.
 
-This module handles files, offsets and sizes; callers decide what is read, and what the figures mean.
+This module handles files, offsets and sizes. Callers decide what is read, and what the figures mean.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from bench_runner.build import library_of
 from bench_runner.clock import now_ns, thread_cpu_ns
 
 MOST_IN_FLIGHT = 1024
-"""Most reads in flight at once."""
+"""Largest number of reads in flight at the same time."""
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
-"""io_setup, io_destroy, io_getevents, io_submit, by machine (Linux, include/uapi/asm-generic/unistd.h and x86's)."""
+"""Numbers of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine (Linux,
+include/uapi/asm-generic/unistd.h and x86's own table)."""
 _PREAD = 0
 _REQUEST = np.dtype(
     [
@@ -37,7 +38,7 @@ _EVENT = np.dtype([("data", "u8"), ("request", "u8"), ("result", "i8"), ("result
 
 @dataclass(frozen=True)
 class Reads:
-    """Duration of reading `count` pieces of `size_bytes`, with `depth` reads in flight."""
+    """Duration of reading `count` pieces of `size_bytes` bytes, with `depth` reads in flight."""
 
     size_bytes: int
     depth: int
@@ -49,18 +50,18 @@ class Reads:
 
     @property
     def per_second(self) -> float:
-        """Reads a second."""
+        """Reads per second."""
         return self.count / self.wall_ns * 1e9
 
     @property
     def bytes_per_second(self) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         return self.per_second * self.size_bytes
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled loop; None if it was not built for this machine."""
+    """Return the compiled loop, or None if it was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(library_of("device")), use_errno=True)
         loaded.fb_reads.restype = loaded.fb_cached_reads.restype = ctypes.c_int64
@@ -72,8 +73,8 @@ def library() -> ctypes.CDLL | None:
 def direct_reads(
     path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float, compiled: bool = True
 ) -> Reads:
-    """Read `size_bytes` at each offset (uint64, multiples of 4,096), past the page cache, until all are read or
-    `limit_s` is over. Raises OSError if the file system does not support it, or a read fails."""
+    """Read `size_bytes` at each offset (uint64, multiples of 4,096), bypassing the page cache, until all pieces are
+    read or `limit_s` is over. Raises OSError if the file system does not support such reads, or if a read fails."""
     if not 1 <= depth <= MOST_IN_FLIGHT:
         raise ValueError(f"depth {depth} is out of range (1 to {MOST_IN_FLIGHT})")
     loop = library() if compiled else None
@@ -90,8 +91,8 @@ def direct_reads(
 
 
 def cached_reads(path: Path, offsets: np.ndarray, size_bytes: int, *, limit_s: float, compiled: bool = True) -> Reads:
-    """Read `size_bytes` at each offset (uint64) of a file in the page cache, one after the other, until all are read or
-    `limit_s` is over. Raises OSError if a read fails."""
+    """Read `size_bytes` at each offset (uint64) of a file in the page cache, one after the other, until all pieces are
+    read or `limit_s` is over. Raises OSError if a read fails."""
     loop = library() if compiled else None
     asked = np.ascontiguousarray(offsets, np.uint64)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -129,7 +130,7 @@ def _by_library(
     limit_s: float,
     memory: mmap.mmap,
 ) -> Reads:
-    """Use the compiled loop. `sizes` are the bytes of a read and, if it has one, the depth."""
+    """Use the compiled loop. `sizes` are the bytes of a read and, for a loop that has a depth, the depth."""
     wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
     first_byte = ctypes.c_char.from_buffer(memory)
     try:
@@ -155,7 +156,8 @@ def _by_library(
 def _by_python(
     descriptor: int, offsets: np.ndarray, size_bytes: int, depth: int, limit_s: float, memory: mmap.mmap
 ) -> Reads:
-    """Make the same calls from Python. A thread makes some 150,000 reads a second, fewer than fast devices do."""
+    """Make the same system calls from Python. A thread makes about 150,000 reads per second, which is less than fast
+    devices can do."""
     if os.uname().machine not in _NUMBERS or sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     setup, destroy, get_events, submit = _NUMBERS[os.uname().machine]

@@ -1,7 +1,7 @@
-"""The roofline of a device: the most reads and bytes a second that it can give of one file, whatever its content.
+"""The roofline of a device: the most reads and bytes per second that it delivers from one file, whatever the content.
 
-Measured on a stored copy, past the page cache, and then from the page cache, which is the limit of a warm read. On a
-virtual machine the host's cache and limits are included: figures are what the guest gets.
+It is measured on a stored copy, first bypassing the page cache and then from the page cache, which is the limit of a
+warm read. On a virtual machine the figures are those of the guest, which include the host's cache and limits.
 """
 
 from __future__ import annotations
@@ -17,47 +17,48 @@ from bench_runner.machine import linux
 from bench_runner.machine.device.reads import Reads, cached_reads, direct_reads
 
 SMALL_BYTES, LARGE_BYTES, SEQUENTIAL_BYTES = 4_096, 65_536, 1_048_576
-"""Sizes of reads: a page, a file system's read-ahead, a request of a scan."""
+"""Sizes of reads: a page, the read-ahead of a file system, and a request of a scan."""
 DEPTHS = (1, 4, 16, 64)
-"""Random reads in flight at once."""
+"""Numbers of random reads in flight at the same time."""
 SEQUENTIAL_DEPTHS = (1, 4, 16)
-"""Sequential reads in flight at once."""
+"""Numbers of sequential reads in flight at the same time."""
 EACH_S = 0.2
-"""Time for each size and depth."""
+"""Seconds for each size and depth."""
 LEAST_BYTES = 8 * 1024 * 1024
-"""Smallest file with a roofline: a smaller one has too few different reads."""
+"""Smallest file that has a roofline. A smaller file has too few different positions to read."""
 CPU_BOUND = 0.9
-"""If a probe used this share of its core, it was the limit: the device gives at least that much."""
+"""If a probe used this share of its core, the core was the limit, and the device may deliver more."""
 DIRECT_SHARE = 0.9
-"""Share of direct reads that must come from the device, because some file systems serve them from the page cache."""
+"""Share of direct reads that must come from the device. Some file systems serve direct reads from the page cache."""
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
-"""Kinds of lines: the first two past the page cache, the others from it."""
+"""Kinds of lines. The first two kinds bypass the page cache, the others read from it."""
 
 
 class NoRoofline(Exception):
-    """The reason why a file has no roofline."""
+    """A file has no roofline. The message has the reason."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One size and depth: the reads from the device, or from the page cache."""
+    """Reads of one size and depth, from the device or from the page cache."""
 
     kind: str
     reads: Reads
 
     @property
     def at_least(self) -> bool:
-        """Whether more may be possible: the probe was limited by its core or, reading from the cache, by Python."""
+        """Whether more may be possible, because the probe was limited by its core or, for reads from the cache, by
+        Python."""
         if self.kind in (CACHED, CACHED_SEQUENTIAL):
             return not self.reads.compiled
         return self.reads.cpu_ns > CPU_BOUND * self.reads.wall_ns
 
 
 def roofline(path: Path, *, seed: int, seconds: float = EACH_S) -> list[Line]:
-    """Measure random reads of 4 and 64 KiB and sequential reads of a synced file: from the device at several depths,
-    then from the page cache, where the file is afterwards.
+    """Measure random reads of 4 and 64 KiB, and sequential reads, of a synced file. First read from the device at
+    several depths, then from the page cache, where the file remains.
 
-    Raises NoRoofline if the file is too small, or its file system does not support direct reads (tmpfs, some network
+    Raises NoRoofline if the file is too small, or if its file system does not support direct reads (tmpfs, some network
     file systems). Raises OSError if a read fails.
     """
     size_bytes = path.stat().st_size
@@ -85,7 +86,8 @@ def _places(size_bytes: int, each_bytes: int) -> np.ndarray:
 
 
 def _shuffled(size_bytes: int, each_bytes: int, random: np.random.Generator) -> np.ndarray:
-    """Return shuffled offsets, with no place twice within a pass: it might be in a cache below."""
+    """Return shuffled offsets. Within a pass no offset occurs twice, because a lower cache might hold it the second
+    time."""
     places = _places(size_bytes, each_bytes)
     return np.concatenate([random.permutation(places) for _ in range(max(200_000 // len(places), 1))])
 
@@ -95,7 +97,7 @@ def _of_device(path: Path, size_bytes: int, random: np.random.Generator, seconds
         for depth in DEPTHS:
             offsets = _shuffled(size_bytes, each_bytes, random)
             yield Line(RANDOM, direct_reads(path, offsets, each_bytes, depth, limit_s=seconds))
-    # Repeat from the start if the file ends before the time is over: a few reads are not enough.
+    # Start again if the file ends before the time is over, because a few reads are not enough.
     in_order = np.tile(_places(size_bytes, SEQUENTIAL_BYTES), 100)
     for depth in SEQUENTIAL_DEPTHS:
         yield Line(SEQUENTIAL, direct_reads(path, in_order, SEQUENTIAL_BYTES, depth, limit_s=seconds))
