@@ -1,4 +1,4 @@
-"""Measuring: suites become a plan, the plan becomes chains, chains run in fresh workers and produce samples.
+"""Measuring: suites become a plan, the plan contains chains, and chains run in fresh workers that produce samples.
 
-Workers import this package, so nothing heavy is loaded here. Notebooks and programs use `format_bench`.
+Workers import this package, so it loads nothing that is slow to import. Notebooks and programs use `format_bench`.
 """

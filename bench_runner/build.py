@@ -1,7 +1,7 @@
-"""Compile the harness's C code: `python -m bench_runner.build` in place; setup.py during installation.
+"""Compile the harness's C code: in place with `python -m bench_runner.build`, or by setup.py during installation.
 
-The compiler is in the package `ziglang`, as for the kernels of F3. This file imports nothing of ours, because setup.py
-runs it by its path.
+The compiler is in the package `ziglang`, as for the kernels of F3. This file imports nothing of this project, because
+setup.py runs it by its path.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 FOLDERS = {"device": "machine/device", "pages": "operations/pages"}
-"""Folder of each C file, by its name."""
+"""Folder of each C file, by the file's name."""
 WITHOUT = {
     "device": "the loop that probes devices is not built; Python is used instead, which is slower",
     "pages": "the code that touches tables is not built; Python is used, which is too slow for the shortest calls",
 }
-"""What is missing if compiling fails; setup.py reads it from every build.py."""
+"""What is missing if compiling fails. setup.py reads this from every build.py."""
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -30,11 +30,11 @@ def library_of(name: str, package: Path = PACKAGE) -> Path:
 
 
 def build(into: Path, name: str) -> None:
-    """Compile one library, in a copy of this package's folder or in place. Raises OSError, and
+    """Compile one library, either in a copy of this package's folder or in place. Raises OSError, or
     subprocess.CalledProcessError with the compiler's output."""
     target = library_of(name, into.resolve())
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Compile to another file first: a process that has the old one open keeps it.
+    # Compile to another file first, because a process may have the old file open and must keep it.
     fresh = target.with_name(f"{target.name}.new")
     command = [*_COMPILER, *_SHARED, "-o", str(fresh), f"{FOLDERS[name]}/{name}.c"]
     subprocess.run(command, cwd=PACKAGE, check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The only module that reads a clock. A test checks that no other does; adapters never time themselves."""
+"""The only module that reads a clock, which a test checks. Adapters never time themselves."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 
 def now_ns() -> int:
-    """Return the monotonic wall clock in nanoseconds; only differences are meaningful."""
+    """Return the monotonic wall clock in nanoseconds. Only differences are meaningful."""
     return time.perf_counter_ns()
 
 
@@ -22,25 +22,26 @@ def thread_cpu_ns() -> int:
 
 
 def cpu_of_process_ns(process: int) -> int:
-    """Return the user and system time of all threads of another process, in nanoseconds, also if it has ended and was
-    not waited for. Raises OSError if there is none."""
-    # clock_getcpuclockid(3), which Python offers for threads only: the id is a function of the process id.
+    """Return the user and system time of all threads of another process, in nanoseconds. The process may have ended, as
+    long as its parent has not waited for it. Raises OSError if there is no such process."""
+    # Python offers clock_getcpuclockid(3) for threads only. For a process, the clock's id is a function of the process
+    # id.
     return time.clock_gettime_ns((~process << 3) | 2)
 
 
 def pause(seconds: float) -> None:
-    """Sleep."""
+    """Sleep for `seconds`."""
     time.sleep(seconds)
 
 
 def utc_now() -> datetime:
-    """Return the calendar time, for run identities and records, never for measuring."""
+    """Return the calendar time. It is for run identities and records, never for measuring."""
     return datetime.now(UTC)
 
 
 class Laps:
     """Splits one measured interval into named parts. `start` reads the wall clock last and `stop` reads it first, so
-    that reading the other clocks is not included."""
+    that the time of reading the other clocks is not included."""
 
     def __init__(self) -> None:
         self.parts: dict[str, int] = {}
@@ -53,17 +54,17 @@ class Laps:
         self._started = self._previous = now_ns()
 
     def lap(self, name: str) -> None:
-        """Add the time since the start, or since the last lap, to the part of this name."""
+        """Add the time since the start, or since the last lap, to the part with this name."""
         now = now_ns()
         self.parts[name] = self.parts.get(name, 0) + now - self._previous
         self._previous = now
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop both clocks while the harness does its own work in this thread; the time is `paused_ns`.
+        """Stop both clocks while the harness does its own work in this thread, and record the time as `paused_ns`.
 
-        The wall clock still counts what other threads of the process worked meanwhile, so that an engine gains nothing
-        by working in the background.
+        CPU time of other threads of the process during the pause still counts as wall time, so that an engine gains
+        nothing by working in the background.
         """
         thread, cpu, began = thread_cpu_ns(), cpu_ns(), now_ns()
         try:
@@ -78,7 +79,7 @@ class Laps:
             self.note("paused_ns", self._paused_ns)
 
     def note(self, name: str, value: int) -> None:
-        """Store a figure that is not part of the time."""
+        """Store a figure that is not a time part."""
         self.parts[name] = value
 
     def stop(self) -> None:

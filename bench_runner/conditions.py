@@ -1,8 +1,8 @@
-"""The conditions under which a sample is taken: plans set them, workers apply them, records store them.
+"""The conditions under which a sample is taken. Plans set them, workers apply them, records store them.
 
-To add a condition, write a field of `Conditions` and its row in `CONDITIONS`, which reports, site and `--list` read.
-Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of `Request`,
-the line of `plan.planning` that sets it, and the code that carries it out.
+To add a condition, write a field of `Conditions` and a row in `CONDITIONS`, which reports, site and `--list` use. Then
+add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of `Request`, the
+line of `plan.planning` that sets it, and the code that applies it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from bench_runner.networks import FRESH, ONE_PROCESS, network_text
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Samples with different conditions are never mixed in one figure.
+    """The conditions of a sample. Samples with different conditions are never mixed in one figure.
 
-    cache: warm | cold | cold (guest), which is cold on a virtual machine; threads: default | 1;
-    target: pandas | arrow (what the user holds and wants back) | images | documents;
-    track: plain | default | equal | codecs | choice | access | spelled; strings: str | object (the pandas dtype of
-    text); work_dir: the label of the working folder ('default', or the path as the user gave it).
+    cache: warm | cold | cold (guest), which means cold on a virtual machine.
+    threads: default | 1.
+    target: pandas | arrow (the user's object, saved and read) | images | documents.
+    track: plain | default | equal | codecs | choice | access | spelled.
+    strings: str | object (the pandas dtype of text).
+    work_dir: the label of the working folder ('default', or the path as the user gave it).
     network: between client and stored copy: '' (none, one process) | loopback | 1000mbit (loopback through our proxy,
-    which limits the rate); service: '' (none) | warm (it has answered before) | fresh (started for this sample).
+    which limits the rate).
+    service: '' (none) | warm (it has answered before) | fresh (started for this sample).
     """
 
     cache: str = "warm"
@@ -37,32 +40,32 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     service: str = ""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a target that no kind of data has."""
+        """Raise ValueError for a target that no kind of data supports."""
         kind_of_target(self.target)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """How one field of `Conditions` is asked for and shown."""
+    """How one field of `Conditions` is requested and shown."""
 
     name: str
     option: str
     title: str
-    """Heading of the choice on the site."""
+    """Heading of the control with which users choose a value on the site."""
     text: Callable[[str], str]
-    """A value within a list of conditions, as reports write it."""
+    """Return the text of a value in a list of conditions, as in reports."""
     choice: Callable[[str], str] = str
-    """A value as one of several choices, on the site."""
+    """Return the text of a value as one of several choices on the site."""
     absent: str = ""
-    """What `--list` and the site show for the value ''."""
+    """Text that `--list` and the site show for the value ''."""
     always_shown: bool = False
-    """Whether reports write it even if it has its default."""
+    """Whether reports show the condition even at its default."""
     of_tables: bool = False
-    """Whether its option applies to tables only."""
+    """Whether the condition's option applies to tables only."""
     of_raw_io: bool = False
-    """Whether raw I/O is measured under each value, because it changes what the device or the machine can do."""
+    """Whether raw I/O is measured under each value, because the condition changes what the device or machine can do."""
     repeated: Callable[[str], str | None] = str
-    """The option's value that asks for it again, or None if the option cannot."""
+    """Return the option's value that requests the condition again, or None if the option cannot."""
 
 
 _TRACKS = {
@@ -121,11 +124,12 @@ CONDITIONS = (
         repeated=lambda service: service if service == FRESH else None,
     ),
 )
-"""In the order in which reports list them."""
+"""The conditions, in the order in which reports list them."""
 
 
 def conditions_text(conditions: Conditions) -> str:
-    """Return the conditions in words: 'track plain, cache warm, target pandas', and others if not the default."""
+    """Return the conditions in words, such as 'track plain, cache warm, target pandas'. Others appear only if they
+    differ from their defaults."""
     usual = Conditions()
     values = [(each, getattr(conditions, each.name)) for each in CONDITIONS]
     return ", ".join(
@@ -134,5 +138,5 @@ def conditions_text(conditions: Conditions) -> str:
 
 
 def same_for_raw_io(one: Conditions, other: Conditions) -> bool:
-    """Return whether one measurement of raw I/O serves both."""
+    """Return whether the same measurement of raw I/O is valid for both conditions."""
     return all(getattr(one, each.name) == getattr(other, each.name) for each in CONDITIONS if each.of_raw_io)

@@ -1,9 +1,9 @@
 """The kinds of data that formats store: tables, images, documents.
 
-To add a kind, make a `DataKind` here and register under its name: the formats that store it
+To add a kind, make a `DataKind` here and register three things under its name: the formats that store it
 (`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), and the function
-that compares an answer (`worker.verification.COMPARISONS`). The rule of a suite says which formats take part. An
-operation lists the targets that it can be done with in its `target_kinds`.
+that compares an answer (`worker.verification.COMPARISONS`). The rule of a suite decides which formats take part. An
+operation lists the targets that it supports in its `target_kinds`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceLimits:
-    """How much of some data `recommend` measures unless the user says more: its default budget allows no more."""
+    """The part of the data that `recommend` measures by default, chosen to fit its default budget."""
 
     most_rows: int
     screened_rows: int
-    """Rows on which every candidate is measured once, to choose those for the rounds. Smaller data skip this step."""
+    """Rows on which every candidate is measured once, to choose the candidates for the rounds. Smaller data skip this
+    step."""
     screened_share: float = 1.0
     """Upper limit of `screened_rows`, as a share of the data."""
     most_bytes: int | None = None
-    """Limit for data with large rows; None for no limit."""
+    """Largest size of the measured rows, for data with large rows; None for no limit."""
     fewest_rows: int = 1
-    """Measured even if they exceed `most_bytes`."""
+    """Number of rows that are measured even if they exceed `most_bytes`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,30 +33,30 @@ class DataKind:
     """One kind of data."""
 
     name: str
-    """In the plural, e.g. 'tables': used in messages and in the catalogue of data sets."""
+    """The name in the plural, such as 'tables', as used in messages and in the catalogue of data sets."""
     counted: str
-    """What its rows are called."""
+    """The noun for one row of this kind of data, in the plural."""
     targets: Mapping[str, str]
     """Values of Conditions.target, each with a description of the user's object."""
     own_datasets: tuple[str, ...]
-    """Names of the data sets that are read from the user's files; the first is the default."""
+    """Names of the data sets that are read from the user's files. The first is the default."""
     suite: str
     """The suite that error messages suggest."""
     primer_rows: int
-    """Rows of the small call before the clock (rule 2)."""
+    """Number of rows in the small call before timing (rule 2)."""
     asv_rows: int
     """Default number of rows under asv, which repeats a suite for years."""
     choice: ChoiceLimits | None
-    """None if `recommend` does not support it."""
+    """The limits, or None if `recommend` does not support this kind of data."""
     not_recommended: str = ""
-    """The reason, if `choice` is None."""
+    """The reason why `recommend` does not support it, if `choice` is None."""
     has_columns: bool = False
-    """Whether it has typed columns: then there are several targets, dtypes of text, tracks, traits that can be varied,
-    and losses by kinds of column (rules 8, 10 and 12)."""
+    """Whether the data have typed columns. Only then are there several targets, dtypes of text, tracks, traits that can
+    be varied, and losses by kinds of column (rules 8, 10 and 12)."""
     has_key: bool = False
     """Whether --key names the field that identifies a row."""
     reads_may_write: bool = False
-    """Whether a store may change its files while it is read."""
+    """Whether a store may change its files while they are read."""
     file_per_row: bool = False
     """Whether some formats write a file for each row."""
 
@@ -94,7 +95,7 @@ DOCUMENTS = DataKind(
     suite="documents",
     primer_rows=1_000,
     asv_rows=100_000,
-    # Each document is read as a dict and compared.
+    # Few rows, because each document is read as a dict and compared.
     choice=ChoiceLimits(most_rows=10_000, screened_rows=2_000, most_bytes=10 * 10**6, fewest_rows=1_000),
     has_key=True,
     reads_may_write=True,
@@ -104,7 +105,7 @@ KINDS: dict[str, DataKind] = {kind.name: kind for kind in (TABLES, IMAGES, DOCUM
 
 
 def kind_of_target(target: str) -> DataKind:
-    """Return the kind whose rows are held as `target`. Raises ValueError for a target that no kind has."""
+    """Return the kind of data whose rows are held as `target`. Raises ValueError for an unknown target."""
     for kind in KINDS.values():
         if target in kind.targets:
             return kind

@@ -1,7 +1,8 @@
-"""The errors of planning and running that a user sees: what is wrong, what was given, what is allowed, what to do next.
+"""The errors of planning and running that a user sees. They state what is wrong, what was given, what is allowed, and
+what to do next.
 
-They are printed without a traceback. Nothing heavy is imported here, so that code that prints them need not load the
-code that raised them.
+They are printed without a traceback. This module imports nothing that is slow to load, so that code that prints errors
+need not load the code that raised them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import msgspec
 from adapters.errors import UserError
 
 _SOURCE_PLACE = re.compile(r"(?:,? at |, | \()?[^\s,(]*/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
-"""A place in a library's source, on the machine that compiled it, which is of no use to users of the build."""
+"""A position in a library's source code, on the machine that compiled the library. It does not help users of the
+build."""
 
 
 class BenchError(UserError):
@@ -21,19 +23,19 @@ class BenchError(UserError):
 
 
 class PlanError(BenchError):
-    """The request cannot be met. The text has what was requested, what exists, and what to do next."""
+    """The request cannot be satisfied. The message has what was requested, what exists, and what to do next."""
 
 
 class RunError(BenchError):
-    """The run cannot start or continue. The text has the reason and what to do next."""
+    """The run cannot start or continue. The message has the reason and what to do next."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The reason for having no figures.
+    """The reason why a sample has no figures.
 
     kind: refused (a stated limit, not a failure of the run) | not installed (not a failure either) | mismatch | crash |
-    timeout | memory | disk | cache (warm or cold could not be proven) | threads (more than one core under
-    threads=1) | error | skipped (the save of its chain failed, or nothing verified it)
+    timeout | memory | disk | cache (the cache state could not be confirmed) | threads (more than one core under
+    threads=1) | error | skipped (the save of the chain failed, or no operation verified it)
     """
 
     kind: str
@@ -41,7 +43,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def is_failure(self) -> bool:
-        """Whether the run counts it as failed (exit code 1)."""
+        """Whether the run counts this as failed (exit code 1)."""
         return self.kind not in ("refused", "not installed")
 
 
@@ -54,5 +56,5 @@ class OperationFailed(Exception):
 
 
 def in_one_line(error: BaseException | str) -> str:
-    """Return the text of an error in one line, without the place in a library's source; '' if it has none."""
+    """Return the text of an error in one line, without positions in a library's source code; '' if there is no text."""
     return " ".join(_SOURCE_PLACE.sub("", str(error)).split())

@@ -1,7 +1,8 @@
-"""Deciding which errors of a save mean that the data cannot be held: their outcome is 'refused', not a failure.
+"""Deciding which errors of a save mean that a format cannot hold the data. The outcome is then 'refused', not a
+failure.
 
-A full disk, missing permissions and errors of our own code stay failures, whatever their type. Refusals do not affect
-the exit code, so nothing broken may count as one.
+A full disk, missing permissions and errors of our own code remain failures, whatever their type. Refusals do not affect
+the exit code, so a defect must never count as a refusal.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from adapters.errors import RefusedData
 from bench_runner.errors import in_one_line
 
 NOT_TAKEN = (NotImplementedError, TypeError)
-"""Errors with which a call refuses a kind of data, whichever code raises them."""
+"""Errors with which a call refuses a kind of data, regardless of which code raises them."""
 NOT_HELD = (ValueError, OverflowError)
-"""Errors with which a library refuses values. In our own code they are faults."""
+"""Errors with which a library refuses values. Raised by our own code, they are faults."""
 REFUSING = (*NOT_TAKEN, *NOT_HELD)
 
 _OURS = frozenset(
@@ -35,14 +36,14 @@ _SIGNS = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Words of system errors, which some libraries pass on as a ValueError."""
+"""Words of operating-system errors, which some libraries raise as a ValueError."""
 
 
 def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step: str = "") -> RefusedData:
-    """Return the refusal that replaces an error of a save, or of the conversion before it.
+    """Return the refusal that replaces an error of a save, or of the conversion before the save.
 
-    `error` is one of REFUSING, just caught. `who` names what refuses the data, and `next_step` what else to do. Raises
-    `error` itself if it is a fault.
+    `error` is one of REFUSING, just caught. `who` names what refuses the data, and `next_step` says what the user can
+    do instead. If `error` is a fault, raises `error` itself.
     """
     if _is_of_the_system(error) or (not isinstance(error, NOT_TAKEN) and _is_raised_by_us(error, adapter)):
         raise error
@@ -51,7 +52,7 @@ def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step
 
 
 def _is_of_the_system(error: BaseException) -> bool:
-    """Return whether it is caused by a disk, permissions or a lack of memory."""
+    """Return whether the error was caused by a disk, permissions or a lack of memory."""
     return _SIGNS.search(str(error)) is not None or any(
         isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno in _OF_THE_SYSTEM)
         for each in _chain(error)
@@ -69,8 +70,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_raised_by_us(error: BaseException, adapter: Adapter) -> bool:
-    """Return whether the innermost Python code is ours or the adapter's, and not a library's. A C library that an
-    adapter calls directly counts as the adapter, which must convert its refusals to RefusedData."""
+    """Return whether the innermost Python code that raised the error is ours or the adapter's, and not a library's. A C
+    library that an adapter calls directly counts as the adapter, which must convert refusals to RefusedData."""
     frame: FrameType | None = None
     traceback = error.__traceback__
     while traceback is not None:

@@ -1,5 +1,5 @@
-"""Formats for tables, storages for images and stores for documents together: their names differ, so a spelled variant
-identifies its registry."""
+"""The registries of formats for tables, storages for images and stores for documents. Their names differ, so a spelled
+variant identifies its registry."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ REGISTRIES: dict[str, Registry[Any]] = {
 
 
 def registry_of(spelled: str) -> Registry[Any]:
-    """Return the registry of a spelled variant; for an unknown name that of formats, which reports the error."""
+    """Return the registry of a spelled variant. For an unknown name, return the registry of formats, which reports the
+    error."""
     name, _ = parse(spelled)
     return next((registry for registry in REGISTRIES.values() if name in registry.entries), FORMATS)
 
 
 def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
-    """Return the engine class that a spelled variant names, and its settings. Raises what Registry.engine raises."""
+    """Return the engine class that a spelled variant names, and its settings. Raises the errors of Registry.engine."""
     return registry_of(spelled).engine(spelled)
 
 
 def build(spelled: str, *, threads: int | None = None) -> Any:
-    """Return a new adapter for a spelled variant, without loading its libraries. Raises what Registry.build raises."""
+    """Return a new adapter for a spelled variant, without loading its libraries. Raises the errors of
+    Registry.build."""
     return registry_of(spelled).build(spelled, threads=threads)
 
 
 def build_loaded(spelled: str) -> Any:
-    """Return an adapter that is ready to save and read, for programs. Raises what Registry.build raises."""
+    """Return an adapter that is ready to save and read, for use in programs. Raises the errors of Registry.build."""
     adapter = build(spelled)
     adapter.load_library()
     return adapter

@@ -1,4 +1,4 @@
-"""A user's request, as values: made by the command line and the API, used by plans, stored in `run.json`."""
+"""A user's request, as values. The command line and the API create it, plans use it, and `run.json` stores it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ WITH_DATA = tuple(name for kind in KINDS.values() for name in kind.own_datasets)
 
 
 class Over(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is varied while everything else stays: a trait of bench_runner.suites.sweep, or a data set's parameter."""
+    """What is varied while everything else stays equal: a trait of bench_runner.suites.sweep, or a data set's
+    parameter."""
 
     trait: str = ""
     points: tuple[str, ...] = ()
-    """Its spelled values; empty for the trait's default values."""
+    """The spelled values; empty for the trait's default values."""
 
 
 def _of_suite() -> str | None:
-    # A factory, so that it is always written: stored runs without a target are of a version that used pandas.
+    # A factory makes msgspec always write the field. Stored runs without a target are of a version that used pandas.
     return None
 
 
@@ -35,39 +36,41 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     datasets: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     webface: Path | None = None
-    """The user's own file, which adds the data set webface; `generated_webface` adds the one that we make."""
+    """The user's own file for the data set webface. `generated_webface` adds the same data set with generated data."""
     generated_webface: bool = False
     data: Path | None = None
     data_title: str | None = None
-    """What reports call data that were in memory, instead of their path."""
+    """The name that reports use, instead of a path, for data that were in memory."""
     options: ReadOptions = AS_FOUND
     """How the user's own table is read."""
     key: str | None = None
-    """The key field of the user's own documents; None for `id`, or their number."""
+    """The key field of the user's own documents. With None it is `id` or, if there is none, the document's number."""
     rows: int | None = None
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
     cache: str = "warm"
     threads: str | None = None
-    """None for the suite's."""
+    """The thread condition; None for that of the suite."""
     target: str | None = msgspec.field(default_factory=_of_suite)
-    """None for the suite's."""
+    """The target; None for that of the suite."""
     strings: str = "str"
     work_dirs: tuple[str, ...] = ("default",)
     networks: tuple[str, ...] = ()
-    """Names of bench_runner.networks; empty for the suite's."""
+    """Names of bench_runner.networks; empty for those of the suite."""
     service: str = WARM
     """Whether services have answered before, or are started for each sample."""
     baseline: str | None = None
-    """A spelled variant that always takes part, whatever `formats` and `formats_not` are: what the user has now."""
+    """A spelled variant that always takes part, whatever `formats` and `formats_not` are. It is what the user uses
+    now."""
     quick: bool = False
-    """One round for a first look, on the suite's number of rows for that."""
+    """Whether to measure one round for a first look, with the number of rows that the suite has for quick rounds."""
     over: Over | None = None
 
     @property
     def data_path(self) -> str | None:
-        """The value of --data that measures the same data again: no option names data that were in memory."""
+        """The value of --data that measures the same data again. None for data that were in memory, which no option
+        names."""
         if self.data_title is not None:
             return "FILE"
         return None if self.data is None else str(self.data)

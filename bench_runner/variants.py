@@ -1,4 +1,4 @@
-"""Variants and operations as values: names with parameters, parsed once."""
+"""Variants and operations as values: names with parameters, which are parsed once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 RAW_IO = ("raw-io", "image-raw-io", "documents-raw-io")
-"""The plain writes and reads of tables, of images and of documents."""
+"""The variants that write and read tables, images and documents as plain bytes."""
 VIEWS = "arrays=views"
 
 
 class _Spelled(str):
     """A name with parameters. It equals its text, which is used in records, keys and files. Invalid text is accepted,
-    because a stored run may contain it."""
+    because a stored run may contain such text."""
 
     @cached_property
     def _parts(self) -> tuple[str, Mapping[str, str]]:
@@ -23,21 +23,21 @@ class _Spelled(str):
 
 
 class Variant(_Spelled):
-    """A format with its engine and settings: 'parquet[engine=pyarrow,codec=zstd]'."""
+    """A format with its engine and settings, such as 'parquet[engine=pyarrow,codec=zstd]'."""
 
     @property
     def format_name(self) -> str:
-        """'parquet' of 'parquet[engine=pyarrow]'."""
+        """The name of the format, such as 'parquet' of 'parquet[engine=pyarrow]'."""
         return self._parts[0]
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """All settings including the engine, in order: {'engine': 'pyarrow', 'codec': 'zstd'}."""
+        """All settings including the engine, in order, such as {'engine': 'pyarrow', 'codec': 'zstd'}."""
         return self._parts[1]
 
     @property
     def engine(self) -> str | None:
-        """None for a format with one engine."""
+        """The engine, or None for a format with only one engine."""
         return self.settings.get("engine")
 
     def without(self, setting: str) -> Variant:
@@ -47,28 +47,28 @@ class Variant(_Spelled):
 
     @property
     def is_raw_io(self) -> bool:
-        """Whether this is raw I/O, the plain write and read that every format is a multiple of."""
+        """Whether this is raw I/O, the plain write and read with which every format is compared."""
         return self.format_name in RAW_IO
 
     @property
     def is_apart(self) -> bool:
-        """Whether its result is another kind of object than those of others, so that it is never ranked with them: a
-        file mapping, arrays that are views of others' memory (both rule 7), integers and booleans with nulls as plain
-        numpy (rule 8), or rows that a filter should have left out."""
+        """Whether the result is another kind of object than the results of other variants, so that the variant is never
+        ranked with them. Such results are file mappings and arrays that are views of other memory (both rule 7),
+        integers and booleans with nulls as plain numpy (rule 8), and rows that a filter should have removed."""
         return any(text in self for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
 
 
 class OperationName(_Spelled):
-    """An operation with its parameters, or a data set with its own: 'take[rows=10]', 'traits[nulls=0.5]'."""
+    """An operation with its parameters, or a data set with its own, such as 'take[rows=10]' or 'traits[nulls=0.5]'."""
 
     @property
     def name(self) -> str:
-        """'take' of 'take[rows=10]'."""
+        """The name without parameters, such as 'take' of 'take[rows=10]'."""
         return self._parts[0]
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """{'rows': '10'} of 'take[rows=10]', in order."""
+        """The parameters in order, such as {'rows': '10'} of 'take[rows=10]'."""
         return self._parts[1]
 
 

@@ -4,6 +4,7 @@ Operations that read in one call are subclasses of `Operation`, operations that 
 `Calls`, and operations that store are subclasses of `Writes`. docs/operations.md describes each operation. The worker
 adds processes and probes around `run`.
 """
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -30,7 +30,7 @@ class _Whole(Operation):
 
     @property
     def use_title(self) -> str:
-        """'save all', 'read all'."""
+        """For example 'save all' or 'read all'."""
         return f"{self.name} all"
 
 

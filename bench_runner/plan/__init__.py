@@ -1,1 +1,2 @@
-"""From suites and a request to chains, complete and checked before anything runs. Nothing is executed here."""
+"""Turning suites and a request into chains, which are complete and checked before anything runs. Nothing is executed
+here."""

@@ -1,4 +1,4 @@
-"""The parts of a plan: chains, those that are not run with their reason, and the plan that holds them."""
+"""The parts of a plan: chains, excluded chains with the reason, and the plan that holds both."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from data_generator.dataset import Dataset
 class Chain:
     """Operations that share one stored copy: one save, then each reading operation, then the removal.
 
-    `spelled` builds the adapter. `variant` is the name in records, which may add what the harness does for it
-    (nulls=numpy). `operations` are spelled, the save first.
+    `spelled` builds the adapter. `variant` is the name in records, which may add a conversion by the harness
+    (nulls=numpy). `operations` are spelled names, with the save first.
     """
 
     suite: str
@@ -40,21 +40,21 @@ class Chain:
         return is_raw_io(self.spelled)
 
     def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Return the wanted operations with those that they need: the save first, and for a wanted save the operation
-        that verifies it."""
+        """Return the wanted operations with those that they need. The save comes first. A wanted save needs the
+        operation that verifies it."""
         chosen = {SAVE, *wanted}
         in_order = [operation for operation in self.operations if operation in chosen]
         return tuple(dict.fromkeys((SAVE, *in_order, *([VERIFYING] if SAVE in wanted else ()))))
 
     def label(self, operation: str | None = None) -> str:
-        """Return its name in messages: 'tabular/save/eq/csv[engine=pandas]'."""
+        """Return the chain's name in messages, such as 'tabular/save/eq/csv[engine=pandas]'."""
         middle = f"{operation}/" if operation else ""
         return f"{self.suite}/{middle}{self.dataset}/{self.variant}"
 
 
 @dataclass(frozen=True)
 class Excluded:
-    """Operations of a chain that are not run, and why; `chain` has no other operations."""
+    """Operations that are not run, with the reason. `chain` contains only these operations."""
 
     chain: Chain
     failure: Failure
@@ -62,7 +62,7 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that one command will measure. `excluded` chains are recorded with their reason."""
+    """Everything that one command will measure. `excluded` chains are recorded with their reasons."""
 
     suites: tuple[Suite, ...]
     datasets: Mapping[str, Dataset]
@@ -71,5 +71,5 @@ class Plan:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The spelled variants that run, each once, in the order of the plan."""
+        """The spelled variants that run, without repetition, in the order of the plan."""
         return tuple(dict.fromkeys(chain.spelled for chain in self.chains))

@@ -1,4 +1,4 @@
-"""Checks of a request. Each raises PlanError with what exists and what to do."""
+"""Checks of a request. Each check raises PlanError with what exists and what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_selection(selection: Selection) -> None:
 
 
 def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) -> None:
-    """Check that a variant other than raw I/O is left."""
+    """Check that at least one variant other than raw I/O is chosen."""
     request = selection.request
     if not any(is_chosen(each.variant, request.formats, request.formats_not) for each in planned if not each.is_raw_io):
         offered = _offered(selection.suites)
@@ -46,7 +46,7 @@ def check_something_is_chosen(selection: Selection, planned: Iterable[Chain]) ->
 
 
 def _offered(suites: Sequence[Suite]) -> list[str]:
-    """Return the names of all formats and storages that could take part; raw I/O always does."""
+    """Return the names of all formats and storages that the user can choose. Raw I/O always takes part."""
     names: dict[str, None] = {}
     for suite in sorted(suites, key=lambda suite: not suite.kind.has_columns):
         left_out = names_left_out(suite)
@@ -63,7 +63,7 @@ def _check_patterns(request: Request) -> None:
 
 
 def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
-    """Check that codecs are chosen only where codecs are compared, and tracks only elsewhere."""
+    """Check that codecs are chosen only in suites that compare codecs, and tracks only in other suites."""
     if (request.codecs or request.levels) and not any(CODECS in suite.tracks for suite in suites):
         raise PlanError(
             "`codecs` and `levels` apply to the suite compression only.",
@@ -122,14 +122,15 @@ def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _check_formats(selection: Selection) -> None:
-    """Check that every alternative of --formats finds a variant in one of the suites, and of --formats-not any."""
+    """Check that every alternative of --formats matches a variant in one of the suites, and every one of --formats-not
+    too."""
     suites, request = selection.suites, selection.request
     threads = request.threads or "default"
     found = [candidate.variant for suite in suites for candidate in selection.candidates(suite, threads)]
     lost = [text for text in patterns.alternatives(request.formats) if not _finds(text, found)]
     if not lost and not request.formats_not:
         return
-    # Only needed for the error message: this loads the modules of all formats.
+    # Only needed for the error message, because this loads the modules of all formats.
     whole = changed(request, formats=())
     offered = [candidate.variant for suite in suites for candidate in candidates(suite, whole, threads)] + found
     for text in lost:

@@ -1,4 +1,4 @@
-"""The data sets that take part: those of the suite, those that a request names, the user's own."""
+"""The data sets that take part: those of the suite, those that a request names, and the user's own."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ KEYED = frozenset(name for kind in KINDS.values() if kind.has_key for name in ki
 
 
 def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
-    """Yield the data sets of a suite under a request. A user's data are read here; `on_rows` is called with the data
-    set and the number of rows read. Raises DataError."""
+    """Yield the data sets of a suite under a request. A user's data are read here. Meanwhile `on_rows` is called with
+    the data set's name and the number of rows read so far. Raises DataError."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = list(suite.datasets) if request.data is None else [suite.kind.own_datasets[0]]
@@ -63,7 +63,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
 
 
 def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
-    """Check that the user's data, and options about them, are used."""
+    """Check that the user's data are used, and that the options about them are used."""
     if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
             f"`key={request.key!r}` is the key of your own documents, and none are measured.",
@@ -90,8 +90,9 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
 
 
 def _matching(suite: Suite, pattern: str) -> list[str]:
-    """Return the data sets that a pattern matches. A spelled data set is taken as it is; a pattern searches those of
-    the suite. Data sets on request must be named in full, so that '.' does not start ten million rows."""
+    """Return the data sets that a pattern matches. A data set that is named in full is used as it is. Otherwise the
+    pattern is searched in the names of the suite's data sets. Data sets on request must be named in full, so that '.'
+    does not start a measurement of ten million rows."""
     known = _known(suite)
     if "[" in pattern and pattern.partition("[")[0] in known:
         return [pattern]
@@ -102,12 +103,12 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
 
 
 def _known(suite: Suite) -> Sequence[str]:
-    """Return the data sets that a suite can measure: all of its kind."""
+    """Return the data sets that a suite can measure, which are all data sets of its kind of data."""
     return [name for name, entry in CATALOGUE.items() if entry.kind == suite.kind.name]
 
 
 def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
-    """Raise PlanError if a pattern names a data set of a kind that no suite stores."""
+    """Raise PlanError if a pattern names a data set whose kind of data no suite stores."""
     entry = CATALOGUE.get(pattern.partition("[")[0])
     if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(

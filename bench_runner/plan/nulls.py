@@ -1,4 +1,5 @@
-"""An engine that refuses Int64 and boolean is measured with numpy's dtypes instead, and not ranked (rule 8)."""
+"""Replacing Int64 and boolean columns by numpy's dtypes for engines that refuse them. Such variants are not ranked
+(rule 8)."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from formats.registry import FORMATS
 
 
 def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
-    """Return the plan with nulls=numpy for engines that refuse Int64 and boolean, which is recorded too (rule 8).
+    """Return the plan with additional variants with nulls=numpy, for engines that refuse Int64 and boolean columns. The
+    refusal is recorded too (rule 8).
 
-    `columns_with_nulls` names, for each data set, the columns with missing values. They are known once the data are
-    made, which `--list` does not do.
+    `columns_with_nulls` names, for each data set, the columns with missing values. They are known only once the data
+    are made, which `--list` does not do.
     """
     chains: list[Chain] = []
     excluded = list(plan.excluded)

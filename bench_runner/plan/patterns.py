@@ -1,7 +1,8 @@
-"""How a user names variants and operations: spelled in full, by a known name, or by a regular expression.
+"""How a user names variants and operations: by full spelling, by a known name, or by a regular expression.
 
-`parquet[codec=zstd]` is a spelling and matches itself only. `parquet` is that format and no other. Anything else is a
-regular expression, which is searched in names with and without settings. Each alternative must match something.
+`parquet[codec=zstd]` is a full spelling and matches only itself. `parquet` is the name of a format and matches only
+that format. Any other text is a regular expression, which is searched in names with and without settings. Each
+alternative must match something.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from bench_runner.registries import REGISTRIES, registry_of
 from bench_runner.variants import variant_of
 
 _ANCHORED = re.compile(r"\^([a-z0-9-]+)(\$?)")
-"""'^json' or '^json$'."""
+"""Matches an anchored name, such as '^json' or '^json$'."""
 
 
 def alternatives(texts: Iterable[str]) -> list[str]:
-    """Return the texts, split at each '|' or ',' outside of brackets: 'parquet|csv' and 'parquet,csv' are two. A comma
-    before a setting is part of a name: 'pyarrow,codec=none' is one."""
+    """Return the texts, split at each '|' or ',' outside of brackets. For example, 'parquet|csv' and 'parquet,csv' are
+    two alternatives. But a comma before a setting is part of a name, so 'pyarrow,codec=none' is one alternative."""
     found: list[str] = []
     for text in texts:
         start = depth = 0
@@ -61,15 +62,17 @@ def check(parameter: str, texts: Iterable[str]) -> None:
 
 
 def is_spelled(text: str) -> bool:
-    """Return whether this is the name of a format, storage or operation with settings: 'parquet[engine=pyarrow]'."""
+    """Return whether the text is the name of a format, storage or operation with settings, such as
+    'parquet[engine=pyarrow]'."""
     name, bracket, settings = text.partition("[")
     known = name in OPERATIONS or any(name in registry.entries for registry in REGISTRIES.values())
     return known and bool(bracket) and settings.endswith("]") and "=" in settings
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """Return the formats that these texts can match, e.g. 'csv', '^csv$', 'csv[engine=pandas]' or '^json'. Returns None
-    for any: without a text, or with another regular expression, which may match a setting."""
+    """Return the formats that these texts can match. Such texts are, for example, 'csv', '^csv$', 'csv[engine=pandas]'
+    and '^json'. Return None if any format can match: without a text, or with another regular expression, because it may
+    match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()
     for text in alternatives(texts):
@@ -85,8 +88,8 @@ def names_in(texts: Iterable[str]) -> frozenset[str] | None:
 
 
 def matches(text: str, variant: str) -> bool:
-    """Return whether one alternative matches a variant. One that is spelled in full, as reports print it, matches only
-    itself: as a regular expression its brackets would have another meaning, or be invalid."""
+    """Return whether one alternative matches a variant. A fully spelled alternative, as printed in reports, matches
+    only itself. As a regular expression its brackets would have another meaning, or be invalid."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES.values()):
@@ -95,13 +98,15 @@ def matches(text: str, variant: str) -> bool:
 
 
 def is_found(pattern: str, name: str) -> bool:
-    """Return whether a regular expression finds a name, with or without its settings: '^csv$' matches as 'csv' does."""
+    """Return whether a regular expression finds a name, with or without its settings. So '^csv$' matches as 'csv'
+    does."""
     return any(re.search(pattern, each) for each in (name, name.partition("[")[0]))
 
 
 @cache
 def _honoured(text: str) -> str:
-    """Return how an adapter with these settings spells itself: with its engine and other settings always named."""
+    """Return the full spelling of an adapter with these settings, which always includes the engine and the other
+    settings."""
     try:
         engine, settings = registry_of(text.partition("[")[0]).engine(text)
         return engine(settings).variant
@@ -110,7 +115,8 @@ def _honoured(text: str) -> str:
 
 
 def check_found(parameter: str, texts: Iterable[str], offered: Collection[str], names: Sequence[str]) -> None:
-    """Raise PlanError for the first alternative that matches nothing of `offered`, with the nearest of the `names`."""
+    """Raise PlanError for the first alternative that matches nothing in `offered`. The message has the nearest of the
+    `names`."""
     for text in alternatives(texts):
         if not any(matches(text, variant) for variant in offered):
             near = difflib.get_close_matches(variant_of(text.strip("^$")).format_name, names, n=1)

@@ -1,4 +1,4 @@
-"""From suites and a request to chains: complete and checked before anything runs.
+"""Turning suites and a request into chains, which are complete and checked before anything runs.
 
 Unknown names, refused settings and data that a format cannot hold are found here, without loading any storage library.
 Missing libraries and refusals become rows with their reason. Invalid requests raise PlanError.
@@ -33,8 +33,8 @@ from data_generator.dataset import Dataset
 def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
     """Return the plan for the suites under the request.
 
-    A user's data are read here; `on_rows` is called with the data set and the number of rows read. Raises PlanError,
-    AdapterError for a variant that the user spells wrongly, and DataError.
+    A user's data are read here. Meanwhile `on_rows` is called with the data set's name and the number of rows read so
+    far. Raises PlanError, AdapterError for a variant that the user spells wrongly, and DataError.
     """
     selection = Selection(suites, request)
     check_selection(selection)
@@ -83,7 +83,7 @@ def _chains(
                     name
                     for name in operations
                     if operation_of(name).concerns(dataset.name, network)
-                    # Not counting the save, which a chain needs only for its other operations.
+                    # The save is not checked, because a chain contains it only for its other operations.
                     and suite.variants.concerns(_not_spelled(candidate.variant, request), parse(name)[0])
                 ]
                 if not offered:
@@ -92,7 +92,7 @@ def _chains(
 
 
 def _over_networks(suite: Suite, candidate: Candidate) -> bool:
-    """Return whether a suite measures it over networks if the user names none."""
+    """Return whether a suite measures the candidate over networks if the user names no network."""
     return _has_services(candidate.adapter) and suite.variants.over_networks(parse(candidate.variant)[1])
 
 
@@ -103,12 +103,13 @@ def _not_spelled(variant: str, request: Request) -> dict[str, str]:
 
 
 def _has_services(adapter: Adapter) -> bool:
-    """Return whether a network can be between caller and copy. Raw I/O counts, as all are compared with it."""
+    """Return whether a network can be between caller and copy. Raw I/O is included, because all variants are compared
+    with it."""
     return adapter.is_served or is_raw_io(adapter.format)
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """Return the target: for tables the user's choice, except for raw I/O, which takes Arrow; for images arrays."""
+    """Return the target. For tables it is the user's choice, but always Arrow for raw I/O. For images it is arrays."""
     if not suite.kind.has_columns:
         return next(iter(suite.kind.targets))
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
@@ -122,8 +123,8 @@ def _parts(
     conditions: Conditions,
     request: Request,
 ) -> Iterator[Chain | Excluded]:
-    """Yield the chain with the operations that can be done, and each of the others with the reason: a refused operation
-    costs its own cell only."""
+    """Yield the chain with the operations that can be done, and each other operation with its reason. A refused
+    operation affects only its own cell."""
     adapter = candidate.adapter
     availability = registry_of(adapter.format).availability(type(adapter), adapter.values)
     main = next(iter(availability.versions.items()), None)
@@ -162,7 +163,7 @@ def _failure(
     conditions: Conditions,
     request: Request,
 ) -> Failure | None:
-    """Return why nothing of a chain can be measured; None if it can."""
+    """Return why nothing of a chain can be measured, or None if something can."""
     if candidate.refused is not None:
         return candidate.refused
     if not availability.installed:
@@ -183,7 +184,7 @@ def _operation_failure(spelled: str, dataset: Dataset, adapter: Adapter, conditi
 
 
 def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
-    """Return the operations with only the first of those that have the same name and a fallback."""
+    """Return the operations. Of several operations with the same name and a fallback, only the first is included."""
     kept: list[str] = []
     seen: set[str] = set()
     for spelled in operations:
@@ -197,7 +198,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
 
 
 def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:
-    """Return why a variant shows nothing on this number of rows; None if it does."""
+    """Return why a variant shows nothing on this number of rows, or None if it is meaningful."""
     whole = CATALOGUE[parse(dataset.name)[0]].default_rows
     if whole is None or dataset.rows >= whole:
         return None

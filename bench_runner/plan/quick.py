@@ -1,4 +1,4 @@
-"""A suite in one quick round: with less of everything that the user did not name."""
+"""A suite in one quick round, with less of everything that the user did not name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes part in the suites of a request, each found once: suites, candidates, operations."""
+"""What takes part in the suites of a request: suites, candidates, operations. Each is determined only once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench_runner.suites import Suite
 
 
 class Selection:
-    """The suites as requested, and their candidates before the user's choice."""
+    """The suites as requested, and their candidates before the user's choice is applied."""
 
     def __init__(self, suites: Sequence[Suite], request: Request) -> None:
         """Raises PlanError for a trait that cannot be varied."""
@@ -26,15 +26,16 @@ class Selection:
         self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}
 
     def candidates(self, suite: Suite, threads: str) -> Sequence[Candidate]:
-        """Return the candidates of a suite. Raises what bench_runner.plan.candidates.candidates raises."""
+        """Return the candidates of a suite. Raises the errors of bench_runner.plan.candidates.candidates."""
         if (suite.name, threads) not in self._candidates:
             self._candidates[suite.name, threads] = candidates(suite, self.request, threads)
         return self._candidates[suite.name, threads]
 
 
 def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
-    """Return the spelled operations, the save first, because reading needs a stored copy. Operations that leave traces
-    in that copy come last: later operations would use these traces, contrary to their names."""
+    """Return the spelled operations. The save comes first, because reading needs a stored copy. Operations that leave
+    traces in this copy, such as an index, come last. Otherwise later operations would use the traces, although their
+    names exclude that."""
     if not request.operations:
         return _traces_last(suite.operations)
     offered = (*suite.operations, *suite.operations_on_request)
@@ -73,7 +74,7 @@ def _traces_last(spelled: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fits(suite: Suite, spelled: str) -> bool:
-    """Return whether an operation can be done with what a suite stores."""
+    """Return whether an operation applies to the kind of data that a suite stores."""
     kinds = operation_of(spelled).kinds
     return kinds is None or suite.kind in kinds
 

@@ -1,4 +1,4 @@
-"""Turning a varied trait into data sets or operations: one for each of its values, everything else equal.
+"""Turning a varied trait into data sets or operations, one for each value, with everything else equal.
 
 bench_runner.suites.sweep has the traits and their default values. The result is an ordinary request, which a user could
 have spelled.
@@ -21,12 +21,12 @@ from bench_runner.suites.sweep import BASE, BASE_ROWS, TRAITS, Trait
 from data_generator.catalogue import CATALOGUE, Parameter
 
 FEWEST_POINTS = 2
-"""Varying needs several values."""
+"""Smallest number of values that can be called varying a trait."""
 
 
 def swept(suites: Sequence[Suite], request: Request) -> Request:
-    """Return the request with a data set or operation for each value of the varied trait; unchanged without a trait.
-    Raises PlanError for a trait that cannot be varied."""
+    """Return the request with a data set or operation for each value of the varied trait. Without a trait it is
+    unchanged. Raises PlanError for a trait that cannot be varied."""
     over = request.over
     if over is None:
         return request
@@ -45,7 +45,7 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
 
 
 def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Request:
-    """Turn the values into operations on each data set, which share its stored copies."""
+    """Turn the values into operations on each data set. The operations share the stored copies of the data set."""
     if request.operations:
         raise PlanError(
             f"`over={over.trait!r}` already chooses the operation: {trait.operation.format('...')}.",
@@ -108,7 +108,8 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
 
 
 def _canonical(parameter: Parameter, point: str) -> str:
-    """Return a value in canonical form: '0.10' as '0.1'. Invalid values stay, and are reported when data are made."""
+    """Return a value in canonical form, such as '0.1' for '0.10'. Invalid values stay and are reported when data are
+    made."""
     try:
         return parameter.canonical(point)
     except ValueError:
@@ -134,7 +135,7 @@ def _rows(request: Request, trait: Trait) -> int:
 
 
 def _base(request: Request, trait: Trait) -> dict[str, str]:
-    """Return the parameters that all points share; rows that the user names replace the trait's own."""
+    """Return the parameters that all points share. Rows that the user names replace the trait's rows."""
     rows = _rows(request, trait)
     return {
         name: value.format(rows=rows) for name, value in trait.base.items() if name != "rows" or request.rows is None
@@ -142,7 +143,7 @@ def _base(request: Request, trait: Trait) -> dict[str, str]:
 
 
 def _possible(trait: Trait, rows: int | None) -> tuple[str, ...]:
-    """Return the default values, without those for which a table has too few rows."""
+    """Return the default values, excluding those for which the table has too few rows."""
     if rows is None or not trait.rows_each:
         return trait.points
     return tuple(point for point in trait.points if int(point) * trait.rows_each <= rows)

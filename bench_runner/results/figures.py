@@ -1,7 +1,7 @@
-"""The register of figures: every number that a sample may hold, with its unit, direction and meaning.
+"""The register of figures. It lists every number that a sample may hold, with unit, direction and meaning.
 
-A new figure is one row here. Figures are integers in the unit that their name ends with; people's
-units are made in reports alone.
+To add a figure, add one row here. Figures are integers in the unit that their name ends with. Only reports convert them
+to other units.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Direction(Enum):
-    """Which way is better; some figures only describe."""
+    """Which direction is better. Some figures are only descriptive."""
 
     LOWER = "lower is better"
     NEITHER = "describes"
@@ -25,8 +25,8 @@ class Figure:
     title: str
     meaning: str
     exact: bool = False
-    """Whether it depends on data, versions and settings alone: then one sample gives it, and values that differ between
-    samples are treated like times."""
+    """Whether the figure depends only on data, versions and settings. Then one sample determines it. If samples differ,
+    the values are treated like times."""
 
 
 _LOW, _IS = Direction.LOWER, Direction.NEITHER

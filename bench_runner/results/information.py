@@ -1,7 +1,7 @@
-"""`run.json` as types: what is needed to judge and repeat a run.
+"""`run.json` as types: the information that is needed to judge and repeat a run.
 
-Every field may be missing, because runs are written as they go, by several versions and on many machines; fields that
-exist have their type. Nothing here depends on how these facts are found or shown.
+Every field may be missing, because runs are written in steps, by several versions and on many machines. Fields that
+exist have the declared type. Nothing here depends on how these facts are found or shown.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from bench_runner.variants import operation_name_of
 
 SAVE, READ = operation_name_of("save"), operation_name_of("read")
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
-"""Kinds of lines of a roofline: the first two from the device, the others from the page cache."""
+"""Kinds of lines of a roofline. The first two kinds read from the device, the others from the page cache."""
 
 
 class StoredInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Base of the parts: fields with their default are not written, and unknown fields are ignored."""
+    """Base of the parts of `run.json`. Fields with their default are not written, and unknown fields are ignored."""
 
 
 class RunWarning(StoredInfo):
@@ -31,7 +31,7 @@ class RunWarning(StoredInfo):
 
 
 class MachineInfo(StoredInfo):
-    """The machine. Sizes in bytes, times in ns; unknown facts are None."""
+    """The machine. Sizes are in bytes, times in ns, and unknown facts are None."""
 
     name: str = ""
     cpu: str | None = None
@@ -59,12 +59,12 @@ class MachineInfo(StoredInfo):
 
     @property
     def is_virtual(self) -> bool:
-        """Whether it is a guest on another machine."""
+        """Whether the machine is a guest on another machine."""
         return self.virtualisation not in (None, "none")
 
 
 class FolderInfo(StoredInfo):
-    """The file system of a working folder. Sizes in bytes."""
+    """The file system of a working folder. Sizes are in bytes."""
 
     path: str = ""
     free_bytes: int | None = None
@@ -83,39 +83,40 @@ class FolderInfo(StoredInfo):
 
 
 class DataSetInfo(StoredInfo):
-    """One data set. If it is a sample, `input_rows` is the number of rows of the whole."""
+    """One data set. If it is a sample, `input_rows` is the number of rows of the whole data."""
 
     digest: str = ""
     rows: int = 0
     size_bytes: int = 0
     title: str = ""
     parameters: dict[str, str] = {}
-    """Each parameter with its value, spelled in the name or not; empty in runs of versions that did not store it."""
+    """Each parameter with its value, even if the name does not spell it. Empty in runs of versions that did not store
+    it."""
     input_rows: int | None = None
     sampled_rows: int | None = None
     blocks: int | None = None
     columns: dict[str, str] = {}
     """Name and type of each column of the user's own table."""
     understood: dict[str, str] = {}
-    """How the user's own file was read, by subject, such as delimiter and encoding."""
+    """How the user's own file was read. The keys are subjects such as delimiter and encoding."""
 
     @property
     def whole_rows(self) -> int | None:
-        """Number of rows of the table of which this is a sample; None if it is the whole table."""
+        """Number of rows of the whole table if this is a sample; None if this is the whole table."""
         return self.input_rows if self.input_rows is not None and self.input_rows > self.rows > 0 else None
 
 
 class MaturityInfo(StoredInfo):
-    """How far a variant can be relied on beyond what is measured, as declared by its adapter (adapters.contract)."""
+    """How reliable a variant is in respects that are not measured, as declared by its adapter (adapters.contract)."""
 
     stage: str = ""
     reason: str = ""
     ours: bool = False
-    """Whether this project contains the code that saves and reads."""
+    """Whether the code that saves and reads is part of this project."""
 
 
 class VariantInfo(StoredInfo):
-    """One variant: declarations of its adapter, and the cost of loading its libraries."""
+    """One variant: the declarations of its adapter, and the cost of loading its libraries."""
 
     title: str = ""
     format: str = ""
@@ -125,22 +126,22 @@ class VariantInfo(StoredInfo):
     maturity: MaturityInfo | None = None
     """None in runs of versions that did not store it."""
     partial_reads: tuple[str, ...] | None = None
-    """Operations that read no more of a table than needed: 'take' if it finds rows by their numbers, 'scan' if it
-    evaluates conditions itself. None in runs of versions that did not store it."""
+    """Operations that read no more of a table than needed. It contains 'take' if the variant finds rows by their
+    numbers, and 'scan' if it evaluates conditions itself. None in runs of versions that did not store it."""
     mapped: bool = False
     reads_unseen: bool = False
-    """Whether counters of read calls do not include its reads: mappings, io_uring."""
+    """Whether the counters of read calls miss the variant's reads, as with mappings and io_uring."""
     import_ns: int | None = None
     import_rss_bytes: int | None = None
 
 
 class OperationInfo(StoredInfo):
-    """One operation, as needed by reports."""
+    """One operation, with the facts that reports need."""
 
     title: str = ""
-    """The name shown to people: 'save', 'project 10 columns'."""
+    """The name shown to people, such as 'save' or 'project 10 columns'."""
     writes: bool = False
-    """Whether it makes a stored copy; otherwise it reads one."""
+    """Whether the operation makes a stored copy. Otherwise it reads a stored copy."""
     meaning: str = ""
 
 
@@ -164,19 +165,20 @@ class SettlingInfo(StoredInfo):
     """How the machine was brought to rest."""
 
     touches: bool = True
-    """Whether memory was touched and freed before every sample, or only if a control was slow."""
+    """Whether memory was touched and freed before every sample. Otherwise it was touched only if a control measurement
+    was slow."""
     why: str = ""
     ready_bytes: int = 0
-    """Most memory made ready before a sample; 0 in runs of versions that did not store it."""
+    """Largest memory made ready before a sample; 0 in runs of versions that did not store it."""
 
 
 class FactInfo(StoredInfo):
-    """Since when a fact is known that does not change between runs on the same machine."""
+    """The day since which a fact is known. Such facts do not change between runs on the same machine."""
 
     measured: str = ""
-    """The day of the measurement; the earliest of several."""
+    """The day of the measurement. For several measurements, the earliest day."""
     key: str = ""
-    """Digest of the machine, the versions and the sources for which it holds."""
+    """Digest of the machine, the versions and the sources for which the fact is valid."""
     kept: int = 0
     """Number of facts from earlier runs."""
     new: int = 0
@@ -184,7 +186,7 @@ class FactInfo(StoredInfo):
 
 
 class CalibrationInfo(StoredInfo):
-    """The nominal and the measured rate of a limited network, before the first round."""
+    """The nominal rate of a limited network, and the rate measured before the first round."""
 
     network: str = ""
     asked_bits_per_s: int = 0
@@ -192,7 +194,7 @@ class CalibrationInfo(StoredInfo):
 
 
 class RooflineLine(StoredInfo):
-    """Reads of one size, `depth` of them in flight, and their duration."""
+    """Reads of one size, with `depth` reads in flight, and their duration."""
 
     kind: str = ""
     size_bytes: int = 0
@@ -200,16 +202,16 @@ class RooflineLine(StoredInfo):
     reads: int = 0
     wall_ns: int = 0
     at_least: bool = False
-    """Whether the probe was the limit, so that the device may give more."""
+    """Whether the probe was the limit, so that the device may deliver more."""
 
     @property
     def per_second(self) -> float:
-        """Reads a second."""
+        """Reads per second."""
         return self.reads / self.wall_ns * 1e9 if self.wall_ns else 0.0
 
     @property
     def bytes_per_second(self) -> float:
-        """Bytes a second."""
+        """Bytes per second."""
         return self.per_second * self.size_bytes
 
 
@@ -225,14 +227,14 @@ class RooflineInfo(StoredInfo):
     guest: bool = False
     """Whether the figures include a host's caches and limits."""
     compiled: bool = False
-    """Whether the compiled loop was used, not Python."""
+    """Whether the compiled loop was used instead of Python."""
     why_none: str = ""
-    """The reason, if there are no lines."""
+    """The reason why there are no lines, or ''."""
     lines: tuple[RooflineLine, ...] = ()
 
 
 def _unfinished() -> bool:
-    # A factory, so that it is always written, for readers of the file.
+    # A factory makes msgspec always write the field, for readers of the file.
     return False
 
 
@@ -279,21 +281,22 @@ class RunInfo(StoredInfo):
             self.warnings.append(warning)
 
     def operation(self, spelled: str) -> OperationInfo:
-        """Return what is known of an operation; its name in runs that do not store more."""
+        """Return the stored information about an operation. For runs that do not store any, it has only the name."""
         known = self.operations.get(spelled)
         return known or OperationInfo(title=spelled, writes=spelled == SAVE)
 
     def shape(self) -> dict[str, Any]:
         """Return plain dicts, lists, texts and numbers, ready for JSON."""
         found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        # Leave out empty collections.
+        # Omit empty collections.
         return {name: value for name, value in found.items() if value not in ({}, [])}
 
 
 def information(shape: Mapping[str, Any]) -> RunInfo:
-    """Return the information in a JSON object. Raises msgspec.ValidationError with the place of what is wrong."""
+    """Return the information in a JSON object. Raises msgspec.ValidationError, whose message has the path of the wrong
+    field."""
     asked = shape.get("request")
     if isinstance(asked, dict):
-        # Older versions did not write the target pandas; now a missing target means the suite's.
+        # Older versions did not write the target pandas. Today a missing target means that of the suite.
         shape = {**shape, "request": {"target": "pandas", **asked}}
     return msgspec.convert(shape, RunInfo, strict=True, dec_hook=lambda kind, value: kind(value))

@@ -1,7 +1,7 @@
 """The result files: `run.json` (what is needed to judge and repeat a run), `samples.jsonl` (one line for each
 execution) and `fidelity.jsonl` (what each variant does to each kind of column).
 
-Only raw integers are stored; readers compute medians, ratios and other units. Golden records in
+Only raw integers are stored. Readers compute medians, ratios and other units. Golden records in
 tests/bench_runner/results/golden/ pin the shapes, and docs/results.md describes them.
 """
 
@@ -45,7 +45,7 @@ __all__ = [
     "write_run_info",
 ]
 
-# 1: the first shape. 2: `saw_all` and `fallback`; the yardstick is called raw-io (before: floor).
+# 1: the first shape. 2: adds `saw_all` and `fallback`, and raw I/O is called raw-io instead of floor.
 SCHEMA = 2
 """Version of the shape of records."""
 OLDER = (1,)
@@ -53,15 +53,15 @@ OLDER = (1,)
 PACKED = ".xz"
 """Suffix of files with compressed lines."""
 MOST_UNPACKED_BYTES = 2**30
-"""Size limit of decompressed lines: a small file from elsewhere must not fill the memory of its reader."""
+"""Size limit of decompressed lines. A small file from elsewhere must not fill the memory of its reader."""
 
 
 class RecordError(UserError):
-    """A result folder that cannot be read. The text has the file, the line, the reason and what to do."""
+    """A result folder cannot be read. The message has the file, the line, the reason and what to do."""
 
 
 def _schema() -> int:
-    # A factory, so that every line contains its version.
+    # A factory makes msgspec write the version in every line.
     return SCHEMA
 
 
@@ -73,39 +73,42 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     suite: str
     operation: str
-    """Spelled, with its parameters: 'read', 'project[columns=10]'."""
+    """The spelled name with its parameters, such as 'read' or 'project[columns=10]'."""
     dataset: str
     dataset_digest: str
     rows: int
     variant: str
-    """With the settings in effect, not those requested: 'parquet[engine=pyarrow,codec=zstd,level=1]'."""
+    """The variant with the settings in effect, not those requested, such as
+    'parquet[engine=pyarrow,codec=zstd,level=1]'."""
     library: str
-    """'pyarrow 26.0.1'."""
+    """The library with its version, such as 'pyarrow 26.0.1'."""
     conditions: Conditions
     machine: str
     round: int
-    """0 is the pilot round on few rows; it is never counted."""
+    """Number of the round. 0 is the pilot round on few rows, which is never counted."""
     position: int
-    """Place in the order of execution, over the whole run."""
+    """Index in the order of execution, over the whole run."""
     figures: dict[str, int] = {}
     fidelity: str | None = None
-    """'exact' or 'declared loss'."""
+    """'exact' or 'declared loss'; None if the sample was not verified."""
     saw_all: bool = False
-    """Whether all of the data were verified: then the save of its chain is verified too."""
+    """Whether all of the data were verified. If so, the save of the chain is verified too."""
     fallback: str = ""
-    """Name of the fallback for a call that the engine does not have: 'read-all' read everything, then selected."""
+    """Name of the fallback for a call that the engine lacks. 'read-all', for example, reads everything and then
+    selects."""
     cached: bool = False
-    """Whether later calls of a block found data of earlier ones in the library's own memory."""
+    """Whether later calls of a block found data of earlier calls in the library's own memory."""
     in_service: bool = False
-    """Whether it was not requested, but executed because another operation needs a stored copy, or the save needs to be
-    verified."""
+    """Whether the sample was not requested. It was executed because another operation needs a stored copy, or because
+    the save has to be verified."""
     losses: tuple[str, ...] = ()
     codec: str | None = None
-    """As read back from the written file; None for a format without codecs, and for reads."""
+    """The codec as read back from the written file. None for reads, and for formats without codecs."""
     encodings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unsettled: bool = False
-    """The control was still slow after three tries, or a warm read fetched from the device: kept, not counted."""
+    """Whether the control measurement was still slow after three tries, or a warm read fetched from the device. Such
+    samples are stored but not counted."""
     failure: Failure | None = None
     schema: int = msgspec.field(default_factory=_schema)
 
@@ -119,18 +122,18 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def counted(self) -> bool:
-        """Whether statistics may use it: a settled execution of a counted round, without a failure."""
+        """Whether statistics may use the sample: a settled execution in a counted round, without a failure."""
         return self.round > 0 and self.failure is None and not self.unsettled
 
     @property
     def clocked_ns(self) -> int:
-        """How long clocks ran for it: for a block of calls all of them, for a save its sync too."""
+        """Total measured time: for a block of calls the time of all calls, for a save including the sync."""
         of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
         return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
 
     @property
     def taken_ns(self) -> int:
-        """Time from its worker's start to its end: the clocks, and everything before, between and after."""
+        """Time from the start of the worker to its end, including everything before, during and after timing."""
         return self.clocked_ns + sum(self.figures.get(part, 0) for part in _OUTSIDE_CLOCKS)
 
     @property
@@ -149,7 +152,7 @@ def cell_of(
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One operation on one data set with one variant under one set of conditions on one machine."""
+    """One operation on one data set with one variant, under one set of conditions, on one machine."""
 
     suite: str
     operation: OperationName
@@ -163,8 +166,9 @@ class Cell:
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a variant does to one kind of column, found by a round trip of a small table.
 
-    outcome: exact | lossy | refused | error (a change without a bound: with a `cause` a known fault of the call,
-    without one a new fault, which fails the run: undeclared, or declared and missing)
+    outcome: exact | lossy | refused | error. An error is a change without a bound. With a `cause` it is a known fault
+    of the call. Without a `cause` it is a new fault, which fails the run: a change that was not declared, or a declared
+    change that did not occur.
     """
 
     variant: str
@@ -176,9 +180,9 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     how: str = ""
     bound: str = ""
     cause: str = ""
-    """format | call | target; empty when exact."""
+    """format | call | target; empty if the outcome is exact."""
     target_alone: str = ""
-    """What the target loses without any format."""
+    """What the target loses without any format involved."""
     schema: int = msgspec.field(default_factory=_schema)
 
 
@@ -193,17 +197,19 @@ class Run:
 
 
 class SampleWriter:
-    """Appends records to a run's files. Each line is passed to the system at once, so that a stopped run keeps it."""
+    """Appends records to a run's files. Each line is written to the operating system at once, so that a stopped run
+    keeps it."""
 
     def __init__(self, folder: Path) -> None:
-        """Continue the files of `folder`. A last line cut short by a crash is removed, as readers drop it too."""
+        """Continue the files of `folder`. A last line that a crash cut short is removed, as readers ignore it too."""
         self._samples = folder / "samples.jsonl"
         self._fidelity = folder / "fidelity.jsonl"
         for path in (self._samples, self._fidelity):
             _drop_cut_line(path)
 
     def append(self, *records: Sample | Fidelity) -> None:
-        """Append records of one kind, one line each, in one write: all or none. Raises OSError if the disk is full."""
+        """Append records of one type, one line each, in a single write of all or none. Raises OSError if the disk is
+        full."""
         if not records:
             return
         path = self._samples if isinstance(records[0], Sample) else self._fidelity
@@ -229,7 +235,7 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
-    """Write `run.json` completely or not at all. `info` may also be in the shape that it has in JSON."""
+    """Write `run.json` completely or not at all. `info` may also be the dict that JSON contains."""
     path = folder / "run.json"
     partial = path.with_suffix(".partial")
     try:
@@ -241,8 +247,8 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read a result folder, also one with compressed lines (see `pack_run`). Raises RecordError with file, line and
-    reason. A last line cut short by a crash is dropped, because its sample was never finished."""
+    """Read a result folder, including one with compressed lines (see `pack_run`). Raises RecordError with file, line
+    and reason. A last line that a crash cut short is ignored, because its sample was never finished."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())
@@ -263,12 +269,12 @@ def read_run(folder: Path) -> Run:
 
 
 def packed_files(folder: Path) -> list[Path]:
-    """Return the files of a result folder with compressed lines."""
+    """Return the files with compressed lines in a result folder."""
     return sorted(folder.glob(f"*.jsonl{PACKED}"))
 
 
 def _place_of(path: Path) -> Path:
-    """Return the path of these lines, plain or packed."""
+    """Return the path of the file with these lines, plain or compressed. Raises RecordError if both exist."""
     packed = path.with_name(path.name + PACKED)
     if path.exists() and packed.exists():
         raise RecordError(f"{path.parent} holds both {path.name} and {packed.name}.", "Remove one of them.")
@@ -276,7 +282,7 @@ def _place_of(path: Path) -> Path:
 
 
 def pack_run(run: Run, folder: Path) -> None:
-    """Write a run into an empty folder as stored in a package: `run.json`, and compressed lines."""
+    """Write a run into an empty folder in the form for a package: `run.json`, and compressed lines."""
     write_run_info(folder, run.info)
     for name, records in (("samples", run.samples), ("fidelity", run.fidelity)):
         lines = b"".join(msgspec.json.encode(record, enc_hook=str) + b"\n" for record in records)
@@ -284,7 +290,7 @@ def pack_run(run: Run, folder: Path) -> None:
 
 
 def _said(error: ValueError) -> str:
-    """Return msgspec's text, whose backticks do not mean parameters."""
+    """Return msgspec's message with its backticks replaced, because in our messages backticks mark parameters."""
     return str(error).replace("`", "'")
 
 
@@ -334,7 +340,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:
-    """Decode a line. Raises ValueError with the field that is missing, unknown or of another type."""
+    """Decode a line. Raises ValueError with the field that is missing, unknown or of a wrong type."""
     shape = msgspec.json.decode(line)
     _check_schema(shape)
     if shape["schema"] == 1:
@@ -348,7 +354,7 @@ _OLD_VARIANTS = {"floor": "raw-io", "image-floor": "image-raw-io"}
 
 
 def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
-    """Convert a record of schema 1, where the only operation that read, 'read', read everything."""
+    """Convert a record of schema 1. Its only reading operation, 'read', read everything."""
     kept = {**_renamed(shape), "schema": SCHEMA}
     if shape.get("operation") == "read" and shape.get("fidelity") is not None:
         kept["saw_all"] = True
@@ -356,7 +362,7 @@ def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(shape: dict[str, Any]) -> dict[str, Any]:
-    """Rename the yardstick to its present name, wherever a record names a variant."""
+    """Replace the old name of raw I/O by the present name, wherever a record names a variant."""
     kept = dict(shape)
     if isinstance(variant := kept.get("variant"), str):
         kept["variant"] = _variant_of_today(variant)
@@ -371,7 +377,8 @@ def _variant_of_today(variant: str) -> str:
 
 
 def _identity(record: Sample | Fidelity) -> object:
-    """Return what no two lines of a file may share. A round measured again after a resume has another position."""
+    """Return what identifies a record. Two lines of a file must differ in it. A round measured again after a resume
+    differs in its position."""
     if isinstance(record, Sample):
         return record.cell, record.round, record.position
     return record.variant, record.target, record.strings, record.kind, record.nulls

@@ -25,27 +25,27 @@ _HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
 _MOST_EXACT = 2_500
 """Largest product of two sample sizes for which the probabilities of a shift are computed exactly."""
 FEWEST_ROUNDS = 5
-"""Fewest rounds for the interval of a median, and for one side of a ratio (rule 17)."""
+"""Fewest rounds for the interval of a median, and for one of the two sides of a ratio (rule 17)."""
 FEWEST_COMPARED = 3
 """Fewest rounds of the other side of a ratio (rule 17)."""
 DRIFT_LIMIT = 0.10
 """A larger change of raw I/O over a run causes a warning (rule 16)."""
 POSITION_LIMIT = 0.05
-"""A larger effect of the place within a round causes a warning (rule 15)."""
+"""A larger effect of the position within a round causes a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""A row is marked if its two memory peaks differ by more: part of one peak belongs to a mapped file (rule 13)."""
+"""A row is marked if its two memory peaks differ by more. Then part of one peak belongs to a mapped file (rule 13)."""
 MISMATCH = "mismatch"
-"""Kind of the failure of an operation that returned something other than what was stored."""
+"""Kind of failure of an operation that returned something other than what was stored."""
 PROBE_ERRORS = 3
-"""A memory figure counts from this multiple of the probe's error (rule 13)."""
+"""A memory figure is used if it is at least this multiple of the probe's error (rule 13)."""
 _FEWEST_FOR_POSITION = 20
 _KEPT_SUMMARIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median in the unit of its values. `low` and `high` are its 95 % interval, None with fewer than five values
-    unless the figure is exact."""
+    """A median in the unit of its values. `low` and `high` limit its 95 % interval. They are None with fewer than five
+    values, unless the figure is exact."""
 
     median: float
     low: float | None
@@ -64,7 +64,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The ratio of two figures. `tied` is None with too few rounds for a verdict."""
+    """The ratio of two figures. `tied` is None if there are too few rounds for a verdict."""
 
     ratio: float
     low: float | None
@@ -80,19 +80,22 @@ class CellSummary:
     cell: Cell
     library: str
     figures: Mapping[str, Interval]
-    """By registered name, in its unit. Counted samples count, and for exact figures (sizes) all verified ones."""
+    """Intervals by registered name of the figure, in its unit. They use counted samples and, for exact figures (sizes),
+    all verified samples."""
     by_round: Mapping[str, Mapping[int, int]]
-    """The counted values: figure -> round -> value."""
+    """The values used: figure -> round -> value."""
     raw_io_multiple: Ratio | None
-    """wall_ns as a multiple of raw I/O's on the same data; None for raw I/O itself, and if raw I/O was not run."""
+    """wall_ns as a multiple of that of raw I/O on the same data. None for raw I/O itself, and if raw I/O was not
+    run."""
     failures: tuple[Failure, ...]
     """Distinct reasons, the most frequent first."""
     failed_rounds: int
     uncounted: int
-    """Number of samples that did not fail but are not counted: unsettled, or a save that was not verified."""
+    """Number of samples that did not fail but are not counted, because they are unsettled or the save was not
+    verified."""
     fidelity: str | None
     fallback: str
-    """The fallback for a call that the engine does not have; '' if it has the call. Fallbacks are never ranked with
+    """The fallback for a call that the engine lacks, or '' if the engine has the call. Fallbacks are never ranked with
     calls."""
     losses: tuple[str, ...]
     codec: str | None
@@ -100,7 +103,7 @@ class CellSummary:
     cached: bool = False
     """Whether the library answered calls from its own memory in a counted round. Such cells are not ranked."""
     wrong: bool = False
-    """Whether an answer of a counted round was wrong, which also voids its save. Such cells are not ranked (rule
+    """Whether an answer in a counted round was wrong. This also invalidates the save. Such cells are not ranked (rule
     11)."""
 
     @property
@@ -130,15 +133,15 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
     From six values on, the limits are interpolated between two neighbouring order statistics, so that coverage is close
     to `level` (Hettmansperger and Sheather, Confidence intervals based on interpolated order statistics, Statistics &
-    Probability Letters 4, 1986). They equal those of `scipy.stats.mstats.median_cihs`, which is slow to import. The
-    interval is minimum to maximum with five values (93.75 %), and where `level` is more than the values can give.
+    Probability Letters 4, 1986). They equal those of `scipy.stats.mstats.median_cihs`, which is slow to import. With
+    five values the interval is from minimum to maximum (93.75 %). It is the same if the values cannot reach `level`.
 
-    Coverage in simulations of 12 % log-normal noise with one value in ten slow: 95.1 % with 7 values at a half width
-    of 0.125 of the median. The sign test's interval, which was used before, gave 98.7 % at 0.189. The bootstrap falls
-    short at these sizes, because its medians are order statistics too: percentile and BCa 86 to 88 % with 7 values,
-    basic 66 to 83 %.
+    Simulations used 12 % log-normal noise with one slow value in ten. With 7 values, coverage was 95.1 % at a
+    half-width of 0.125 of the median. The sign test's interval, which was used before, gave 98.7 % at 0.189. The
+    bootstrap has too little coverage at these sizes, because its medians are order statistics too. With 7 values,
+    percentile and BCa gave 86 to 88 %, basic 66 to 83 %.
 
-    `exact` values (`Figure.exact`) that are all equal are their own interval, from one value on.
+    If `exact` values (`Figure.exact`) are all equal, even a single value is its own interval.
 
     Raises ValueError without values.
     """
@@ -160,8 +163,9 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
 @cache
 def _interpolation(count: int, level: float) -> tuple[int, float]:
-    """Return k and the weight of the next value: the limits are between the k-th and the next order statistic from each
-    end. Probabilities are integers, because a float cannot represent those of a thousand values."""
+    """Return k and the weight of the next value. The limits are between the k-th and the next order statistic, counted
+    from each end. Probabilities are integers, because a float cannot represent the probabilities for a thousand
+    values."""
     half_outside, total = (1 - Fraction(str(level))) / 2, 2**count
     below = list(itertools.accumulate(math.comb(count, outside) for outside in range(count // 2 + 1)))
     outer = sum(tail <= half_outside * total for tail in below)
@@ -173,7 +177,7 @@ def _interpolation(count: int, level: float) -> tuple[int, float]:
 
 
 def half_width(values: Sequence[float]) -> float | None:
-    """Return half of the interval as a share of the median (0.05 is ±5 %), or None without an interval."""
+    """Return half of the interval as a share of the median (0.05 means ±5 %), or None if there is no interval."""
     interval = median_interval(values) if values else None
     if interval is None or interval.low is None or interval.high is None or interval.median <= 0:
         return None
@@ -183,8 +187,9 @@ def half_width(values: Sequence[float]) -> float | None:
 def ratio_interval(
     numerator: Mapping[int, float], denominator: Mapping[int, float], *, level: float = LEVEL
 ) -> Ratio | None:
-    """Return `numerator` / `denominator`, each a value by round: the median of the ratios within a round, which cancels
-    out slow rounds. Tied if the interval of this level contains 1. None without a common round."""
+    """Return `numerator` / `denominator`, where both have one value for each round. The result is the median of the
+    ratios within a round, so that slow rounds cancel out. It is tied if the interval of this level contains 1. None
+    without a common round."""
     common = sorted(numerator.keys() & denominator.keys())
     ratios = [numerator[number] / denominator[number] for number in common if denominator[number] > 0]
     if not ratios:
@@ -196,8 +201,8 @@ def ratio_interval(
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The ratio of the values of two samples. `low` and `high` are its 95 % interval, None with fewer than three values
-    on one side or five on the other."""
+    """The ratio of the values of two samples. `low` and `high` limit its 95 % interval. They are None unless one side
+    has at least five values and the other at least three."""
 
     ratio: float
     low: float | None
@@ -205,10 +210,13 @@ class Shift:
 
 
 def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None:
-    """Return `after` / `before` of two unpaired samples of positive values: the median of all ratios of a value of one
-    to a value of the other, with the interval that the Mann-Whitney test does not reject (Hodges and Lehmann 1963;
-    Conover, Practical Nonparametric Statistics, section 5.4). The interval is exact for every distribution. Zeros in
-    `before` have no ratio and are left out. Return None if a side has no value."""
+    """Return `after` / `before` for two unpaired samples of positive values.
+
+    The result is the median of the ratios of every value in `after` to every value in `before`. Its interval contains
+    the ratios that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover, Practical Nonparametric
+    Statistics, section 5.4), and is exact for every distribution. Zeros in `before` are ignored, because they have no
+    ratio. Return None if a side has no value.
+    """
     before = [early for early in before if early > 0]
     ratios = sorted(late / early for late in after for early in before)
     if not ratios:
@@ -223,9 +231,9 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 
 @cache
 def _ratios_outside(one: int, other: int) -> int:
-    """Return how many of one * other ordered ratios may be beyond each end of the interval: the critical value of Mann
-    and Whitney's U. Large samples use the normal approximation, which gives the same number from 50 and 50 values on,
-    and for 5 and 500 lets 0.2 % fewer be outside."""
+    """Return how many of the one * other ordered ratios may be beyond each end of the interval. This is the critical
+    value of Mann and Whitney's U. Large samples use the normal approximation. From 50 and 50 values on it gives the
+    same number, and for 5 and 500 values 0.2 % fewer ratios are outside."""
     if one * other > _MOST_EXACT:
         deviation = math.sqrt(one * other * (one + other + 1) / 12)
         return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
@@ -234,8 +242,8 @@ def _ratios_outside(one: int, other: int) -> int:
 
 
 def _rank_sums(one: int, other: int) -> list[int]:
-    """Return in how many orders of two samples U is 0, 1, 2, ...: the coefficients of the Gaussian binomial, multiplied
-    and divided factor by factor (Conover, section 5.1)."""
+    """Return the number of orderings of two samples for which U is 0, 1, 2, ... These are the coefficients of the
+    Gaussian binomial, which is multiplied and divided factor by factor (Conover, section 5.1)."""
     counts = [1] + [0] * (one * other)
     for factor in range(1, other + 1):
         for place in range(len(counts) - 1, one + factor - 1, -1):
@@ -250,14 +258,15 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
 
     Settled executions in counted rounds count if their answer was verified. A save counts if an operation of its chain
     (same data, variant, conditions and round) that reads all data passed. If a round was measured twice, after a
-    resume, the later one counts. The pilot round gives reasons for failures and no figures. Samples that only served
-    others are not cells.
+    resume, the later measurement counts. The pilot round provides reasons for failures but no figures. Samples that
+    were only executed for other operations are not cells.
     """
     return dict(_summaries(_These(tuple(samples))))
 
 
 class _These:
-    """Samples, compared by identity: comparing those of a large run takes longer than summarising them."""
+    """Samples, compared by identity. Comparing the samples of a large run by value takes longer than summarising
+    them."""
 
     def __init__(self, samples: tuple[Sample, ...]) -> None:
         self.samples = samples
@@ -282,7 +291,7 @@ def _summaries(these: _These) -> dict[Cell, CellSummary]:
         raw_io_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
         if cell.variant.is_raw_io and "wall_ns" in figures
-        # In older runs raw I/O reads everything for a few rows, which is not comparable.
+        # In older runs raw I/O reads everything even for a few rows, which is not comparable.
         if not any(sample.fallback for sample in grouped[cell])
     }
     return {cell: _summary(cell, group, values[cell], yardsticks, verified, wrong) for cell, group in grouped.items()}
@@ -324,7 +333,7 @@ def _summary(
 
 
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
-    """Yield each sample with its cell; a pilot round, which has fewer rows, belongs to the cell of the whole table."""
+    """Yield each sample with its cell. A pilot round has fewer rows, but belongs to the cell of the whole table."""
     full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
         rows = full.get((sample.suite, sample.dataset, sample.machine), sample.rows)
@@ -352,7 +361,7 @@ def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list
 
 
 def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:
-    """Return the verified samples of counted rounds that did not fail, whether or not the machine was at rest."""
+    """Return the verified samples of counted rounds that did not fail, whether or not the machine was settled."""
     return [
         sample
         for sample in group
@@ -361,7 +370,8 @@ def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> lis
 
 
 def _by_round(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> dict[str, dict[int, int]]:
-    """Return figures by round: exact ones of every verified sample, others of counted samples."""
+    """Return figures by round. Exact figures are those of every verified sample, other figures those of counted
+    samples."""
     values: dict[str, dict[int, int]] = defaultdict(dict)
     for sample in _verified(group, verified):
         for name, value in sample.figures.items():
@@ -387,19 +397,23 @@ def _most_frequent(failures: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def raw_io_cell(cell: Cell) -> Cell:
-    """Return the cell of the raw I/O that a cell is compared with. Raw I/O of tables always stores the Arrow table and
-    has no track. Images have one raw I/O for arrays that own their memory and one for views, because most of the cost
-    of the first is finding that memory."""
+    """Return the cell of the raw I/O with which a cell is compared.
+
+    Raw I/O of tables always stores the Arrow table and has no track. Images have two raw I/O variants: one returns
+    arrays that own their memory, the other returns views. For the former, most of the cost is allocating that memory.
+    """
     same = changed(cell.conditions, target="arrow", strings="str", track="plain")
     return replace(cell, variant=variant_of("raw-io of views" if VIEWS in cell.variant else "raw-io"), conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
-    """Return each ranked cell's ratio to the best of `figure`, best first; the best is 1 and tied with itself.
+    """Return each ranked cell's ratio to the best value of `figure`, best first. The best cell has 1 and is tied with
+    itself.
 
-    Raw I/O, variants that stand apart, fallbacks, answers from a library's own memory, and cells with a wrong answer in
-    a round are not ranked. The cells must differ in their variant alone (one operation, data set and set of
-    conditions): the caller groups them. Values under `least`, which the probe cannot tell apart, count as `least`.
+    Not ranked are raw I/O, variants whose results are another kind of object, fallbacks, answers from a library's own
+    memory, and cells with a wrong answer in a round. The cells must differ only in their variant (same operation, data
+    set and conditions), so the caller groups them. Values under `least`, which the probe cannot distinguish, count as
+    `least`.
     """
     ranked = [
         summary
@@ -427,19 +441,22 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Ratios(Generic[Key]):
-    """Ratios between figures that were measured in the rounds of one run: key -> round -> value.
+    """Ratios between figures that were measured in the rounds of one run. The values are given as key -> round ->
+    value.
 
-    Ratios are unpaired (`shift_ratio`), because neighbours in time hardly correlate on the machines examined (0 to
-    0.2). If whole rounds were slow, the effect of each round, estimated from the other cells, is taken out if that
-    makes the interval narrower. Simulated at 7 rounds with 10 cells: coverage 95 to 97 %, at most 5 % of equal cells
-    are called different, and a factor of 1.3 is found in 76 % (paired by round: 46 %, or 70 % with the interval above).
+    Ratios are unpaired (`shift_ratio`), because consecutive values hardly correlate on the machines examined (0 to
+    0.2). If whole rounds were slow, the effect of each round is estimated from the other cells. It is removed if that
+    makes the interval narrower. In simulations of 7 rounds with 10 cells, coverage is 95 to 97 %, at most 5 % of equal
+    cells are called different, and a factor of 1.3 is found in 76 % of cases. With ratios paired by round it is found
+    in 46 %, or in 70 % with the interval above.
     """
 
     FEWEST_OTHERS = 3
-    """The effect of a round is estimated from at least this many other figures: fewer would add their own noise."""
+    """Smallest number of other figures from which the effect of a round is estimated. Fewer would add their own
+    noise."""
 
     def __init__(self, values: Mapping[Key, Mapping[int, float]], *, exact: bool = False) -> None:
-        """`exact` says that the figure does not vary (`Figure.exact`)."""
+        """`exact` is whether the figure does not vary (`Figure.exact`)."""
         self._values, self._exact = values, exact
         self._deviations: dict[int, dict[Key, float]] = defaultdict(dict)
         for key, numbers in values.items():
@@ -449,7 +466,7 @@ class Ratios(Generic[Key]):
                     self._deviations[number][key] = math.log(value / middle)
 
     def of(self, one: Key, other: Key) -> Ratio | None:
-        """Return `one` / `other`, or None where `other` is 0 or a side has no value."""
+        """Return `one` / `other`, or None if `other` is 0 or a side has no value."""
         ours, theirs = self._values[one], self._values[other]
         below = statistics.median(theirs.values() or [0])
         if not ours or below <= 0:
@@ -473,10 +490,10 @@ class Ratios(Generic[Key]):
         return Ratio(ratio, low, high, len(common), low <= 1 <= high)
 
     def _without_rounds(self, one: Key, other: Key) -> tuple[list[float], list[float]] | None:
-        """Return both sides without the effects of their rounds, or None where an effect is not known.
+        """Return the values of both sides without the effects of their rounds, or None if an effect is unknown.
 
-        The effect of a round is the median over figures of a value relative to its figure's median. It is taken from
-        the other figures, so that the two sides stay independent.
+        The effect of a round is the median, over figures, of the figure's value in the round relative to its median.
+        Only other figures are used, so that the two sides stay independent.
         """
         effects = {}
         for number in self._values[one].keys() | self._values[other].keys():
@@ -489,15 +506,15 @@ class Ratios(Generic[Key]):
 
 
 def smallest_shown(info: RunInfo) -> int:
-    """Return the bytes under which a memory figure is shown only as '< N MB': three times the error of the run's memory
-    probe, or 0 if the run did not record it."""
+    """Return the bytes below which a memory figure is shown only as '< N MB'. This is three times the error of the
+    run's memory probe, or 0 if the run did not record the error."""
     error_bytes = info.probe.error_bytes if info.probe else None
     return PROBE_ERRORS * error_bytes if error_bytes is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A change as a share of the median: 0.1 is 10 % slower later, -0.1 is faster."""
+    """A change as a share of the median. 0.1 means that later samples are 10 % slower, -0.1 that they are faster."""
 
     operation: str
     machine: str
@@ -513,8 +530,9 @@ class Effect:
 def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
     """Return how much raw I/O changed from the first to the last round, for each operation and machine.
 
-    Theil and Sen's slope for each raw I/O cell with at least five rounds, times the rounds that it spans, over
-    its median; then the median over the cells, so that one disturbed round or data set says nothing.
+    For each raw I/O cell with at least five rounds, the change is Theil and Sen's slope, times the number of rounds
+    that the cell spans, divided by the cell's median. The result is the median over the cells, so that one disturbed
+    round or data set has no effect.
     """
     changes: dict[tuple[str, str], list[float]] = defaultdict(list)
     for summary in summaries:
@@ -535,9 +553,9 @@ def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
 def position_effect(samples: Iterable[Sample]) -> list[Effect]:
     """Return how much later samples of a round differ from earlier ones, for each operation and machine.
 
-    Each counted time is taken relative to its cell's median; those that came later in their round than their
-    cell usually does are compared with those that came earlier. Under 20 samples on either side there is no
-    answer.
+    Each counted time is taken relative to its cell's median. Times of samples that came later in their round than usual
+    for their cell are compared with times of samples that came earlier than usual. There is no result with fewer than
+    20 samples on either side.
     """
     starts: dict[tuple[str, int], int] = {}
     cells: dict[Cell, list[tuple[int, int, int]]] = defaultdict(list)
@@ -564,8 +582,8 @@ def position_effect(samples: Iterable[Sample]) -> list[Effect]:
 
 
 def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b of two orders of the same items: 1 is the same order, -1 the reverse. None with fewer than
-    three items, or if one side is all equal."""
+    """Return Kendall's tau-b of two rankings of the same items: 1 for the same ranking, -1 for the reverse. None with
+    fewer than three items, or if all values of one side are equal."""
     if len(ours) < 3:
         return None
     from scipy.stats import kendalltau
@@ -576,7 +594,7 @@ def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """Geometric means of the ratios to the best over the tables that every variant has, best first."""
+    """Geometric means of the ratios to the best, over the tables that every variant has; best variant first."""
 
     means: Mapping[Variant, float]
     tables: tuple[str, ...] = field(default=())
@@ -585,7 +603,7 @@ class Overall:
 def overall(ratios: Mapping[Variant, Mapping[str, float]]) -> Overall:
     """Summarise ratios to the best (variant -> table -> ratio) by their geometric mean.
 
-    Only tables count that every variant has: a format is not helped by what it could not do. A variant that
+    Only tables that every variant has are used, so that a format gains nothing from what it cannot do. A variant that
     has no table at all is left out first.
     """
     present = {variant: tables for variant, tables in ratios.items() if tables}

@@ -132,7 +132,7 @@ class Ask(Asking):
 
     @property
     def title(self) -> str:
-        """'ask q2'."""
+        """For example 'ask q2'."""
         return f"ask {self.query}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:

@@ -28,12 +28,12 @@ class Fields(DocumentReading):
 
     @property
     def title(self) -> str:
-        """'2 fields of all documents'."""
+        """For example '2 fields of all documents'."""
         return f"{self.paths} field{'s' * (self.paths != 1)} of all documents"
 
     @property
     def use_title(self) -> str:
-        """'read 2 fields'."""
+        """For example 'read 2 fields'."""
         return f"read {self.paths} field{'s' * (self.paths != 1)}"
 
     def fallback(self, adapter: Any) -> str:

@@ -33,7 +33,7 @@ class Get(DocumentReading):
 
     @property
     def title(self) -> str:
-        """'get 100 documents'."""
+        """For example 'get 100 documents'."""
         return f"get {self.documents:,} document{'s' * (self.documents != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

@@ -43,7 +43,7 @@ class DocumentOperation(Operation):
         return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the data are not documents."""
+        """Return a refusal reason if the data are not documents."""
         return None if is_documents(schema) else "it needs documents, and the data are not documents"
 
     def unfit(self, adapter: Any) -> str | None:

@@ -39,7 +39,7 @@ class Range(Asking):
 
     @property
     def title(self) -> str:
-        """'range of 0.1%, 1 field, by index'."""
+        """For example 'range of 0.1%, 1 field, by index'."""
         return f"range of {self.selectivity * 100:g}%, {self.paths} field{'s' * (self.paths != 1)}, by {self.by}"
 
     @property
@@ -49,7 +49,7 @@ class Range(Asking):
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a reason if an index is needed and the store has none."""
+        """Return a refusal reason if an index is needed and the store has none."""
         if self.by == INDEX and not adapter.offers.index:
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)

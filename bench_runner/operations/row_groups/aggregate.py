@@ -49,7 +49,7 @@ class Aggregate(AsksForBlocks):
 
     @property
     def title(self) -> str:
-        """'aggregate 1% of the groups'."""
+        """For example 'aggregate 1% of the groups'."""
         return f"aggregate {self._where}"
 
     def take_input(self, stage: OperationContext, rows: int) -> Asked:

@@ -28,7 +28,7 @@ class Metadata(Operation):
 
     @property
     def title(self) -> str:
-        """'metadata of 640 files'."""
+        """For example 'metadata of 640 files'."""
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
@@ -36,7 +36,7 @@ class Metadata(Operation):
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a reason if the reader offers no metadata."""
+        """Return a refusal reason if the reader offers no metadata."""
         return None if adapter.offers.metadata else "its adapter does not declare how its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:

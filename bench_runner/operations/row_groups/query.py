@@ -45,7 +45,7 @@ class AsksForBlocks(Calls):
 
     @property
     def _where(self) -> str:
-        """'1% of the groups', '1% of the groups, scattered'."""
+        """For example '1% of the groups' or '1% of the groups, scattered'."""
         words = f"{self.groups * 100:g}% of the groups"
         words += f", {self.place}" if self.place != CLUSTERED else ""
         return words + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
@@ -59,7 +59,7 @@ class AsksForBlocks(Calls):
         return Kind.RANGE if self.values == ALL else Kind.IN
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if whole blocks do not make this share, or if there are fewer values than blocks."""
+        """Return a refusal reason if whole blocks do not make this share, or if there are fewer values than blocks."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
             return f"{self.values} values for {met:,} blocks: each block needs at least one value"
@@ -110,12 +110,12 @@ class Query(AsksForBlocks):
 
     @property
     def title(self) -> str:
-        """'query 1% of the groups', 'query 1% of the groups, scattered, 2 columns'."""
+        """For example 'query 1% of the groups' or 'query 1% of the groups, scattered, 2 columns'."""
         words = f"query {self._where}"
         return words + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has too few columns or blocks."""
+        """Return a refusal reason if the table has too few columns or blocks."""
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:

@@ -98,7 +98,7 @@ class Batches(Operation):
 
     @property
     def title(self) -> str:
-        """'batches of 64, shuffled', 'batches of 64, stored, 2 workers'."""
+        """For example 'batches of 64, shuffled' or 'batches of 64, stored, 2 workers'."""
         return f"batches of {self.rows:,}, {self.order}" + f", {self.workers} workers" * (self.workers != "0")
 
     @property
@@ -121,7 +121,7 @@ class Batches(Operation):
         return self.workers != "0"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if there is only one batch, or if the order is not possible for such data."""
+        """Return a refusal reason if there is only one batch, or if the order is not possible for such data."""
         if rows <= self.rows:
             return f"batches of {self.rows:,} need more than the {rows:,} rows of the data"
         if self._in_processes and self.order in (STORED, BUFFER):

@@ -37,7 +37,7 @@ class StreamSave(Changes):
 
     @property
     def title(self) -> str:
-        """'stream-save by 8,192 rows'."""
+        """For example 'stream-save by 8,192 rows'."""
         return f"stream-save by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:
@@ -97,7 +97,7 @@ class StreamRead(Operation):
 
     @property
     def title(self) -> str:
-        """'stream-read by 8,192 rows'."""
+        """For example 'stream-read by 8,192 rows'."""
         return f"stream-read by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:

@@ -33,11 +33,11 @@ class Append(Changes):
 
     @property
     def title(self) -> str:
-        """'append 1,000 rows'."""
+        """For example 'append 1,000 rows'."""
         return f"append {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has fewer rows than are appended."""
+        """Return a refusal reason if the table has fewer rows than are appended."""
         return f"it appends {self.rows:,} rows of the table, which has {rows:,}" if self.rows > rows else None
 
     def fallback(self, adapter: Any) -> str:

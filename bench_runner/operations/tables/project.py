@@ -60,7 +60,7 @@ class Project(OnHandle):
 
     @property
     def title(self) -> str:
-        """'project 10 columns', 'project 10 columns, handle kept'."""
+        """For example 'project 10 columns' or 'project 10 columns, handle kept'."""
         words = f"project {self.columns} column{'s' * (self.columns != 1)}"
         return words + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
 
@@ -75,7 +75,7 @@ class Project(OnHandle):
         return "once" if self.handle == "once" else "calls"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has fewer columns than are read."""
+        """Return a refusal reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:

@@ -41,12 +41,12 @@ class Scan(Operation):
 
     @property
     def title(self) -> str:
-        """'scan 1% by range', 'scan 1% by range of a sorted column, 2 columns'."""
+        """For example 'scan 1% by range' or 'scan 1% by range of a sorted column, 2 columns'."""
         words = f"scan {self.selectivity * 100:g}% by {self.kind}" + " of a sorted column" * (self.stored == "sorted")
         return words + (f", {self.columns} columns" if self.columns != ALL else "")
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has fewer columns than are read."""
+        """Return a refusal reason if the table has fewer columns than are read."""
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:

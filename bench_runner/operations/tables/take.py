@@ -51,7 +51,7 @@ class Take(OnHandle):
 
     @property
     def title(self) -> str:
-        """'take 100 rows', 'take 100 rows, sorted, reopened, 2 columns'."""
+        """For example 'take 100 rows' or 'take 100 rows, sorted, reopened, 2 columns'."""
         words = [f"take {self.rows:,} row{'s' * (self.rows != 1)}"]
         words += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
         words += ["reopened"] * (self.handle == "reopened")
@@ -60,7 +60,7 @@ class Take(OnHandle):
         return ", ".join(words)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has too few rows or columns, or if there are too many streams."""
+        """Return a refusal reason if the table has too few rows or columns, or if there are too many streams."""
         if self.rows > rows:
             return f"it takes {self.rows:,} rows, but the table has {rows:,}"
         if self.streams > MOST_STREAMS:
@@ -70,7 +70,7 @@ class Take(OnHandle):
         return too_few_columns(self.columns, schema)
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return a reason if only one thread is allowed, because streams are threads."""
+        """Return a refusal reason if only one thread is allowed, because streams are threads."""
         reason = super().refused_under(conditions)
         if reason is None and self.streams > 1 and conditions.threads == "1":
             reason = f"{self.streams} streams need as many threads: measure it with --threads default"
