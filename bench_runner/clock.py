@@ -24,8 +24,7 @@ def thread_cpu_ns() -> int:
 def cpu_of_process_ns(process: int) -> int:
     """Return the user and system time of all threads of another process, in nanoseconds. The process may have ended, as
     long as its parent has not waited for it. Raises OSError if there is no such process."""
-    # Python offers clock_getcpuclockid(3) for threads only. For a process, the clock's id is a function of the process
-    # id.
+    # Python offers clock_getcpuclockid(3) for threads only. The id of a process's clock is computed from its pid.
     return time.clock_gettime_ns((~process << 3) | 2)
 
 

@@ -44,7 +44,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: ReadOptions = AS_FOUND
     """How the user's own table is read."""
     key: str | None = None
-    """The key field of the user's own documents. With None it is `id` or, if there is none, the document's number."""
+    """The key field of the user's own documents. With None it is `id` or, without that field, the line's number."""
     rows: int | None = None
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()

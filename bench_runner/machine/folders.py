@@ -126,8 +126,7 @@ def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
 
 
 def _mount_options(mount: Mount) -> str:
-    # `super_options` of network file systems contain addresses and users. Those of overlays contain the layers of an
-    # image.
+    # `super_options` of network file systems contain addresses and users. Those of overlays list the layers.
     shown = mount.options
     if mount.source.startswith("/dev/") and mount.super_options:
         shown += f",{mount.super_options}"

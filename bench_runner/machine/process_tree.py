@@ -117,8 +117,7 @@ class ProcessTree:
     def _level(self, process: int) -> MemoryLevel:
         try:
             fields = _stat(process)
-            # Check first whether the process is forked. If it calls exec in between, it has none of its parent's
-            # memory.
+            # Check first whether the process is forked. If it calls exec in between, it shares no memory.
             if int(fields[6]) & _FORKED_NO_EXEC:
                 # Until it calls exec, a process started by vfork runs in its parent's memory.
                 if linux.share_memory(process, int(fields[1])):
@@ -147,8 +146,7 @@ class ProcessTree:
         if known is None:
             known = self._inherited[process] = (now, linux.inherited_bytes(process))
         elif now - known[0] > INHERITED_MS * 10**6:
-            # The shared memory can only shrink. Memory that the process allocated itself stays its own, even if it
-            # forks.
+            # The shared memory can only shrink. Memory that the process allocated stays its own if it forks.
             known = self._inherited[process] = (now, min(known[1], linux.inherited_bytes(process)))
         return known[1]
 

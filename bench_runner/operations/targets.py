@@ -214,8 +214,7 @@ def _to_pandas(table: pa.Table, target: Target) -> pd.DataFrame:
     # show whether the column has nulls.
     frame = rest.to_pandas(ignore_metadata=True, types_mapper=lambda _: next(dtypes))
     for position, name in as_objects.items():
-        # pyarrow converts text to `str` in pandas 3, whatever pandas option is set, so text as objects is converted
-        # here.
+        # pyarrow converts text to `str` in pandas 3, whatever pandas option is set, so convert object text here.
         values = table.column(position).to_numpy(zero_copy_only=False)
         frame.insert(position, name, pd.Series(values, index=frame.index, dtype=object, copy=False))
     return frame

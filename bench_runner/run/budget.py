@@ -77,8 +77,7 @@ class BudgetRounds(Rounds):
     def next_round(self) -> Sequence[Chain]:
         """Return the chains of the next round, in order; empty after the last round."""
         self.number += 1
-        # Repeat the decision after the first round, which shows durations that were unknown. A quick run has one round
-        # only.
+        # Repeat the decision after the first round, which shows unknown durations. A quick run has only one round.
         if self.number <= (1 if self._session.options.quick else 2) and not self._slow:
             self._hold_back_slow()
         due = self._affordable()

@@ -243,8 +243,7 @@ class Launcher:
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:
             cores = sorted(os.sched_getaffinity(0))
-            # Set the affinity here, where the child inherits it. Between fork and exec, few calls are safe in the
-            # child.
+            # Set the affinity here, where the child inherits it. Few calls are safe between fork and exec.
             os.sched_setaffinity(0, {cores[-1]})
         try:
             # Ctrl-C reaches the whole foreground process group. In a separate session the child does not receive it.

@@ -70,8 +70,7 @@ def device_doubt(
     if wanted == "warm":
         return warm_doubt(fetched_bytes, size_bytes, wall_ns)
     if not served:
-        # A service need not read what it holds in memory. A reader that opens a copy itself must read at least one
-        # byte.
+        # A service need not read what it holds in memory. Any other reader must read at least one byte.
         needed_bytes = max(needed_bytes, 1)
     if fetched_bytes < COLD_DEVICE_SHARE * needed_bytes:
         reason = f"a cold read fetched only {fetched_bytes:,} of {needed_bytes:,} bytes from the device"

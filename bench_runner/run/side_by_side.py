@@ -148,8 +148,8 @@ def measure_in_turn(
 
 
 def rounds_there(folder: Path, most: int) -> int:
-    """Return the number of complete rounds in the folder, at most `most`. A stopped run counts as one round less than
-    it was asked for. When it is resumed, it measures what is missing."""
+    """Return the number of complete rounds in the folder. For a stopped run, return one less than the rounds it was
+    asked for, of which at most `most` count. When the run is resumed, it measures what is missing."""
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info

@@ -100,8 +100,7 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         if values is None or not _can_be((int(values.min()) - MOST_BELOW, int(values.max()) + 1), field.type):
             continue
         least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        # If the table is sorted by the column, neighbouring blocks may share a value, as long as each also has other
-        # values.
+        # If the table is sorted by the column, neighbouring blocks may share a value if each also has others.
         shared = np.append(False, most[:-1] == least[1:])
         ends = np.append(least[1:], most[-1] + 1)
         sizes = np.diff(np.append(starts, len(values)))
@@ -109,8 +108,7 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         ascending = bool((most[:-1] <= least[1:]).all() and np.logical_or.reduceat(own, starts).all())
         order = np.argsort(least)
         apart = bool((most[order][:-1] < least[order][1:]).all())
-        # A few blocks, as in a pilot round, may ascend by chance. Then the rows within them show whether it is
-        # unsorted.
+        # A few blocks, as in a pilot round, may ascend by chance. Then the rows within the blocks decide.
         scattered = apart and (not ascending or (len(starts) < FEW_BLOCKS and bool((np.diff(values) < 0).any())))
         if ascending if place == CLUSTERED else scattered:
             ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()

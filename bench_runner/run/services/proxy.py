@@ -94,8 +94,7 @@ class Proxy:
         with suppress(OSError):
             while received := source.recv_into(piece):
                 bucket.wait(received)
-                # Count bytes before sending them, so that the count includes every byte that the other side has
-                # received.
+                # Count bytes before sending them, so that every byte that arrives has been counted.
                 with self._lock:
                     self._passed_bytes[direction] += received
                     _COUNTER.pack_into(self._counters, direction * _COUNTER.size, self._passed_bytes[direction])

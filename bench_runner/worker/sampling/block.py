@@ -202,8 +202,7 @@ def is_cached(
     stored values. Metadata may stay in memory, so calls that metadata can answer show no cache.
     """
     calls = len(block.laps)
-    # Held memory may be a decoded footer or buffers of the last call. pyarrow holds both, and still reads all data
-    # again.
+    # Held memory may be a decoded footer or buffers of the last call. pyarrow holds both, but caches no data.
     read_ahead_bytes = before_bytes - sum(block.asked_bytes) / calls
     may_be_values = not sees_reads or read_ahead_bytes > HELD_SHARE * copy_bytes
     if may_be_values and held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):

@@ -150,8 +150,7 @@ def _called_before(
     shorter = operation.shorter if opened.kept else ""
     calls = block.calls_that_fit(first.walls_ns[0], size_bytes, shorter=shorter, threads=threads)
     if block.has_large_answers(size_bytes, threads):
-        # Verify and drop large answers. Two at once may exceed the memory made ready, and the second would wait for the
-        # host.
+        # Verify and drop large answers. Two at once may exceed the memory made ready, which would slow the second.
         began_ns = now_ns()
         verified(prepared, parts(prepared, prepared.held, first.results), last_reader=False)
         first.results.clear()
