@@ -76,7 +76,7 @@ def targets(profile: TypeProfile) -> list[Targets]:
     for index, percent in enumerate(percents):
         opposite = 100 - percent
         ratio = quantile(profile.distinct_ratio, percent)
-        if profile.zipf_exponent[0] > 0.5:  # more values leave too few repeats for such a law
+        if profile.zipf_exponent[0] > 0.5:  # with more distinct values, too few repeat to follow such a power law
             ratio = min(ratio, _LARGEST_SKEWED_RATIO)
         least = max(1, min(round(quantile(profile.distinct_values, percent)), SMALL_SET))
         distinct = max(round(ratio * ROWS), least)
@@ -106,15 +106,16 @@ def targets(profile: TypeProfile) -> list[Targets]:
 
 
 def _least_exponent(distinct: int, top_share: float) -> float:
-    """Return the exponent measured if the other values share the rest evenly."""
+    """Return the exponent that is measured if all values except the most frequent one are equally frequent."""
     counts = np.full(distinct, (1 - top_share) / (distinct - 1))
     counts[0] = top_share
     return zipf_exponent(counts)
 
 
 def _steepest_exponent(distinct: int, top_share: float) -> float:
-    """Return the largest measurable exponent if no value is more frequent than the first, less a margin for chance,
-    which makes one value more frequent than its weight."""
+    """Return the largest exponent that can be measured if no value is more frequent than the first value.
+
+    A margin is subtracted, because by chance some value is more frequent than its weight."""
     laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
     return 0.55 * max(zipf_exponent(law) for law in laws)
 
@@ -139,7 +140,8 @@ Found = tuple[float, Recipe, ColumnStatistics]
 
 
 def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
-    """Return the best recipe found: within the profile first, then with the smallest error."""
+    """Return the best recipe found. Recipes whose statistics are within the profile are preferred, then those with the
+    smallest error."""
 
     def badness(found: Found) -> tuple[int, float]:
         return _outside(found[2], profile), found[0]
@@ -156,13 +158,13 @@ def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path
 
 
 def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
-    """Return how many statistics are outside the 10th to 90th percentile."""
+    """Return the number of statistics outside the profile's 10th to 90th percentiles."""
     names = ("sortedness", "zipf_exponent", "top_value_share", "mean_run_length")
     return sum(not getattr(profile, name)[0] <= getattr(got, name) <= getattr(profile, name)[4] for name in names)
 
 
 def _approached(name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float) -> Found:
-    """Start from windows with `slots_per_value` slots per value, and correct step by step."""
+    """Search for a recipe step by step, starting with `slots_per_value` slots per distinct value."""
     rest_run_length = target.mean_run_length
     while True:
         constant = (target.mean_run_length - rest_run_length) / (WINDOW_ROWS - rest_run_length + 1e-9)
@@ -239,7 +241,7 @@ def _rounded(recipe: Recipe) -> Recipe:
 
 
 def main() -> None:
-    """Print recipes.py; what was reached goes to stderr."""
+    """Print recipes.py to stdout, and the reached statistics to stderr."""
     print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
     print("from collections.abc import Mapping\n\nfrom data_generator.generated.recipe import Recipe\n")
     print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")

@@ -1,7 +1,7 @@
-"""`kinds`: one small table for each kind of column that users have, without and with nulls.
+"""`kinds`: two small tables for each kind of column that users have, one without and one with nulls.
 
-They are not timed: they show what a format does to each kind of column. A kind holds one difficulty, so that each loss
-has a name. A kind whose column has no value at all has one table, with nulls.
+The tables show how a format changes each kind of column; they are not timed. Each kind has one difficulty, so that each
+loss can be named after a kind. A kind of all-null columns has only the table with nulls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class ColumnKind:
 
     @property
     def nulls(self) -> tuple[bool, ...]:
-        """Return whether its tables hold nulls: without, then with; only with nulls for a kind without values."""
+        """For each table of this kind, return whether it has nulls. A kind without values has only a table with
+        nulls."""
         return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:

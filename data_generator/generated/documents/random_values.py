@@ -32,11 +32,11 @@ _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))
 _SPREAD = int.from_bytes(hashlib.sha512(b"spread").digest(), "little") | 1
-"""Odd, so that products of different numbers differ in all the bits that are kept."""
+"""A factor that spreads numbers. It is odd, so that different numbers have different products."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Maker = Callable[["Draws", int], Iterator[str]]
-"""Makes the BLOCK documents of a block from the number of its first one."""
+"""Function that makes the BLOCK documents of a block, given the number of the block's first document."""
 
 
 class Draws:
@@ -110,7 +110,8 @@ def code_of(number: int) -> str:
 
 
 def chosen(draw: int, values: Sequence[str]) -> str:
-    """Return one of the values by a 32-bit draw, the first ones more often (the square of a uniform number)."""
+    """Return one of the values, chosen by a 32-bit random number. The first values are chosen more often, because the
+    index is the square of a uniform number."""
     return values[draw * draw * len(values) >> 64]
 
 
