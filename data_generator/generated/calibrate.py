@@ -2,14 +2,14 @@
 
     python -m data_generator.generated.calibrate > data_generator/generated/recipes.py
 
-The columns of a type take percentiles spread evenly from the 20th to the 80th; the middle ones take the 50th. More
-distinct values come with a smaller share of the most frequent value, shorter runs and less order. Widths and missing
-values have separate orders; exponents go to the columns whose other statistics need them. Each column is then made and
-measured, and its recipe corrected until it is close.
+For each statistic, the columns of a type get targets spread evenly from the 20th to the 80th percentile of the real
+columns. A column with more distinct values gets a smaller share of the most frequent value, shorter runs and less
+order. Widths and null ratios are assigned in separate orders. Exponents go to the columns whose other statistics need
+them. Each column is then made and measured, and its recipe is corrected until the statistics are close to the targets.
 
-This is not part of a run: its result is stored so that every machine uses the same recipes. It needs about ten minutes.
-Most stored recipes come from earlier versions of this module, so running it again yields different, equally close ones.
-New recipes need a new `realistic.VERSION`.
+Measurements do not run this module. Its result is stored, so that every machine uses the same recipes. It takes about
+ten minutes. Most stored recipes come from earlier versions of this module, so a new run yields different recipes that
+are equally close. New recipes need a new `realistic.VERSION`.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def _miss(got: ColumnStatistics, target: Targets) -> float:
 
 
 def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe:
-    """Return the recipe one step closer to the target: the statistic that a parameter affects most moves it."""
+    """Return a recipe one step closer to the target. Each parameter is corrected by the statistic it affects most."""
     constant, boundary = recipe.constant_share, recipe.boundary
     factor = (got.mean_run_length - WINDOW_ROWS * constant) / max(
         target.mean_run_length - WINDOW_ROWS * constant, 0.02 * target.mean_run_length
@@ -219,7 +219,7 @@ def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe
     if got.width_bytes:
         width = max(width + 0.8 * (target.width_bytes - got.width_bytes), 0.0)
     constant = min(max(constant, 0.0), 1.0)
-    # The lower the head of the law is cut, the smaller the effect of the exponent.
+    # The exponent has less effect if the frequencies of the first ranks are capped at a lower height.
     gain = 1.2 * min(max(1.0, recipe.exponent / max(got.zipf_exponent, 0.05)), 6.0)
     return replace(
         recipe,

@@ -22,11 +22,10 @@ from data_generator.generated import streams
 from data_generator.generated.words import WORDS
 
 BLOCK = 1024
-"""Documents that share random streams. They are made together, and cut if fewer are requested."""
+"""Number of documents in a block. A block is always made completely, and cut if fewer documents are requested."""
 
 KEY_STEP = 2
-"""Numeric keys skip every other number, so that an absent key can lie between two present ones. Deleted or filtered
-events leave such gaps."""
+"""Numeric keys are multiples of 2, so that there are absent keys between present keys, as after deleting events."""
 
 _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"

@@ -65,8 +65,9 @@ def _tweets(edition: _Edition, draws: Draws, first: int) -> Iterator[str]:
 
 
 def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", "repeated", "quoted"]) -> str:
-    """Return a tweet with those that it repeats and quotes. A contained tweet is older and of any number; a quoted one
-    contains no others."""
+    """Return a tweet, which contains the tweets that it repeats and quotes.
+
+    A contained tweet is older and has a random number. A quoted tweet contains no other tweets."""
     bits = draws.bits
     chances = bits()
     time_ms = edition.begin_ms + number * 37
@@ -76,7 +77,7 @@ def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", 
         f'"id":{identity},"created_at":"{part.english_time(time_ms // 1000)}","id_str":"{identity}",'
         f'"text":"{_text(edition, draws)}","source":"{chosen(bits(), _SOURCES)}","truncated":false',
         _answered(draws, is_answer=chances >> 28 == 0),
-        # The square of a uniform number: some users write often.
+        # The square of a uniform number makes some users write more often than others.
         f'"user":{part.user(writer * writer * part.USERS >> 64, is_2016=edition.is_2016)}',
         part.point(draws) if _happens(bits(), 9) else '"geo":null,"coordinates":null',
         f'"place":{part.place(draws) if _happens(bits(), 14) else "null"},"contributors":null',
