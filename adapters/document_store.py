@@ -211,7 +211,8 @@ class DocumentStoreAdapter(Adapter):
         """Store all documents at `location` under their field `key`, finish deferred work, and close every handle.
 
         `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere. Keys must be
-        unique. Call `accepted` once, after the last document is stored and before deferred work such as merges ends.
+        unique. Call `accepted` once, when the store has accepted all documents; deferred work such as merges may
+        remain.
 
         Raises RefusedData for a document that cannot be stored. The message has the document's number (from 0) if the
         library reports it. After this error the data at `location` are unusable.

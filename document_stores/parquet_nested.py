@@ -127,13 +127,13 @@ class PyarrowHandle(DocumentHandle):
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read batch by batch. For paths, read the leaves below them, by pyarrow's names."""
+        """Read batch by batch. With `paths`, read only the columns at and below these paths."""
         for batch in self._batches(paths):
             documents: list[Document] = batch.to_pylist()
             yield documents if paths is None else [parts(document, paths) for document in documents]
 
     def _batches(self, paths: Sequence[FieldPath] | None) -> Iterator[pa.RecordBatch]:
-        # With a dot in a name this reads too much, never too little: 'a.b' means a's b and also a field 'a.b'.
+        # If names contain dots, this may read additional columns: 'a.b' means field b of a and also a field 'a.b'.
         columns = None if paths is None else sorted({".".join(path) for path in paths})
         try:
             yield from self._file.iter_batches(SCAN_DOCUMENTS, columns=columns, use_threads=self._threads)

@@ -149,7 +149,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         connection.execute(
             f"CREATE TABLE documents (key {type_} NOT NULL, document jsonb NOT NULL) TABLESPACE {_SPACE}"
         )
-        # FREEZE marks the rows as visible to all transactions now, so that no later VACUUM has to rewrite them.
+        # FREEZE marks the rows as visible to all transactions now, so that no later VACUUM has to mark them.
         with connection.cursor().copy("COPY documents FROM STDIN (FREEZE)") as copy:
             while rows:
                 _check_keys(rows, type_)
@@ -318,7 +318,7 @@ class PostgresqlHandle(StatementHandle):
         return answer(selection, self._rows(as_psycopg_takes_it(selection.text), selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """Run one synced INSERT ... ON CONFLICT; the last of several documents with one key is kept."""
+        """Run one synced INSERT ... ON CONFLICT. If documents of a batch have the same key, keep the last document."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -335,7 +335,7 @@ class PostgresqlHandle(StatementHandle):
         )
 
     def _take_type(self, type_: str) -> None:
-        # The type of the keys is still open in an empty store.
+        # An empty store has no fixed type of keys yet.
         if self.count():
             raise RefusedData(f"a key is {_KEYS[type_]}; the existing ones are {_KEYS[self._key_type]}")
         self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
@@ -353,7 +353,7 @@ class PostgresqlHandle(StatementHandle):
             connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
-        """Make a B-tree of the field as JSONB, which orders all kinds. The index's comment is the path."""
+        """Make a B-tree of the field as JSONB, which orders values of all types. The index's comment is the path."""
         if path in self._indexed or any("\0" in name for name in path):
             return
         text = json.dumps(path)

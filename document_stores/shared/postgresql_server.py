@@ -24,14 +24,14 @@ INSTALL = "apt-get install postgresql"
 """The command that installs the server's programs."""
 
 START_LIMIT_S = 60.0
-"""Maximum time until the server answers; after a crash it first replays its log."""
+"""Maximum time until the server answers. After a crash the server first replays its log."""
 START_LOOK_S = 0.01
-"""Interval of connection attempts until then."""
+"""Interval between connection attempts while the server starts."""
 STOP_LIMIT_S = 60.0
-"""A stopping server writes what is in memory. After this long it is killed."""
+"""Maximum time for a stopping server to write its memory to its files. Then it is killed."""
 
 BUFFERS_BYTES = 128 << 20
-"""PostgreSQL's default size of its memory for data that was read."""
+"""PostgreSQL's default for `shared_buffers`, its cache."""
 
 LOG, SIZES = "server.log", "sizes.json"
 """The server's log, and the sizes of its files when it stopped."""
