@@ -11,7 +11,7 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _LARGEST_FILE_BYTES = 1 << 20
-"""Room for messages of libraries on stderr; results go through a pipe."""
+"""Maximum size of files that the process may write: messages of libraries on stderr. Results go through a pipe."""
 
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))

@@ -54,7 +54,7 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 
-# The kernel kills the server when this process ends. The shell checks its parent's id, so that the server does not
+# The kernel ends the server when this process ends. The shell checks its parent's id, so that the server does not
 # start if this process ended earlier. The process id stays the same in all three programs.
 _WATCHED = 'test "$PPID" = "$1" && shift && exec "$@"'
 
@@ -87,7 +87,7 @@ def version() -> str | None:
 
 
 class Server:
-    """A running server. Call `stop` to end it cleanly. Otherwise it is killed when this process ends."""
+    """A running server. Call `stop` to end it cleanly. Otherwise it ends with this process, as after a power cut."""
 
     def __init__(self, location: Path, folder: int, process: subprocess.Popen[bytes]) -> None:
         """Take ownership of the process and the descriptor of its folder."""

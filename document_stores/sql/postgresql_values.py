@@ -40,8 +40,8 @@ class JsonbValue(Value):
         return f"jsonb_typeof({self._json})"
 
     def _is_integer(self) -> str:
-        """Return a test whether a number was stored as an integer. Whole numbers beyond 64 bits were stored as
-        doubles."""
+        """Return a test whether a number is an integer of 64 bits. Larger whole numbers are doubles whose exponent was
+        written out."""
         number = f"CAST({self._json} AS numeric)"
         return f"(scale({number}) = 0 AND {number} BETWEEN -9223372036854775808 AND 9223372036854775807)"
 

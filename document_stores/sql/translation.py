@@ -237,7 +237,7 @@ class Translation:
         return self._found(expression, "=", value, sql)
 
     def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
-        """Return a comparison, preceded by the condition for which an engine uses its index."""
+        """Return a comparison, preceded by a condition for which the engine can use an index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
@@ -438,7 +438,7 @@ class Translation:
         inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
         text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
         text += f" ORDER BY {', '.join(terms)}" if terms else ""
-        # At least one row, so that a refused row is seen even if no rows are requested.
+        # Return at least one row, so that a refused row is found even if no rows are requested.
         text += "" if rows is None else f" LIMIT {max(rows, 1)}"
         return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 

@@ -1,6 +1,7 @@
-"""The sample of the user's documents that data_generator.imported.documents.document_import takes, checked.
+"""Receive and check the sample of the user's documents from a process of
+data_generator.imported.documents.document_import.
 
-data_generator.imported.import_worker reports how that process ended.
+data_generator.imported.import_worker reports how the process ended.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ MEMORY_BYTES = 4 << 30
 
 
 class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts: documents of the input, documents and blocks of the sample, the key field, and whether it was added
-    because the documents have none."""
+    """Number of documents in the input, number of documents and blocks in the sample, the key field, and whether the
+    key field was added because the documents lack it."""
 
     input_rows: int
     rows: int
