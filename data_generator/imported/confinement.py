@@ -19,8 +19,11 @@ _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
 
 
 def confine(parent: int, memory_bytes: int) -> None:
-    """Limit this process permanently: private memory, size of files that it writes, no core dump; the first to be
-    killed when memory runs out, and killed when `parent` ends. Raises OSError if the kernel refuses."""
+    """Limit this process permanently.
+
+    Its private memory and the size of files that it writes are limited, and it writes no core dump. It is the first
+    process to be killed when memory runs out, and it is killed when `parent` ends. Raises OSError if the kernel refuses
+    a limit."""
     Path("/proc/self/oom_score_adj").write_text("1000")
     for what, limit in (
         (resource.RLIMIT_DATA, memory_bytes),
