@@ -1,6 +1,5 @@
-"""Define what every format, image storage and document store provides: operations, settings, capabilities, declared
-losses, and how variants are spelled and found.
+"""Define the interfaces of formats, image storages and document stores.
 
-This package imports no other package of the project and no library that stores data, so that `format-bench list` starts
-fast.
+They cover operations, settings, capabilities, declared losses, the spelling of variants and the registry. This package
+imports no other package of the project and no library that stores data, so that `format-bench list` starts fast.
 """

@@ -1,9 +1,9 @@
 """Define the contracts for tabular formats and image storages.
 
-An adapter declares its settings, capabilities and losses up front. Otherwise it only stores and returns data: it reads
-no clock, chooses no path, and removes no file except its own partial output of a failed stream. It imports its
-libraries only in `load_library`, so that import time never counts as save time. `adapters.offers` defines the optional
-operations beyond save and read.
+An adapter declares its settings, capabilities and losses as class attributes and properties. Otherwise it only stores
+and returns data. It measures no times, chooses no paths, and removes no files except the partial output of a stream
+that failed. It imports its libraries only in `load_library`, so that import time never counts as save time.
+`adapters.offers` defines the optional operations beyond save and read.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ if TYPE_CHECKING:
 
 
 class Native(Enum):
-    """What the engine's own call takes and returns. The harness converts between it and the user's target inside the
-    clock."""
+    """The kind of object that the engine's own call takes and returns. The harness converts this object from and to the
+    user's target; the measured time includes the conversion."""
 
     PANDAS = "pandas"
     ARROW = "arrow"
     POLARS = "polars"
-    """A polars DataFrame. The harness converts it from and to an Arrow table."""
+    """A polars DataFrame, which the harness converts from and to an Arrow table."""
     RECORDS = "records"
     BUFFERS = "buffers"
-    """The Arrow table of the cached data set, whatever the target. Only for raw I/O, which converts nothing."""
+    """The Arrow table of the cached data set, for every target. Only raw I/O uses it, because raw I/O converts
+    nothing."""
     IMAGES = "images"
     DOCUMENTS = "documents"
     """Batches of JSON Lines or of dicts; see `adapters.document_store`."""
@@ -48,8 +49,8 @@ class Native(Enum):
 class Records:
     """Rows as Python dictionaries. `rows` may be consumed only once.
 
-    On save, `schema` is the Arrow schema of the rows. On read it is None if the file has none; pyarrow then infers the
-    types from the values.
+    On save, `schema` is the Arrow schema of the rows. On read, `schema` is None if the file stores no schema; pyarrow
+    then infers the types from the values.
     """
 
     schema: pa.Schema | None
@@ -58,8 +59,8 @@ class Records:
 
 @dataclass(frozen=True)
 class Images:
-    """What a user of images has: uint8 arrays of shape (height, width) for grey or (height, width, 3) for RGB, in
-    order, with one label each."""
+    """Images in memory: ordered uint8 arrays of shape (height, width) for grey or (height, width, 3) for RGB. Each
+    array has one label."""
 
     arrays: list[np.ndarray]
     labels: list[int]
@@ -73,16 +74,16 @@ class Can(Enum):
     APPEND = "append"
     """Rows can be added to a stored copy without rewriting it."""
     TYPES = "types"
-    """The file stores the type of each column, so that types are not guessed from values. A type may be coarser than
-    the stored one if that is a declared loss."""
+    """The file stores the type of each column, so that readers need not infer types from values. The type in the file
+    may be coarser than the type of the data if the adapter declares that loss."""
     NESTED = "nested"
     """Lists and structs are stored as such, not as text."""
     SINGLE_FILE = "single-file"
     """A stored copy is one file, not a folder."""
     OTHER_LANGUAGES = "other-languages"
-    """Programs in other languages than Python can read it."""
+    """Programs in languages other than Python can read a stored copy."""
     NO_PICKLE = "no-pickle"
-    """It contains no pickle, because reading a pickle runs code from its writer."""
+    """A stored copy contains no pickle. (Reading a pickle can run code that its writer chose.)"""
 
 
 class Stage(Enum):
@@ -91,16 +92,16 @@ class Stage(Enum):
     ESTABLISHED = "established"
     """A stable specification, and several independent implementations."""
     YOUNG = "young"
-    """One implementation, or a specification that still changes, however old it is."""
+    """Only one implementation, or a specification that still changes. Age does not matter."""
     EXPERIMENTAL = "experimental"
     """Research or a prototype."""
 
 
 @dataclass(frozen=True)
 class Maturity:
-    """How far stored data can be relied on beyond what is measured: other readers, and readability in ten years.
+    """Whether other programs can read the stored data, and whether they will still be readable in ten years.
 
-    `reason` is one line without a full stop. `ours`: this project's own code saves and reads it.
+    `reason` is one line without a full stop. `ours` is True if this project's own code saves and reads the format.
     """
 
     stage: Stage
@@ -141,7 +142,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the written file records about itself, read back to check that it matches the variant.
+    """The codec and encodings that a stored file records, to check that they match the variant.
 
     `codec` is None for formats without codecs; `encodings` are the format's own names, sorted.
     """
@@ -153,7 +154,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Besides:
-    """Distributions that one value of a setting needs in addition to its engine's, and the extra that installs them."""
+    """Additional distributions that one value of a setting needs, and the pip extra that installs them."""
 
     distributions: tuple[str, ...]
     extra: str
@@ -161,23 +162,24 @@ class Besides:
 
 @dataclass(frozen=True)
 class Program:
-    """A program that an engine needs in addition to Python distributions, installed by a system package.
+    """A program outside Python that an engine needs. A system package installs the program.
 
-    `version` returns its release, or None if it is not installed. It is called often and caches its result.
+    `version` returns the installed version, or None if the program is not installed. `version` is called often and
+    should cache its result.
     """
 
     name: str
     version: Callable[[], str | None]
     install: str
-    """The command that installs it."""
+    """The command that installs the program."""
 
 
 @dataclass(frozen=True)
 class PartCall:
-    """What a user writes to read or change part of a table: an expression, statements before and after it, and the
-    extra imports.
+    """The code that a user writes to read or change part of a table.
 
-    Names in the code: `columns` are the requested names, `rows` a list of row numbers. Conditions are on `column`, by
+    `before` and `after` are statements around the expression; `imports` are additional imports. The code may use these
+    names: `columns` (names of the requested columns), `rows` (list of row numbers), and, for conditions, `column` with
     `low` and `high`, `value`, `values` or `prefix`. `{more}` is the object with the rows to append.
     """
 
@@ -189,11 +191,12 @@ class PartCall:
 
 @dataclass(frozen=True)
 class Calls:
-    """What a user writes to save and read with a variant: expressions, and the imports that they need.
+    """The code that a user writes to save and read with a variant.
 
-    `{held}` is the object to save, `{path}` the file as a Python literal. For images and documents these
-    are statements. Objects are of the adapter's `native` kind; for records an Arrow table is used. An operation in
-    `offers` without a call here takes more than a few lines, so Format Bench's own code is used for it.
+    `save` and `read` are expressions for tables and statements for images and documents. In them, `{held}` is the
+    object to save and `{path}` is the file's path as a Python literal. Objects are of the adapter's `native` kind,
+    except that an Arrow table stands for records. An operation that `offers` has but that is None or missing here takes
+    more than a few lines of code. Generated code then calls Format Bench.
     """
 
     imports: tuple[str, ...]
@@ -206,59 +209,60 @@ class Calls:
 
 
 class Adapter(ABC):
-    """Common base of formats for tables and storages for images: a name, settings and their spelling.
+    """Base class of all adapters: a name, settings, and the spelling of both.
 
-    Build a new instance for each use: instances hold settings, never data.
+    Instances hold settings, never data. Create a new instance for each use.
     """
 
     format: ClassVar[str]
     """Registry name of the format or storage, e.g. 'hdf5-table', 'lmdb'."""
     engine: ClassVar[str | None]
-    """The library call, e.g. 'pandas'. None if settings name it, as in `excel[save=..,read=..]`."""
+    """Name of the library that saves and reads, e.g. 'pandas'. None if settings name the libraries, as in
+    `excel[save=..,read=..]`."""
     title: ClassVar[str]
     """Display name: 'HDF5 table'."""
     distributions: ClassVar[tuple[str, ...]]
-    """Required distributions. The version of the first one is shown for the engine."""
+    """Required Python distributions. Reports show the version of the first distribution as the engine's version."""
     programs: ClassVar[tuple[Program, ...]] = ()
-    """Required programs. If there is one, its version is shown for the engine."""
+    """Required programs. If there is a program, reports show its version as the engine's version."""
     server_cache_bytes: ClassVar[int] = 0
-    """Memory in which a separate server caches what it has read, which the worker's memory does not include."""
+    """Size of the cache of a separate server process. The memory figures of the worker process do not include it."""
     native: ClassVar[Native]
     suffix: ClassVar[str]
-    """Suffix of the location from the harness, with its dot. Some calls refuse other suffixes."""
+    """File name suffix that the harness gives to a location, with its dot. Some libraries refuse other suffixes."""
     is_folder: ClassVar[bool] = False
-    """Whether a stored copy is a folder, which cannot be replaced in a single call."""
+    """Whether a stored copy is a folder. (A folder cannot be replaced atomically.)"""
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
     """The settings of the track `plain`: no codec."""
     library_default: ClassVar[Mapping[str, str]] = {}
     """The settings of the track `default`: the library's defaults."""
     equal: ClassVar[Mapping[str, str]] = {}
-    """The settings of the track `equal`, zstd at level 1; empty if the engine does not have it."""
+    """The settings of the track `equal`: zstd at level 1. Empty if the engine does not have this codec."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Further settings that are measured in addition to the plain ones, such as arrays=views."""
+    """Settings that are measured in addition to `plain`, such as arrays=views."""
     capabilities: ClassVar[frozenset[Can]]
     maturity: ClassVar[Maturity] = UNDECLARED
     """Maturity of the format, or of the engine if its library is less mature."""
     levels: ClassVar[Mapping[str, range]] = {}
     """Allowed values of the setting `level` for each codec. A codec that is missing here has no levels."""
     codec_names: ClassVar[Mapping[str, str]] = {}
-    """This engine's names for codecs with another common name: {'lz4': 'blosc:lz4'}."""
+    """Common name of a codec to this engine's name for the codec, where they differ: {'lz4': 'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
-    """Additional distribution for a value of the setting `codec`."""
+    """Value of the setting `codec` to the additional distribution that this value needs."""
     besides_for: ClassVar[Mapping[str, Besides]] = {}
-    """Additional distributions for a value of another setting, spelled as in a variant: 'parser=lxml'."""
+    """Value of another setting, written as 'parser=lxml', to the additional distributions that this value needs."""
     extra: ClassVar[str | None] = None
-    """The extra that installs this engine, if it differs from that of the format."""
+    """The pip extra that installs this engine, if the format's extra does not."""
     is_served: bool = False
     """Whether `services` returns any service with these settings."""
     syncs_on_save: ClassVar[bool] = False
-    """Whether the save itself syncs the data to the device."""
+    """Whether `save` itself syncs the data to the storage device."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
-        """Check and keep the settings. `threads` is 1, or None for the library's default.
+        """Check and store the settings. Raises RefusedSetting for an unsupported setting or value.
 
-        Raises RefusedSetting for a setting or a value that this engine does not support.
+        `threads` is 1, or None for the library's default.
         """
         self.threads = threads
         self.values = self._checked(settings or {})
@@ -295,7 +299,7 @@ class Adapter(ABC):
 
     @property
     def variant(self) -> str:
-        """The spelling of this variant: its engine, its codec, and every setting that differs from its default."""
+        """The variant's name with its engine and every setting that differs from its default or is `always_spelled`."""
         spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
         for key, setting in self.settings.items():
             if setting.always_spelled or self.values[key] != setting.default:
@@ -304,123 +308,133 @@ class Adapter(ABC):
 
     @property
     def native_read(self) -> Native:
-        """What `read` returns. It differs from `native` if a setting selects another library for reading."""
+        """The kind of object that `read` returns. It differs from `native` if a setting selects another library for
+        reading."""
         return self.native
 
     @property
     def reads_unseen(self) -> bool:
-        """Whether a call reads its file through a mapping, io_uring or a separate process, which the counters of read
-        calls miss."""
+        """Whether files are read through a memory mapping, io_uring or a separate process. The harness's counters of
+        read calls miss such reads."""
         return self.values.get("mapped") == "true"
 
     @abstractmethod
     def load_library(self) -> None:
-        """Import everything that save and read need, so that neither adds anything to sys.modules."""
+        """Import everything that `save` and `read` need, so that these two import no further modules."""
 
     def data_of(self, location: Path) -> Path:
-        """Return the part of a stored copy that holds its values. Services may store other files next to them."""
+        """Return the file or folder of a stored copy that holds its values. Services may store other files next to
+        it."""
         return location
 
     def sized_at(self, location: Path) -> Path:
-        """Return the part of a stored copy whose size is reported. A server excludes files that it needs even when
-        empty."""
+        """Return the file or folder of a stored copy whose size is reported. Adapters of servers exclude files that
+        even an empty database has."""
         return location
 
     def begin(self, location: Path) -> None:
-        """Start what users have running before they store or read data, such as a server for `location`, which may be
-        empty or missing. The default does nothing."""
+        """Start what users would have running before they store or read data, such as a server for `location`.
+
+        `location` may be empty or missing. By default nothing is started."""
         return
 
     def end(self, location: Path) -> None:
-        """Stop what `begin` started. All handles are closed before."""
+        """Stop what `begin` started. The caller closes all handles before."""
         return
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """Return the programs that serve the copy at `location`, in start order; empty if the caller reads the copy
-        itself. Their output stays at `location`."""
+        """Return the programs that serve the copy at `location`, in the order in which they must be started.
+
+        The result is empty if the copy is read from files. The services write their files only at `location`."""
         return ()
 
     def reach(self, location: Path, served: Served) -> None:
-        """Read the copy at `location` through its services from now on. Other locations are still read as files."""
+        """Make this adapter read the copy at `location` through the running services `served` from now on.
+
+        Copies at other locations are still read as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
-        """Send the services a small request for the copy at `location`, so that they have answered once."""
+        """Send the services a small request for the copy at `location`, so that the first measured request is not their
+        first request."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:
-        """Read codec and encodings back from what is stored at `location`. Formats with a setting `codec` must
-        implement it, which the contract's tests check."""
+        """Read the codec and the encodings from the copy at `location`. Formats with a setting `codec` must override
+        this method; the contract's tests check that they do."""
         return Stored()
 
 
 class TabularFormat(Adapter):
-    """One engine of one format for tables."""
+    """One engine of one tabular format."""
 
     @property
     def calls(self) -> Calls | None:
-        """The calls of `save` and `read` as a user writes them; None if either takes more than one line."""
+        """The code that a user writes to save and to read; None if saving or reading takes more than one line."""
         return None
 
     @property
     def offers(self) -> Offers:
-        """The operations that `open` supports with these settings, and whether there is `append`."""
+        """The optional operations that this adapter supports with these settings."""
         return Offers()
 
     def open(self, location: Path) -> Handle:
-        """Open the copy at `location` for the operations in `offers`. As for `read`, no schema is given."""
+        """Open the copy at `location` for the operations in `offers`."""
         return Handle()
 
     def open_rows(self, location: Path) -> Handle:
-        """Open a copy for `take` alone, because other calls of some engines open the file themselves."""
+        """Open a copy for `take` only. Engines override this if the other operations need another handle."""
         return self.open(location)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open a copy for repeated `project`. Only called if `offers` says that it stays open."""
+        """Open a copy for repeated `project` calls. Only called if `offers.keeps_columns` is True."""
         return self.open(location)
 
     def open_scans(self, location: Path) -> Handle:
-        """Open a copy for repeated `scan` and `aggregate`. Only called if `offers` says that it stays open."""
+        """Open a copy for repeated `scan` and `aggregate` calls. Only called if `offers.keeps_scans` is True."""
         return self.open(location)
 
     def append(self, table: Any, location: Path) -> None:
-        """Append the rows of `table` to the copy at `location`, and close every handle. Only called if `offers` has it.
+        """Append the rows of `table` to the copy at `location`, and close every handle.
 
-        `table` is of the `native` kind and has the columns of the copy."""
+        Only called if `offers.append` is True. `table` is of the `native` kind and has the same columns as the copy."""
         raise NotImplementedError(f"{self.variant} has no call that appends")
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
-        """Store the rows of `batches` at `location` (does not exist yet) as they arrive.
+        """Store the rows of `batches` at `location`, which does not exist yet, as the batches arrive.
 
-        Only called if `offers` has it. Only the unit being written is held in memory. Batches are of the `native` kind
-        (record batches for Arrow) and follow `schema`. If `batches` raises, the error is passed on, and nothing remains
-        that could be taken for a complete copy."""
+        Only called if `offers.save_stream` is True. Only the unit being written may be held in memory. Batches are of
+        the `native` kind (record batches for Arrow) and have the given `schema`. If `batches` raises an error, remove
+        partial output that could be mistaken for a complete copy, and let the error propagate."""
         raise NotImplementedError(f"{self.variant} has no call that saves a stream")
 
     takes_masked: ClassVar[bool] = True
-    """Whether pandas' Int64 and boolean (integers and booleans with nulls) can be saved. If not, such data is measured
-    with `nulls=numpy` in addition."""
+    """Whether pandas' nullable types Int64 and boolean can be saved. If not, data with such columns is measured with
+    `nulls=numpy` in addition."""
     max_rows: ClassVar[int | None] = None
-    """Most rows, if the format has a limit."""
+    """Maximum number of rows, if the format has a limit."""
     lost_names: ClassVar[str | None] = None
-    """A regular expression for column names that a save or a read does not preserve."""
+    """A regular expression that matches the column names that do not survive a save and a read."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Kinds of column that the call corrupts beyond any relation, with a description. Data with them fails
-        verification and gets no figures; this only records that the fault is known."""
+        """Kinds of columns that the library corrupts so that no `Relation` can describe the result, each with a
+        description of the fault.
+
+        Data with such columns fails verification and gets no figures. This property only records that the fault is
+        known."""
         return {}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What this variant is known to change, with the relations that are checked instead of equality."""
+        """The changes that this variant is known to make to data. For these, a relation is checked, not equality."""
         return ()
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why this data cannot be stored, as far as that is known before trying; None if it can.
+        """Return why this data cannot be stored, or None if no reason is known before trying.
 
-        Called when the plan is made, with the schema of the Arrow table behind the target. An override ends with
-        `super()`, which checks `max_rows` and `lost_names`.
+        Called while planning, with the schema of the Arrow table from which the user's object is made. An override ends
+        with a call of `super().refusal`, which checks `max_rows` and `lost_names`.
         """
         pattern = self.lost_names
         lost = next((name for name in schema.names if pattern is not None and re.search(pattern, name)), None)
@@ -434,28 +448,29 @@ class TabularFormat(Adapter):
     def save(self, table: Any, location: Path) -> None:
         """Store `table`, of the `native` kind, at `location` and close every handle.
 
-        `location` does not exist yet and may become a file or a folder. Nothing else is written."""
+        `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return everything stored at `location`, of the `native_read` kind, in its own memory. No schema is given,
-        because a user who reads a file has none."""
+        """Return everything stored at `location`, as an object of the `native_read` kind that owns its memory.
+
+        There is no parameter for a schema, because a user who opens a file usually has none."""
 
 
 class ImageStorage(Adapter):
     """One engine of one storage for images. `native` is Native.IMAGES."""
 
     max_side: ClassVar[int | None] = None
-    """Most pixels in one dimension, if the format has a limit."""
+    """Maximum width and height in pixels, if the format has a limit."""
     offers: ClassVar[Offers] = Offers()
-    """The operations that `open` supports: only `take` and `batches`."""
+    """The operations that `open` supports. For images, only `take` and `batches` are possible."""
 
     @property
     def calls(self) -> Calls | None:
-        """The statements that a user writes without this adapter, at most 15 lines with imports; None if it takes more.
+        """The code that a user writes without this adapter; None if it takes more than 15 lines with imports.
 
-        `save` uses the lists `arrays` and `labels`, and `read` creates them. Each can read what the other or this
-        adapter stored."""
+        `save` uses the lists `arrays` and `labels`, and `read` creates these lists. This code and the adapter can read
+        each other's files."""
         return None
 
     def open(self, location: Path) -> ImageHandle:
@@ -464,12 +479,13 @@ class ImageStorage(Adapter):
 
     @property
     def least_psnr_db(self) -> float | None:
-        """None if pixels come back exactly. Otherwise the declared loss (rule 12): the peak signal-to-noise ratio over
-        all pixels of all images is at least this, and for each image at most 10 dB lower."""
+        """The minimum peak signal-to-noise ratio in dB over all pixels of all images; None if pixels come back exactly.
+
+        The ratio of a single image may be up to 10 dB lower."""
         return None
 
     def refusal(self, max_side: int) -> str | None:
-        """Return why images with a longest side of `max_side` pixels cannot be stored; None if they can."""
+        """Return why images with a longest side of `max_side` pixels cannot be stored, or None if they can."""
         if self.max_side is not None and max_side > self.max_side:
             return f"{self.title} holds at most {self.max_side:,} pixels a side, one image has {max_side:,}"
         return None
@@ -478,11 +494,11 @@ class ImageStorage(Adapter):
     def save(self, images: Any, location: Path) -> None:
         """Store Images at `location` and close every handle.
 
-        `location` does not exist yet and may become a file or a folder. Nothing else is written."""
+        `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return all Images stored at `location`, in the order of the save, in their own memory.
+        """Return all Images stored at `location`, in the order in which they were saved.
 
-        With arrays=owned each array owns writable memory. With arrays=views it may be a view of memory from the
-        library, such as one block for all."""
+        With arrays=owned, each array owns writable memory. With arrays=views, an array may be a view of memory that the
+        library allocated, such as one block for all arrays."""

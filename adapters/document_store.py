@@ -1,9 +1,10 @@
-"""Define the contract for document stores: JSON-like documents under a key, read whole or in part, and queried.
+"""Define the contract for document stores, which store JSON-like documents under a key and answer queries.
 
-A document is a dict with text keys. Values are None, bool, int (64 bits, signed), float, str, bytes, list and dict,
-nested up to `MOST_LEVELS`. Its key is one of its top-level fields, an int or text, with one kind per store. A missing
-field differs from null, and equality compares type and bits. A query is passed as the JSON text of its plan (`to_json`
-of `libraries.document_queries`), because this package imports no other.
+A document is a dict with str keys. Values are None, bool, int (64 bits, signed), float, str, bytes, list and dict,
+nested up to `MOST_LEVELS` deep. The document's key is the value of one of its top-level fields: an int or a str, of the
+same type throughout a store. A missing field differs from null, and equality compares type and bits. This package
+imports no other package of the project, so a query is passed as the JSON text of its plan (see `to_json` in
+`libraries.document_queries`).
 """
 
 from __future__ import annotations
@@ -25,31 +26,32 @@ MOST_LEVELS = 64
 Document = dict[str, Any]
 
 Batch = bytes | Sequence[Document]
-"""Documents as a user has them: dicts, or JSON Lines in UTF-8 as whole lines, with or without a final line break."""
+"""Documents to store: dicts, or whole lines of JSON Lines in UTF-8, with or without a final line break."""
 
 Key = int | str
 
 FieldPath = tuple[str, ...]
-"""Field names from the top of a document down, not through arrays. A name may be any text."""
+"""Field names from the top of a document downwards. Paths do not enter arrays. A name may be any text."""
 
 Plan = str
 """A query as JSON text."""
 
 View = Callable[[Any], Any]
-"""Maps a document to the part that is still compared."""
+"""Function that returns a document without what a loss changes, for comparison."""
 
 
 class RefusedQuery(AdapterError):
-    """The store cannot answer this query correctly. The harness then reads everything and answers it itself."""
+    """The store cannot answer a query correctly. The harness then reads all documents and evaluates the query
+    itself."""
 
 
 @dataclass(frozen=True)
 class DocumentLoss:
-    """A known change by a store, to be checked and not just excused.
+    """A change that a store is known to make to documents. Tests check that the change happens exactly as declared.
 
-    `kinds` are names of the contract's kinds of documents (tests/contracts/documents.py). The loss must occur on
-    each of them, and all other documents must come back exactly. After `view` is applied, stored and returned documents
-    must be identical. Without a `view` such documents are refused when they are stored (RefusedData).
+    `kinds` are names of kinds of documents in tests/contracts/documents.py. The loss must occur for each of these
+    kinds, and documents of all other kinds must come back exactly. Stored and returned documents must be identical
+    after `view` is applied to both. If `view` is None, the store must refuse such documents with RefusedData.
     """
 
     what: str
@@ -65,20 +67,21 @@ class DocumentLoss:
 class DocumentOffers:
     """The native operations of a store beyond storing documents and reading all of them.
 
-    Reading by keys and reading some fields always work. If they are not offered, everything is read for them.
+    Reading documents by key and reading some fields always work. If `get` or `project` is False, the adapter reads all
+    documents for that operation.
     """
 
     get: bool = False
-    """Documents are found by their keys without reading everything."""
+    """Documents are found by key without reading all documents."""
     project: bool = False
-    """Some fields are read without decoding all others."""
+    """Some fields are read without decoding all other fields."""
     upsert: bool = False
     delete: bool = False
     index: bool = False
-    """A field can be indexed; later writes keep the index up to date, and queries use it."""
+    """A field can be indexed. Later writes update the index, and queries use it."""
     operators: frozenset[str] = frozenset()
-    """The steps of a plan that the store itself carries out, by their tags (`filter`, `unnest`, `group_by` ...). A plan
-    with another step is refused."""
+    """Tags of the plan steps that the store itself executes (`filter`, `unnest`, `group_by` ...). Plans with other
+    steps are refused."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,9 +98,9 @@ class DocumentOffers:
 
 
 class DocumentHandle(ABC):
-    """An open store. What it returns has its own memory and stays valid after `close`.
+    """An open store. Returned objects own their memory and stay valid after `close`.
 
-    Only one thread at a time writes. Every later call of this handle sees a write.
+    Only one thread at a time may write. After a write, every later call on this handle sees the change.
     """
 
     @abstractmethod
@@ -106,65 +109,69 @@ class DocumentHandle(ABC):
 
     @abstractmethod
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Yield all documents in non-empty batches, each once, in any order.
+        """Yield every document once, in non-empty batches and in any order.
 
-        With `paths`, documents contain only what these paths reach, as in `parts`; a document without any of it is an
-        empty dict. Close an unfinished iterator before the handle.
+        With `paths`, each document contains only the fields at these paths, as returned by `parts`; a document without
+        such fields is an empty dict. Close an unfinished iterator before closing the handle.
         """
 
     @abstractmethod
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return the documents of these keys in order, repeated if a key is repeated; None for an unknown key."""
+        """Return one document for each key, in the order of `keys`, and None for an unknown key. Keys may repeat."""
 
     def prepare(self, plan: Plan) -> None:
-        """Translate this query into the store's own language, such as SQL, and look up what users know about their data
-        when they write it, such as the kinds of a field. Called outside the clock; `query` does it for a query that was
-        not prepared. Raises RefusedQuery if `query` would refuse the plan."""
+        """Translate a query into the store's own language, such as SQL. Raises RefusedQuery if `query` would.
+
+        The translation may look up what users know about their data when they write a query, such as the types of a
+        field. The time for `prepare` is not measured. `query` prepares a plan that was not prepared before."""
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Reuse what `prepare` found on another handle of this store with the same documents, so that `query` does not
-        repeat it. The other handle may be closed."""
+        """Reuse the results of `prepare` from `other`, a handle of the same store with the same documents. `other` may
+        be closed."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Return the rows of a plan, in their order.
+        """Return the rows of a plan, in the order that the plan asks for.
 
-        Raises RefusedQuery for operators that `offers` does not have, and for conditions with another meaning in the
-        store.
+        Raises RefusedQuery for operators that are missing in `offers`, and for conditions that have a different meaning
+        in the store.
         """
         raise RefusedQuery("this store has no call that answers queries; read it by scan")
 
     def upsert(self, batch: Batch) -> None:
-        """Store documents, replacing those with the same key: all of the batch, or none of it if there is an error. On
-        return they are as durable as the store's settings require. Only called if `offers` has it."""
+        """Store the documents of a batch, and replace stored documents that have the same keys.
+
+        If there is an error, no document of the batch is stored. On return the documents are as durable as the store's
+        settings require. Only called if `offers.upsert` is True."""
         raise NotImplementedError("this store has no call that replaces documents")
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Remove the documents of these keys; unknown keys are ignored. Only called if `offers` has it."""
+        """Remove the documents with these keys. Unknown keys are ignored. Only called if `offers.delete` is True."""
         raise NotImplementedError("this store has no call that removes documents")
 
     def index(self, path: FieldPath) -> None:
-        """Create an index on this path, unless it has one. Only called if `offers` has it."""
+        """Create an index on this path if there is none. Only called if `offers.index` is True."""
         raise NotImplementedError("this store has no index of fields")
 
     def has_index(self, path: FieldPath) -> bool:
-        """Return whether the stored data have an index on this path, not whether this handle remembers one. Only called
-        if `offers` has it, outside the clock."""
+        """Return whether the stored data have an index on this path. Look it up in the store, not in this handle's
+        memory. Only called if `offers.index` is True; its time is not measured."""
         raise NotImplementedError("this store has no index of fields")
 
     def uses_index(self, plan: Plan) -> bool:
-        """Return whether `query` would use an index on a field for this plan, according to the store's own execution
-        plan. Only called if `offers` has it, outside the clock and after `prepare`."""
+        """Return whether the store's own execution plan for this query uses an index on a field.
+
+        Only called after `prepare`, and if `offers.index` is True; its time is not measured."""
         raise NotImplementedError("this store has no index of fields")
 
     def settle(self) -> None:
-        """Return after work that writes have deferred, such as merges, is done. Most stores have none."""
+        """Wait until work that writes have deferred, such as merges, is done. Most stores have no deferred work."""
         return
 
     @abstractmethod
     def close(self) -> None:
-        """Release everything. A second call does nothing."""
+        """Release all resources. A second call does nothing."""
 
 
 def _nothing() -> None:
@@ -177,20 +184,20 @@ class DocumentStoreAdapter(Adapter):
     native: ClassVar[Native] = Native.DOCUMENTS
     offers: ClassVar[DocumentOffers] = DocumentOffers()
     checks_lines: ClassVar[bool] = True
-    """Whether lines that are not JSON are refused when they are stored. A store that keeps lines unchanged detects them
-    when it reads."""
+    """Whether the store refuses lines that are not JSON when it stores them. A store that keeps lines unchanged detects
+    invalid lines only when it reads them."""
 
     @property
     def calls(self) -> Calls | None:
-        """The lines that a user writes without this adapter; None if it takes more than a few.
+        """The code that a user writes without this adapter; None if it takes more than a few lines.
 
-        `{held}` is the JSON Lines, `{key}` the name of the key. The read assigns a list of dicts to
-        `documents`."""
+        `{held}` is the JSON Lines text and `{key}` is the name of the key field. The code of `read` assigns a list of
+        dicts to `documents`."""
         return None
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """What this variant is known to change or to refuse."""
+        """The changes that this variant is known to make, and the documents that it is known to refuse."""
         return ()
 
     @abstractmethod
@@ -203,20 +210,22 @@ class DocumentStoreAdapter(Adapter):
     ) -> None:
         """Store all documents at `location` under their field `key`, finish deferred work, and close every handle.
 
-        `location` does not exist yet and may become a file or a folder. Nothing else is written. Keys are unique.
-        `accepted` is called once, when every document has been taken and deferred work such as merges may remain.
+        `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere. Keys must be
+        unique. Call `accepted` once, when the store has accepted all documents; deferred work such as merges may
+        remain.
 
-        Raises RefusedData for documents that cannot be stored, with the document's number (from 0) if the library
-        reports it. The data at `location` are then unusable.
+        Raises RefusedData for a document that cannot be stored. The message has the document's number (from 0) if the
+        library reports it. After this error the data at `location` are unusable.
         """
 
     @abstractmethod
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
-        """Open the store at `location`, with the key it was stored under."""
+        """Open the store at `location`. `key` is the key field that was passed to `ingest`."""
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Return why the stored data do not differ from those without a setting of this variant, so that it gets no
-        figures; None if they differ. Called with all documents, not with few."""
+        """Return why a setting of this variant has no effect on the stored data, or None if it has one.
+
+        A variant without an effect gets no figures. Call this for a store of all documents, not of a small sample."""
         return None
 
     def size_bytes(self, location: Path) -> int:
@@ -226,13 +235,13 @@ class DocumentStoreAdapter(Adapter):
         return sum(file.stat().st_size for file in files)
 
 
-# --- meaning of documents, for stores without a native call and for verification ---------------------------------
+# --- Python versions of operations on documents, for stores without native calls and for verification --------------
 
 
 def parts(document: Mapping[str, Any], paths: Sequence[FieldPath]) -> Document:
-    """Return what these paths reach in a document, within objects like those around it.
+    """Return a document with only the values at these paths, nested in objects as in the original document.
 
-    Arrays are not entered. A path that reaches nothing leaves nothing, not even an empty object."""
+    Arrays are not entered. A path without a value adds nothing, not even an empty object."""
     found: Document = {}
     for path in paths:
         value: Any = document
@@ -253,8 +262,8 @@ def _put(found: Document, path: FieldPath, value: Any) -> None:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Return whether two values are identical in type and bits: 1, 1.0 and True differ, and so do 0.0 and -0.0. The
-    order of an object's fields is ignored."""
+    """Return whether two values are identical in type and bits. For example, 1, 1.0 and True differ, and so do 0.0 and
+    -0.0. The order of an object's fields is ignored."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -267,7 +276,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def seen(value: Any, losses: Sequence[DocumentLoss]) -> Any:
-    """Return the part of a document that is compared under these losses."""
+    """Apply the views of all losses to a document, and return what must still be identical."""
     for loss in losses:
         if loss.view is not None:
             value = loss.view(value)
@@ -280,9 +289,10 @@ def first_difference(
     losses: Sequence[DocumentLoss] = (),
     key: str = "id",
 ) -> str | None:
-    """Describe the first document that did not come back as stored, apart from these losses; None if all did.
+    """Describe the first difference between stored and found documents that the losses do not explain.
 
-    The order of documents is ignored. Raises RefusedData if a key occurs twice among the stored documents."""
+    Returns None if there is no such difference. The order of documents is ignored. Raises RefusedData if two stored
+    documents have the same key."""
     wanted: dict[tuple[type, Key], Mapping[str, Any]] = {}
     for document in stored:
         name = (type(document[key]), document[key])

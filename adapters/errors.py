@@ -1,7 +1,7 @@
-"""Errors that a user sees: what is wrong, what was given, what is allowed, and what to do next.
+"""Define the errors that a user sees.
 
-They are printed without a traceback, so the message must carry everything in one or two lines. Every package may import
-this module, and it imports nothing of the project.
+They are printed without a traceback, so the message must say in one or two lines what is wrong, what was given, what is
+allowed, and what to do next. Every package may import this module; it imports no other module of the project.
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ from collections.abc import Callable, Collection
 
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 _ONE_LINE = 100
-"""Up to this length the next step follows in the same line."""
+"""Below this length in characters, the problem and the next step are printed on one line."""
 
 
 class UserError(Exception):
-    """An error that is the user's to solve.
+    """An error that the user can fix.
 
-    `text` names parameters in backticks as Python spells them: `rows`, `target='arrow'`. `str(error)` is the text
-    without these backticks. The command line shows each of them as its flag instead (format_bench.terminal.with_flags).
+    In `text`, parameters are in backticks and in Python's spelling, such as `rows` or `target='arrow'`. `str(error)` is
+    the text without these backticks. The command line replaces each parameter by its flag
+    (format_bench.terminal.with_flags).
 
-    parameter: the keyword that has the wrong value, e.g. 'work_dirs'; None where it is not one keyword.
-    given: its value. allowed: what may be given, as text or as the possible values. next_step: what to do.
+    parameter: the keyword argument that has the wrong value, e.g. 'work_dirs'; None if the error is not about exactly
+        one argument.
+    given: the wrong value.
+    allowed: the allowed values, or a text that describes them.
+    next_step: what the user should do.
     """
 
     def __init__(
@@ -33,7 +37,7 @@ class UserError(Exception):
         given: object = None,
         allowed: str | Collection[str] = "",
     ) -> None:
-        """Without a `problem`, the text is made of `parameter`, `allowed` and `given`."""
+        """Create the error. Without a `problem`, its text is built from `parameter`, `allowed` and `given`."""
         self.problem = problem or f"`{parameter}` must be {_either(allowed)} (got {given!r})."
         self.parameter, self.given, self.allowed, self.next_step = parameter, given, allowed, next_step
         one_line = len(self.problem) + len(next_step) < _ONE_LINE and "\n" not in self.problem + next_step
@@ -59,7 +63,7 @@ def replace_parameters(text: str, spell: Callable[[str, str | None], str] = as_i
 
 
 def _either(allowed: str | Collection[str]) -> str:
-    """Return "'a', 'b' or 'c'"; a text as it is."""
+    """Return a text unchanged, and several values as "'a', 'b' or 'c'"."""
     if isinstance(allowed, str):
         return allowed
     *most, last = map(repr, allowed)
@@ -67,7 +71,7 @@ def _either(allowed: str | Collection[str]) -> str:
 
 
 class AdapterError(UserError):
-    """Base of all errors that the adapters' side reports to a user."""
+    """Base class of all errors about formats, settings and data."""
 
 
 class SpellingError(AdapterError):
@@ -75,16 +79,16 @@ class SpellingError(AdapterError):
 
 
 class UnknownFormat(AdapterError):
-    """No registry row has this name."""
+    """No format, image storage or document store has this name."""
 
 
 class NotInstalled(AdapterError):
-    """The format is known, but a library that it needs is missing. The message holds the command that installs it."""
+    """The format is known, but a required library is missing. The message has the command that installs the library."""
 
 
 class RefusedSetting(AdapterError):
-    """A setting, or its value, that this engine cannot honour: refused when the plan is made, never ignored."""
+    """The engine does not support a setting or its value. The error is raised while planning; no setting is ignored."""
 
 
 class RefusedData(AdapterError):
-    """The format, or the call, cannot take this data: a stated reason, not a failure of the run."""
+    """The format, or its library, cannot store this data. Reports show the reason; the run does not fail."""

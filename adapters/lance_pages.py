@@ -1,7 +1,7 @@
 """Read the encodings of a Lance data set's pages, for tables and images.
 
-pylance only gives a page's encoding as the printed form of its message (Lance documentation, file format, encodings),
-so the text is parsed. This module imports no library: the adapter, which has loaded pylance, passes in the reader.
+pylance returns the encoding of a page only as a printed protobuf message (Lance documentation, file format, encodings),
+so this module parses that text. It imports no library. The adapter, which has loaded pylance, passes the reader.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from adapters.contract import Stored
 from adapters.errors import RefusedData
 
 CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compression-level"
-"""Metadata keys of a field that select Lance's compression (Lance documentation, file format, encodings)."""
+"""Keys in a field's metadata that select Lance's compression (Lance documentation, file format, encodings)."""
 
 STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
-"""Metadata key of a field that selects the layout of its pages; files of version 2.0 ignore it."""
+"""Key in a field's metadata that selects the layout of its pages. It has no effect in file format 2.0."""
 
 LAYOUTS = {"miniblock": ("MiniBlockLayout", "Chunked"), "fullzip": ("FullZipLayout", "Zipped")}
-"""Names of each layout in pages, up to version 2.2 and from 2.3 on."""
+"""Our name of each layout to its two names in Lance's pages: up to file format 2.2, and from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
-"""From version 2.3 on all pages have one layout, which names the layout of its values separately."""
+"""From file format 2.3 on, all pages have the layout PlanarLayout, which names the layout of its values separately."""
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
 
 
 def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> Stored:
-    """Return codec and encodings of all pages of the data set at `location`. `open_file` is
-    `lance.file.LanceFileReader`.
+    """Return codec and encodings of all pages of the data set at `location`.
 
-    The codec is 'auto' if the schema asks for none. Otherwise it is the codec of the pages' values, several joined by
-    '+', or 'none'. Lance always packs dictionaries with LZ4; that is listed among the encodings, not as the codec.
+    `open_file` is `lance.file.LanceFileReader`. The codec is 'auto' if the schema requests no codec. Otherwise it is
+    the codec that was used for the pages' values, or 'none'. Several codecs are joined by '+'. Lance always compresses
+    dictionaries with LZ4; this is listed among the encodings, not as the codec.
 
-    Raises RefusedData if Lance used the requested codec for none of this data, as with booleans.
+    Raises RefusedData if Lance did not use the requested codec for any of this data, as with booleans.
     """
     pages = [page for path in sorted((location / "data").rglob("*.lance")) for page in _pages(open_file(str(path)))]
     asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
@@ -49,8 +49,10 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
 
 
 def check_layout(found: Iterable[str], structural: str) -> None:
-    """Check that all pages with values, which have these layouts and encodings, have the requested layout. Raises
-    RefusedData if the writer chose another one, as with dictionaries."""
+    """Check that all pages with values have the requested layout.
+
+    `found` are the layouts and encodings of the pages, and `structural` is the requested layout. Raises RefusedData if
+    Lance chose another layout, as it does for dictionaries."""
     others = {
         name for asked, names in LAYOUTS.items() if structural != "default" and asked != structural for name in names
     }
@@ -66,12 +68,13 @@ def _pages(file: Any) -> Iterator[str]:
 
 
 def schemes(pages: Iterable[str]) -> set[str]:
-    """Return the general codecs of these pages' values: 'lz4', 'zstd'."""
+    """Return the names of the codecs of these pages' values, such as 'lz4' or 'zstd'."""
     return {scheme.lower() for page in pages for scheme in _SCHEME.findall(_apart(page)[0])}
 
 
 def encodings(pages: Iterable[str]) -> set[str]:
-    """Return the layouts and encodings of these pages by Lance's names; those of dictionaries are labelled so."""
+    """Return Lance's names of the layouts and encodings of these pages, with "dictionary of" before those of
+    dictionaries."""
     found = set()
     for page in pages:
         values, dictionary = _apart(page)

@@ -1,8 +1,8 @@
-"""Define losses: what a format, or the default of a call, is known to change, and the relation that still holds.
+"""Define losses: the changes that a format, or a call with default options, is known to make to columns.
 
-A loss is a check, not a waiver. The expected column is changed as the loss describes, and the result must equal it
-exactly or within the stated bound. A fault in a lossy column is therefore still found. This module describes Arrow
-columns; bench_runner.worker.verification compares them.
+A loss is a check, not a waiver. The stored column is first changed as the loss describes. The column that was read must
+then equal the changed column, exactly or within a stated bound. Other changes to such a column are therefore still
+found. This module describes Arrow columns; bench_runner.worker.verification compares them.
 """
 
 from __future__ import annotations
@@ -17,28 +17,31 @@ if TYPE_CHECKING:
 
 
 class Cause(Enum):
-    """The cause of a loss: the format itself, or the default of the call, which another call may not share."""
+    """The cause of a loss: the format itself, or the default options of the call. Another call of the same format may
+    avoid a loss of the second kind."""
 
     FORMAT = "format"
     CALL = "call"
 
 
 Expect = Callable[["pa.ChunkedArray"], "pa.ChunkedArray | None"]
-"""Maps the expected column to the column that should come back; None if the loss does not affect it."""
+"""Function from the stored column to the column that a read should return; None if the loss does not affect it."""
 
 Parse = Callable[["pa.ChunkedArray", "pa.DataType"], "pa.ChunkedArray"]
-"""Maps returned text and the stored type to values of that type."""
+"""Function that parses the text of a column that was read, as values of the type that was stored."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """What still holds for a column that is not exact.
+    """How a column that comes back changed depends on the stored column.
 
-    `expect` maps the stored Arrow column to the column that should come back, or returns None if the loss does not
-    affect it; the column must then be exact. Floats may differ by `tolerance` plus `relative_tolerance` times the
-    stored value; 0 means equal. `nulls` is 'numpy' if integers and booleans with nulls come back to pandas as float64
-    and object, not as Int64 and boolean. With `parse` a column comes back as text, and its parsed values must be the
-    expected ones.
+    expect: returns the column that a read should return for a stored Arrow column. If it returns None, the loss does
+    not
+        affect this column, and the column must come back exactly.
+    tolerance, relative_tolerance: floats may differ by `tolerance` plus `relative_tolerance` times the stored value.
+    nulls: 'numpy' if integers and booleans with nulls come back to pandas as float64 and object, not as Int64 and
+        boolean.
+    parse: if not None, the column comes back as text, and its parsed values must equal the expected values.
     """
 
     expect: Expect
@@ -50,8 +53,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class Loss:
-    """One declared loss. It must occur on the tables named in `kinds`: a declared loss that does not occur is an error,
-    as is a loss outside its bound."""
+    """One declared loss, which must occur on the kinds of test tables named in `kinds`.
+
+    A declared loss that does not occur is an error, and so is a loss outside its bound."""
 
     what: str
     bound: str
@@ -60,12 +64,12 @@ class Loss:
     kinds: frozenset[str]
     targets: frozenset[str] = frozenset({"pandas", "arrow"})
     strings: frozenset[str] = frozenset({"str", "object"})
-    """pandas dtypes for text, in the conversion, with which this is lost."""
+    """The loss occurs if text columns have one of these dtypes in pandas."""
     nulls: frozenset[str] = frozenset({"masked", "numpy"})
-    """pandas types for integers and booleans with nulls, in the conversion, with which this is lost."""
+    """The loss occurs if integers and booleans with nulls have one of these kinds of types in pandas."""
     lossless: str | None = None
-    """A sibling variant without this loss."""
+    """A variant of the same format without this loss."""
 
     def holds_for(self, target: str, strings: str, nulls: str) -> bool:
-        """Return whether this loss is declared for a target, this pandas dtype of text and this type of nulls."""
+        """Return whether this loss is declared for a target, a pandas dtype for text, and pandas types for nulls."""
         return target in self.targets and strings in self.strings and nulls in self.nulls

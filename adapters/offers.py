@@ -1,4 +1,4 @@
-"""Define the operations that an engine offers in addition to save and read, and the open copy that has them."""
+"""Define the operations that an engine offers in addition to save and read, and the handles that provide them."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ if TYPE_CHECKING:
 
 
 class Reach(Enum):
-    """How much an engine reads for some rows, given their numbers."""
+    """How much of a file an engine reads to return rows by their numbers."""
 
     ROWS = "rows"
-    """Only what it needs to find those rows."""
+    """Only the requested rows, and what is needed to find them."""
     GROUPS = "groups"
-    """The whole groups that contain them: row groups, batches, stripes, blocks."""
+    """All groups (row groups, batches, stripes or blocks) that contain requested rows."""
 
 
 class Sifts(Enum):
-    """Which rows a scan leaves out."""
+    """Which rows a scan leaves out of its result."""
 
     ROWS = "rows"
-    """All rows that do not meet the condition."""
+    """The scan leaves out all rows that do not meet the condition."""
     GROUPS = "groups"
-    """Groups of rows whose statistics rule out a match; all rows of other groups are returned."""
+    """The scan leaves out groups whose statistics rule out a match, and returns all rows of the other groups."""
     NOTHING = "nothing"
-    """No rows: all rows are returned, as a baseline for what a filter saves."""
+    """The scan returns all rows. This is the baseline for how much time a filter saves."""
 
 
 class Sharing(Enum):
-    """How several threads can take rows of one stored copy at once."""
+    """How several threads can call `take` on one stored copy at the same time."""
 
     ONE = "one handle"
     """All threads share one handle."""
     EACH = "a handle each"
-    """Each thread needs its own handle: a shared one gives wrong answers or crashes the process."""
+    """Each thread needs its own handle. A shared handle would give wrong results or crash the process."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """The native operations of an engine beyond save and read. For the others the harness reads or saves everything,
-    and every figure is marked so."""
+    """The native operations of an engine beyond save and read.
+
+    For operations that are not offered, the harness reads or saves the whole table, and reports mark such figures."""
 
     project: bool = False
     take: Reach | None = None
@@ -54,20 +55,20 @@ class Offers:
     ordered: bool = True
     """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """What a scan leaves out. If it is not ROWS, `group_rows` must be set."""
+    """Which rows a scan leaves out. If this is not `Sifts.ROWS`, `group_rows` must be set."""
     keeps_scans: bool = False
     """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False
     metadata: bool = False
     group_rows: int | None = None
-    """Rows of each group in a stored copy, the last one may have fewer; None if not needed."""
+    """Number of rows in each group of a stored copy; the last group may have fewer. None if it is not needed."""
     file_rows: int | None = None
-    """Rows of each file; None if a copy is one file."""
+    """Number of rows in each file of a stored copy; None if a copy is a single file."""
     append: bool = False
     batches: bool = False
     save_stream: bool = False
     sharing: Sharing | None = None
-    """How several threads take rows at once; None if the library is not thread-safe, or this was not tried."""
+    """How several threads can call `take` at once; None if the library is not thread-safe, or if we have not tried."""
     keeps_columns: bool = False
     """Whether the handle from `open_columns` stays open between calls of `project`."""
 
@@ -94,40 +95,43 @@ def _nothing_to_close() -> None:
 
 @dataclass(frozen=True)
 class Handle:
-    """A stored copy that is open for reading in part.
+    """A stored copy that is open for reading parts of it.
 
-    Calls are present if the adapter's `offers` has them. Results are of the `native_read` kind, have their own memory,
-    and stay valid after `close`. `columns` is never empty, and results have that order.
+    A field is None if the adapter's `offers` does not have this operation. Results are of the `native_read` kind, own
+    their memory, and stay valid after `close`. The requested columns are never empty, and results have their order.
     """
 
     project: Callable[[Sequence[str]], Any] | None = None
     """Return all rows of these columns."""
     take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
-    """Return the rows of these numbers (int64, one dimension, from 0), in that order, repeated if a number is repeated.
-    Raises IndexError for a number out of range, before anything is read."""
+    """Return the rows with these numbers, in the given order. Row numbers are a 1-D int64 array, start at 0 and may
+    repeat. Raises IndexError for a number out of range, before anything is read."""
     scan: Callable[[Predicate, Sequence[str]], Any] | None = None
-    """Return the rows that meet the condition, of a kind in `offers.scan`. Its column need not be among `columns`."""
+    """Return these columns of the rows that meet the condition. The condition's kind is in `offers.scan`, and its
+    column need not be among the returned columns."""
     aggregate: Callable[[Predicate, str], Any] | None = None
-    """Return one row on the rows that meet the condition: their `count`, and `min`, `max` and `sum` of one column of
-    whole numbers, all int64. Without matching rows all but `count` are null."""
+    """Return one row about the rows that meet the condition: their `count`, and the `min`, `max` and `sum` of an
+    integer column, all int64. If no row matches, all values except `count` are null."""
     metadata: Callable[[int], Any] | None = None
-    """Load the metadata of this many stored files before one is read, file by file, starting over if there are fewer,
-    and hold it until `close`. Return a column `rows` (int64): the rows of each group."""
+    """Load the metadata of N files, and hold them until `close`. If the copy has fewer files, load files again. Return
+    a column `rows` (int64) with the number of rows of each group."""
     batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
-    """Yield all rows of these columns in stored order, at most the given number at a time. Batches are never empty, so
-    a table without rows gives none. Each stays valid after the next. Close an unfinished iterator before the handle."""
+    """Yield all rows of these columns in stored order, in batches of at most the given number of rows. Batches are
+    never empty, and stay valid when the next batch is read. Close an unfinished iterator before closing the handle."""
     close: Callable[[], None] = _nothing_to_close
 
 
 @dataclass(frozen=True)
 class ImageHandle:
-    """Stored images that are open for reading in part, with the calls that the storage's `offers` has. Returned arrays
-    own their memory, whatever the setting `arrays` says about reads."""
+    """Stored images that are open for reading parts of them.
+
+    A field is None if the storage's `offers` does not have this operation. Returned arrays own their memory; the
+    setting `arrays` has no effect here."""
 
     take: Callable[[np.ndarray], Any] | None = None
-    """Return the Images of these numbers (int64, one dimension, from 0), in that order, repeated if a number is
-    repeated. Raises IndexError for a number out of range, before anything is read."""
+    """Return the Images with these numbers, in the given order. Numbers are a 1-D int64 array, start at 0 and may
+    repeat. Raises IndexError for a number out of range, before anything is read."""
     batches: Callable[[int], Iterator[Any]] | None = None
-    """Yield all Images in stored order, this many at a time; the last batch may be smaller but is never empty. Each
-    stays valid after the next. Close an unfinished iterator before the handle."""
+    """Yield all Images in stored order, in batches of the given size. The last batch may be smaller but is never empty.
+    A batch stays valid when the next batch is read. Close an unfinished iterator before closing the handle."""
     close: Callable[[], None] = _nothing_to_close

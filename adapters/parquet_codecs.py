@@ -1,6 +1,6 @@
-"""Define Parquet's codecs as settings, and read them back from a file's footer, for tables and images.
+"""Define Parquet's codecs as settings, and read the codecs of a file from its footer, for tables and images.
 
-This module imports no library: the adapter, which has loaded pyarrow, passes in the footer.
+This module imports no library. The adapter, which has loaded pyarrow, passes the footer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 
 def stored_of(metadata: pq.FileMetaData) -> Stored:
-    """Return codec and encodings of all column chunks, from the footer; several codecs are joined by '+'."""
+    """Return codec and encodings of all column chunks from the footer. Several codecs are joined by '+'."""
     chunks = list(_chunks(metadata))
     codecs = sorted({chunk.compression.lower() for chunk in chunks})
     encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
@@ -35,8 +35,9 @@ def check_layout(
 ) -> None:
     """Check that the footer matches the settings. Raises AdapterError if it does not.
 
-    The rows of a page cannot be checked, because no footer records them. A chunk without distinct values may lack a
-    dictionary even if it is on, and types without an order have no statistics.
+    The number of rows in a page is not checked, because footers do not record it. Missing dictionaries and statistics
+    are accepted even if the settings request them: a chunk may lack a dictionary, and types without a sort order have
+    no statistics.
     """
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if row_group_rows is not None and any(each != row_group_rows for each in rows[:-1]):

@@ -1,7 +1,7 @@
-"""Define conditions on one column: a closed set, with one meaning for all engines.
+"""Define the conditions on one column that can be used in a scan. They have the same meaning for all engines.
 
 NaN satisfies no condition, a null satisfies only `null`, and -0.0 equals 0.0. Adapters translate a condition for their
-engine; nothing here evaluates it.
+engine; this module does not evaluate conditions.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ class Kind(Enum):
     """Kind of a condition."""
 
     RANGE = "range"
-    """At least the first value, and below the second."""
+    """Greater than or equal to the first value, and less than the second value."""
     EQUAL = "equal"
     """Equal to the value."""
     IN = "in"
-    """Equal to one of the values; a null among them matches nothing."""
+    """Equal to one of the values. A null among the values matches nothing."""
     NULL = "null"
     """Null."""
     PREFIX = "prefix"
-    """A text that begins with the value, compared character by character."""
+    """Text that begins with the value, compared character by character."""
 
 
 VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL: (0, 0), Kind.PREFIX: (1, 1)}
@@ -32,8 +32,10 @@ VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL:
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition on one column. `values` are Python values: int, float, bool, str, bytes, datetime (of the column's
-    unit and zone) or date; None only in IN. Raises ValueError for a wrong number of values."""
+    """A condition on one column.
+
+    `values` are int, float, bool, str, bytes, date, or datetime with the column's unit and time zone. None is allowed
+    only in IN. Raises ValueError for a wrong number of values or a None that is not allowed."""
 
     column: str
     kind: Kind
@@ -48,5 +50,6 @@ class Predicate:
 
     @property
     def present(self) -> tuple[Any, ...]:
-        """The values that are not None. Engines get these, because a null in a SQL list invalidates the comparison."""
+        """The values that are not None. Adapters pass only these to engines, because in SQL a comparison with a list
+        that contains a null yields null."""
         return tuple(value for value in self.values if value is not None)

@@ -1,7 +1,7 @@
-"""Map names to adapter classes, which are imported on first use.
+"""Map names to adapter classes, and import these classes on first use.
 
-A new format needs only a registry row. Third parties add theirs through an entry point of the group that the registry
-names. They follow the same contract and can run the same contract tests.
+A new format needs only a new entry in a registry. Third-party packages add formats through Python entry points. Such
+formats follow the same contract and can run the same contract tests.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from adapters.spelling import parse
 
 @dataclass(frozen=True)
 class Entry:
-    """One row: the engines ('module:NAME', a tuple of classes, the default first), and the extra that installs their
-    libraries."""
+    """One entry of a registry.
+
+    `engines` is 'module:NAME' of a tuple of adapter classes with the default engine first. `extra` is the pip extra
+    that installs their libraries."""
 
     engines: str
     extra: str | None = None
 
     def install_command(self, engine: type[Adapter]) -> str:
-        """Return the command that installs what an engine of this entry needs."""
+        """Return the command that installs the libraries of an engine of this entry."""
         extra = engine.extra or self.extra
         if extra is None:
             return f"pip install {' '.join(engine.distributions)}"
@@ -37,7 +39,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether an engine can be used here, from installed metadata and the programs' versions; nothing is imported."""
+    """Whether an engine can be used on this machine. No library is imported to find this out."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]
@@ -51,13 +53,13 @@ class Availability:
 
 @cache
 def _version(distribution: str) -> str:
-    """Return the installed version. Cached, because a plan asks for every variant; a missing one is not cached, because
-    it may be installed later."""
+    """Return the installed version. The result is cached, because a plan asks for every variant. Missing distributions
+    are not cached, because they may be installed later."""
     return importlib.metadata.version(distribution)
 
 
 def is_installed(distribution: str) -> bool:
-    """Return whether a distribution is installed, by its metadata: nothing is imported."""
+    """Return whether a distribution has installed metadata. It is not imported."""
     try:
         _version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -69,17 +71,17 @@ AdapterT = TypeVar("AdapterT", bound=Adapter)
 
 
 class Registry(Generic[AdapterT]):
-    """All formats, or whatever `noun` names, by name."""
+    """All formats, image storages or document stores by name. `noun` is the word for one of them in errors."""
 
     def __init__(self, entries: Mapping[str, Entry], entry_point_group: str, noun: str = "format") -> None:
-        """Use our `entries`, and add the entry points of `entry_point_group` on first use."""
+        """Create a registry of the project's own `entries`. Entry points of the group are added on first use."""
         self.noun = noun
         self._own = dict(entries)
         self._group = entry_point_group
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """All rows by name, ours and those of third parties. Raises AdapterError if a third party takes our name."""
+        """All entries by name, including those of third parties. Raises AdapterError if two entries have one name."""
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:
@@ -94,7 +96,7 @@ class Registry(Generic[AdapterT]):
         return iter(self.entries)
 
     def engines(self, name: str) -> tuple[type[AdapterT], ...]:
-        """Return the engine classes of a format, the default first. Raises UnknownFormat."""
+        """Return the engine classes of a format, with the default engine first. Raises UnknownFormat."""
         if name not in self.entries:
             near = difflib.get_close_matches(name, self.entries, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
@@ -107,9 +109,9 @@ class Registry(Generic[AdapterT]):
         return engines
 
     def engine(self, spelled: str) -> tuple[type[AdapterT], dict[str, str]]:
-        """Return the engine class that a spelled variant names, and its settings as text.
+        """Return the engine class and the settings, as text, of a variant such as 'parquet[codec=zstd]'.
 
-        Raises SpellingError, UnknownFormat, RefusedSetting.
+        Raises SpellingError, UnknownFormat, or RefusedSetting if the format does not have this engine.
         """
         name, settings = parse(spelled)
         engines = self.engines(name)
@@ -121,8 +123,9 @@ class Registry(Generic[AdapterT]):
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
     def availability(self, engine: type[AdapterT], values: Mapping[str, object] | None = None) -> Availability:
-        """Return which distributions and programs that the engine needs with these settings (or the defaults) are
-        installed."""
+        """Check which of the distributions and programs that an engine needs are installed.
+
+        `values` are the settings; without them, the defaults are used."""
         if values is None:
             values = {key: setting.default for key, setting in engine.settings.items()}
         codec = engine.codec_distributions.get(str(values.get("codec")))
@@ -147,9 +150,9 @@ class Registry(Generic[AdapterT]):
         return Availability(versions, (*missing, *(program.name for program in absent)), " && ".join(commands))
 
     def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
-        """Return a new adapter for a spelled variant, with its libraries not yet loaded.
+        """Return a new adapter for a variant such as 'parquet[codec=zstd]', without loading its libraries.
 
-        Raises what `engine` raises, NotInstalled if a library is missing, RefusedSetting for a bad value.
+        Raises the errors of `engine`, NotInstalled if a library is missing, or RefusedSetting for an invalid value.
         """
         engine, settings = self.engine(spelled)
         adapter = engine(settings, threads=threads)

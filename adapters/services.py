@@ -1,6 +1,7 @@
 """Describe programs that serve a stored copy over TCP, so that the harness can start them.
 
-An adapter only describes them. The harness starts and ends them, chooses addresses, and may put a proxy in between.
+An adapter only describes its services. The harness starts and stops the services, passes their addresses on, and may
+put a proxy between client and service.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 TOKEN = "FORMAT_BENCH_SERVICE_TOKEN"
-"""Environment variable with the token that services require. The harness chooses the token."""
+"""Environment variable with the token that clients must send to services. The harness chooses the token."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """One program, run by this Python as `python -P` with the words of `command`.
+    """One service program, started with the current Python interpreter as `python -P` plus `command`.
 
-    In these, '{advertised}' is the address 'host:port' under which others reach the service; it is empty if that is
-    where it listens. '{NAME}' is the address of a service that comes before it in the list. It listens on 127.0.0.1 at
-    a port of its choice, and prints a line of JSON when it is ready: {"port": 34567}. It ends on SIGTERM.
+    In `command`, '{advertised}' is replaced by the address 'host:port' under which clients reach the service. The
+    replacement is empty if clients use the address on which the service listens. '{NAME}' is replaced by the address of
+    the service NAME, which must come earlier in the list. The service listens on 127.0.0.1 at a port of its choice, and
+    prints a line of JSON such as {"port": 34567} when it is ready. It exits on SIGTERM.
     """
 
     name: str
@@ -28,7 +30,7 @@ class Service:
 
 @dataclass(frozen=True)
 class Served:
-    """Where a stored copy is served: the address 'host:port' of each service by name, and the token."""
+    """The running services of a stored copy: the address 'host:port' of each service by name, and the token."""
 
     addresses: Mapping[str, str]
     token: str

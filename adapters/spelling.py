@@ -1,6 +1,6 @@
 """Parse and write names with parameters: `parquet[engine=pyarrow,codec=zstd,level=3]`, `synthetic[int=5,str=1]`.
 
-Variants and data sets share this grammar. Allowed keys and values are checked where the name is used.
+Variants and data sets share this grammar. This module does not check which keys and values are allowed.
 """
 
 import re
@@ -13,9 +13,9 @@ _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def parse(spelled: str) -> tuple[str, dict[str, str]]:
-    """Split `name[key=value,...]` into the name and its parameters, in the order of the text.
+    """Split `name[key=value,...]` into the name and its parameters, in their order in the text.
 
-    Values are kept as text and may hold anything but ',', '[' and ']'. Raises SpellingError.
+    Values stay text and may contain any character except ',', '[' and ']'. Raises SpellingError.
     """
     name, bracket, rest = spelled.strip().partition("[")
     if not _NAME.match(name):
@@ -36,7 +36,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
 
 
 def spell(name: str, parameters: Mapping[str, object]) -> str:
-    """Write a name with its parameters, the inverse of `parse`; booleans become true and false."""
+    """Return `name[key=value,...]`, the inverse of `parse`. Booleans become 'true' and 'false'."""
     if not parameters:
         return name
     return f"{name}[{','.join(f'{key}={_text(value)}' for key, value in parameters.items())}]"

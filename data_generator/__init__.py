@@ -1,6 +1,6 @@
-"""What is stored: tables that are synthetic (seeded), standard (TPC-H), realistic, or the user's own file; and images,
-generated, well-known, or the user's own.
+"""Make the data sets that are stored in measurements.
 
-This package imports only the base class of errors from the others. Every data set is an Arrow table; a generated one
-has the same bytes on every machine, which its digest proves.
+Tables are synthetic, realistic, from TPC-H, or the user's own. Images and documents are generated, well-known or the
+user's own. Every data set is an Arrow table. A generated data set has the same bytes on every machine; its digest
+proves this. From the project's other packages, this package imports only the base class of errors.
 """

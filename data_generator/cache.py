@@ -1,7 +1,7 @@
-"""Cache generated and imported data sets: one Arrow IPC file each and its digest, in the user's cache folder.
+"""Cache each generated or imported data set as an Arrow IPC file with a digest, in the user's cache folder.
 
 A file is written under a temporary name in the same folder, synced and moved into place, so no run sees a partial file.
-The digest is computed again at each use; a damaged file is made again. At most one batch is in memory.
+Each use computes the digest again, and a damaged data set is made again. At most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StoredDataset:
 
     name: str
     path: Path
-    """Arrow IPC file; one record batch for each batch of the data set."""
+    """Arrow IPC file with one record batch for each batch of the data set."""
     digest: str
     rows: int
     schema: pa.Schema
@@ -59,10 +59,10 @@ def default_folder() -> Path:
 
 
 def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | None = None) -> StoredDataset:
-    """Return the data set from the cache; make it first if it is missing or damaged.
+    """Return the data set from the cache. If it is missing or damaged, make it first.
 
-    `on_rows` is called with the number of rows made so far. Concurrent runs are safe: each writes a separate file, and
-    the last move wins with the same bytes. Raises DataError if the folder cannot take the file.
+    `on_rows` is called with the number of rows made so far. Concurrent runs are safe, because each run writes a
+    separate temporary file with the same bytes. Raises DataError if the file cannot be written.
     """
     path = folder / f"{_stem(dataset.name, dataset.rows, dataset.version, dataset.source)}.arrow"
     with errors_told(f"{dataset.name}, {dataset.rows:,} rows", folder):
@@ -87,8 +87,8 @@ def errors_told(what: str, folder: Path) -> Iterator[None]:
 def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
     """Return the first `rows` rows (default: all) of a stored data set in private memory, one chunk per stored batch.
 
-    Only these rows and columns are read. For a batch that is needed in part, the file is mapped while that part is
-    copied.
+    Only these rows and columns are read. If only part of a batch is needed, that part is copied from a memory mapping
+    of the file.
     """
     with pa.OSFile(str(path)) as file, pa.memory_map(str(path)) as mapping:
         mapped = pa.ipc.open_file(mapping)
@@ -159,10 +159,10 @@ def _is_texts(value: object) -> bool:
 
 
 def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, Any]) -> None:
-    """Store facts that are known only after reading the whole source, such as its number of rows: integers and lists of
-    texts.
+    """Store facts that are known only after reading the whole source, such as its number of rows.
 
-    `source` must change whenever the data it identifies change. Raises DataError if the folder cannot take the file.
+    Values are integers and lists of texts. `source` must change whenever the data it identifies change. Raises
+    DataError if the file cannot be written.
     """
     with errors_told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
         file.write(json.dumps(facts).encode())
@@ -174,7 +174,7 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a copy in separate memory of exactly its size; a growing stream would need twice as much."""
+    """Return a copy in memory of exactly the needed size. A growing stream would need twice as much memory."""
     size = pa.MockOutputStream()
     _write_stream(batch, size)
     buffer = pa.allocate_buffer(size.size())
@@ -189,7 +189,7 @@ def _write_stream(batch: pa.RecordBatch, sink: pa.NativeFile) -> None:
 
 
 def _stem(name: str, rows: int, version: int, source: Mapping[str, str]) -> str:
-    """Return a readable name with a hash of everything that decides the bytes."""
+    """Return a readable file name with a hash of everything that determines the data set's bytes."""
     key = json.dumps([name, rows, version, sorted(source.items())])
     return f"{_readable(name)}-{rows}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
@@ -222,7 +222,7 @@ def _load(dataset: Dataset, path: Path) -> StoredDataset | None:
 def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -> StoredDataset:
     digest = TableDigest(dataset.schema)
     rows = 0
-    # Categories of an imported table appear batch by batch; an IPC file can extend a dictionary, but not replace it.
+    # Later batches of an imported table may add categories. An IPC file can extend a dictionary but not replace it.
     options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
     with moved_into_place(path) as file, pa.ipc.new_file(file, dataset.schema, options=options) as writer:
         for batch in dataset.batches():
@@ -246,9 +246,9 @@ def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -
 
 @contextlib.contextmanager
 def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file to write that becomes `path` atomically, or leaves nothing behind.
+    """Yield a temporary file that is moved to `path` atomically at the end, or removed after an error.
 
-    Its lock shows `remove_abandoned` that its writer is alive.
+    A lock on the file shows `remove_abandoned` that the writer is alive.
     """
     descriptor, temporary = tempfile.mkstemp(suffix=PARTIAL, prefix=f"{path.name}.", dir=path.parent)
     try:
@@ -264,9 +264,9 @@ def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove temporary files without a lock: those of runs that were killed.
+    """Remove temporary files without a lock, which runs leave behind when they are killed.
 
-    Recent files are skipped because they may have been created but not yet locked.
+    Recent files are skipped, because a run may have created a file but not locked it yet.
     """
     for left_over in folder.glob(f"*{PARTIAL}"):
         with contextlib.suppress(FileNotFoundError, BlockingIOError), left_over.open("rb") as file:

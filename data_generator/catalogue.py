@@ -1,6 +1,6 @@
 """The list of data sets: names, parameters and purposes.
 
-Listing it imports no heavy library; the code that makes a data set is imported when the data set is resolved.
+Listing the data sets imports no heavy library. The code that makes a data set is imported by `resolve`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a data set. `allowed` is a tuple of texts, the ends of a range of numbers, or empty for any text
-    without brackets, comma and equals sign."""
+    """A parameter of a data set.
+
+    `allowed` is a tuple of the allowed texts or the two ends of a range of numbers. If it is empty, any text without
+    brackets, commas and equals signs is allowed."""
 
     name: str
     allowed: tuple[str, ...] | tuple[int, int] | tuple[float, float]
@@ -66,17 +68,17 @@ class Entry:
     purpose: str
     build: str
     default_rows: int | None
-    """None if the parameters or the file decide."""
+    """None if the parameters or the user's file determine the number of rows."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
     """Parameters that a preset fixes; passed to `build` unchanged."""
     takes_file: bool = False
     imports: bool = False
-    """Whether it is read when it is resolved, which may take minutes; `build` then takes `on_rows` too."""
+    """Whether `resolve` already reads the data, which may take minutes. `build` then also takes `on_rows`."""
     takes_options: bool = False
     """Whether `build` takes `options` for reading the user's file."""
     kind: str = "tables"
-    """What it contains: 'tables' | 'images' (data_generator.images) | 'documents' (data_generator.documents)."""
+    """Kind of data: 'tables', 'images' (data_generator.images) or 'documents' (data_generator.documents)."""
 
 
 _SYNTHETIC = (
@@ -326,12 +328,11 @@ def resolve(
     options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return the data set with this name and these parameters, given as text. `rows` replaces its default number of
-    rows.
+    """Return the data set with this name and these parameters, whose values are texts.
 
-    `source` is the user's file or folder, for data sets that take one; `options` say how to read it. It is read now
-    unless the cache has it; `on_rows` is called with the number of rows read so far. Raises DataError, which lists what
-    is allowed.
+    `rows` replaces the default number of rows. `source` is the user's file or folder, for data sets that take one, and
+    `options` define how to read it. The source is read now unless its data are in the cache; `on_rows` is called with
+    the number of rows read so far. Raises DataError, whose message lists what is allowed.
     """
     entry = CATALOGUE.get(name)
     if entry is None:
@@ -369,7 +370,7 @@ def resolve(
     if entry.takes_options:
         keywords["options"] = options
     made = build(canonical, rows or entry.default_rows, {**(entry.fixed or {}), **values}, **keywords)
-    # Rows that the caller gives replace those of the parameter.
+    # The argument `rows` replaces the parameter of that name.
     told = {**values, "rows": str(made.rows)} if "rows" in values else values
     return replace(made, parameters=told)
 

@@ -8,42 +8,43 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 BATCH_ROWS = 1_048_576
-"""Most rows of a batch, the unit in which data sets are made and stored."""
+"""Maximum number of rows in a batch. Data sets are made and stored batch by batch."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """A table that is made on demand.
 
-    `batches` yields it from the start, batch by batch, each with `schema`; every call yields the same batches.
+    `batches` yields the table batch by batch from the start. All batches have the schema `schema`, and every call
+    yields the same batches.
     """
 
     name: str
-    """The canonical spelling, defaults left out: 'synthetic[int=5,float=1,bool=1,str=1]'."""
+    """The canonical name without default parameters, such as 'synthetic[int=5,float=1,bool=1,str=1]'."""
     rows: int
     schema: pa.Schema
     version: int
-    """Version of its generator. Another version is another table, and another file in the cache."""
+    """Version of the generator. Another version makes another table, which the cache keeps in another file."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
-    """For data from the user's files: what identifies them, such as path, size_bytes and mtime_ns."""
+    """For data from the user's files: facts that identify the files, such as path, size_bytes and mtime_ns."""
     largest_side: int | None = None
-    """For images: pixels of the longest side of any of them."""
+    """For images: the largest width or height of any image in pixels."""
     remarks: tuple[str, ...] = ()
-    """Remarks for the user, two lines each: what was found, and what to do."""
+    """Remarks for the user. Each has two lines: what was found, and what to do."""
     understood: Mapping[str, str] = field(default_factory=dict)
-    """For data read from the user's files: how they were read, such as delimiter and encoding."""
+    """For data from the user's files: how the files were read, such as delimiter and encoding."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """All parameters of the catalogue with their values, including defaults."""
 
 
 def columns_of(dataset: Dataset) -> dict[str, str]:
-    """Return name and type of each column of the user's data; empty for other data."""
+    """Return the type of each column by name for the user's data; empty for other data."""
     return {column.name: type_name(column.type) for column in dataset.schema} if dataset.source else {}
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return a type as shown to users and as options spell it: 'float64' for Arrow's double, 'text' for its string."""
+    """Return a type's name in reports and options: 'float64' for Arrow's double, 'text' for Arrow's string."""
     if pa.types.is_dictionary(kind):
         return f"{'ordered ' if kind.ordered else ''}category of {type_name(kind.value_type)}"
     names = {pa.string(): "text", pa.float64(): "float64", pa.float32(): "float32", pa.float16(): "float16"}

@@ -1,9 +1,9 @@
-"""The digest of a table: of its content, independent of the file.
+"""The digest of a table's content.
 
-It covers names, types and nullability, the row counts of batches, and the logical buffers of each column: validity if
-there are missing values, values, and string lengths as offsets from the batch's first byte. For lists, maps and structs
-it includes the buffers of their children; for categories the codes and, at the end, all categories. Arrow's file
-format, its version and its padding are left out.
+It covers names, types and nullability of columns, the row counts of batches, and the logical buffers of each column:
+validity if there are nulls, values, and offsets of strings from the batch's first byte. For lists, maps and structs it
+includes the buffers of their children. For categories it includes the codes and, at the end, all categories. It does
+not depend on Arrow's file format, its version or its padding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TableDigest:
         """Raises TypeError for column types that no data set of this package has."""
         self._hash = hashlib.sha256()
         self._categories: dict[int, pa.Array] = {}
-        """Dictionaries by column number. A batch may extend those of the previous ones."""
+        """Column number to dictionary. A batch may extend the dictionary of the previous batches."""
         for column in schema:
             if not _is_defined(column.type.value_type if pt.is_dictionary(column.type) else column.type):
                 raise TypeError(f"No digest is defined for the type {column.type} of column {column.name!r}.")
@@ -67,7 +67,7 @@ class TableDigest:
             for place in range(array.type.num_fields):
                 self._update_inside(array.field(place))
         elif pt.is_fixed_size_list(array.type):
-            # A fixed-size list has children even for missing values, and these count.
+            # A fixed-size list has children even where the list is null, so the digest includes these children.
             size = array.type.list_size
             self._update_inside(array.values.slice(start * size, len(array) * size))
         elif pt.is_list(array.type) or pt.is_map(array.type):
@@ -81,7 +81,7 @@ class TableDigest:
             self._hash.update(memoryview(buffers[1])[start * width : stop * width])
 
     def _update_inside(self, array: pa.Array) -> None:
-        # Separates levels: a missing value of the outer array must not equal one of the inner array.
+        # Separate the nesting levels, so that a null in the outer array differs from a null in the inner array.
         self._hash.update(b"\x1f")
         self._update_array(array)
 

@@ -1,4 +1,4 @@
-"""A stream of changes of documents: the documents themselves, mixed with upserts and deletes of earlier ones.
+"""A stream of changes to documents: new documents, mixed with upserts and deletes of earlier documents.
 
 As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys that existed before. The
 stream is the same on every machine.
@@ -22,7 +22,7 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 @dataclass(frozen=True)
 class Call:
-    """The changes of one call: documents to put, as JSON Lines, and keys to delete. No key occurs twice."""
+    """The changes of one call: JSON Lines of documents to upsert, and keys to delete. No key occurs twice."""
 
     upserts: bytes
     deletes: tuple[Key, ...]
@@ -31,10 +31,10 @@ class Call:
 def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_000_000) -> Iterator[Call]:
     """Yield the documents (JSON texts with line ends) in calls of about `call_bytes`.
 
-    In addition, each document causes `updates` (0 to 1) changes of documents of earlier calls: half of them upserts,
-    half deletes. There are slightly fewer at the beginning, because no call changes a document twice. An upsert stores
-    the content of another document of its call under the earlier key; a deleted key may be put again. Keys are kept in
-    memory, documents are not. Raises ValueError for `updates` outside 0 to 1.
+    For each new document there are on average `updates` (0 to 1) changes to documents of earlier calls. Half of these
+    changes are upserts, and half are deletes. The first calls have slightly fewer changes, because no call changes a
+    document twice. An upsert stores the content of a new document of its call under the earlier key. A deleted key may
+    be stored again. Keys are kept in memory; documents are not. Raises ValueError for `updates` outside 0 to 1.
     """
     if not 0 <= updates <= 1:
         raise ValueError(f"updates must be a share from 0 to 1 (got {updates}).")
@@ -65,7 +65,7 @@ def _together(lines: Iterable[bytes], call_bytes: int) -> Iterator[list[bytes]]:
 def _changes(
     parsed: list[dict[str, Any]], key: str, updates: float, earlier: list[Key], number: int
 ) -> tuple[list[bytes], tuple[Key, ...]]:
-    """Return the lines that put and the keys that delete earlier documents, for call `number`."""
+    """Return the lines to upsert and the keys to delete in call `number`, for documents of earlier calls."""
     if not earlier:
         return [], ()
     count = len(parsed)

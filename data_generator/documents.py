@@ -1,7 +1,7 @@
 """Documents as a data set: one row per document, as a line of JSON text. The cache stores it like any other table.
 
-The lines of a batch are contiguous in one buffer, each with its line end, so the buffer is JSON Lines. The schema's
-metadata name the key field.
+The lines of a batch, with their line ends, are contiguous in one buffer, so this buffer is valid JSON Lines. The
+schema's metadata contain the name of the key field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def key_of(found: pa.Schema) -> str:
 
 
 def batch(lines: bytes, key: str) -> pa.RecordBatch:
-    """Return a batch over the memory of `lines`, without copying. Raises ValueError if the last line has no end."""
+    """Return a batch that uses the memory of `lines` without copying. Raises ValueError if the last line has no end."""
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_END) + 1
     if len(lines) != (int(ends[-1]) if len(ends) else 0):
         raise ValueError("the last line has no line end")
@@ -79,7 +79,7 @@ def lines_of(rows: pa.Table | pa.RecordBatch) -> list[bytes]:
 
 
 def write_json_lines(made: Dataset, target: Path) -> int:
-    """Write a data set of documents to a file and return its size in bytes; one batch is in memory at a time."""
+    """Write a data set of documents to a file and return the file's size in bytes. One batch is in memory at a time."""
     with target.open("wb") as file:
         return sum(file.write(_text(part.column("line"))) for part in made.batches())
 

@@ -57,8 +57,8 @@ def batch(
 
 
 def is_sound(made: pa.RecordBatch) -> bool:
-    """Return whether a batch fulfils what SCHEMA promises: no nulls, sides of at least 1, 0 or 3 channels, and the
-    matching number of bytes."""
+    """Return whether a batch is valid: it has no nulls, sides of at least 1, 0 or 3 channels, and the right number of
+    bytes."""
     if any(column.null_count for column in made.columns):
         return False
     heights, widths, channels = (made[name].to_numpy().astype(np.int64) for name in ("height", "width", "channels"))

@@ -1,8 +1,7 @@
-"""A data set as many Parquet files, for programs that measure files, with a fixed number of rows per file and row
-group.
+"""Write a data set as many Parquet files with a fixed number of rows per file and row group.
 
-They are written once, to a separate folder in the cache. A list with the size and SHA-256 of each file is written last.
-At most the rows of one file are in memory.
+The files are for programs that measure files. They are written once, to a separate folder in the cache. A list with the
+size and SHA-256 of each file is written last. At most the rows of one file are in memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""BSON: MongoDB's documents one after the other, as mongodump writes them."""
+"""BSON: consecutive documents in MongoDB's binary encoding, as mongodump writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from document_stores.shared.json_losses import refused
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""Longer lengths are treated as damage. (A MongoDB server accepts documents of up to 16 MiB.)"""
+"""A document with a larger length field is treated as damaged. (A MongoDB server accepts documents up to 16 MiB.)"""
 
 
 class Bson(StreamStore):
@@ -30,7 +30,7 @@ class Bson(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of BSON, in which a NUL ends a name."""
+        """Losses of BSON, in which a NUL character ends a field name."""
         return (
             refused("a field's name that contains a NUL, which ends names in BSON", Cause.FORMAT, "NUL in a name"),
             DocumentLoss(
@@ -65,7 +65,7 @@ class Bson(StreamStore):
             bson_type = DBRef
 
             def transform_bson(self, value: DBRef) -> dict[str, Any]:
-                """Return its fields that have a value."""
+                """Return the fields of the reference that have a value."""
                 return dict(value.as_doc())
 
         self._bson = bson
@@ -95,7 +95,7 @@ class Bson(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count by jumping from length to length."""
+        """Count the documents by reading only their length fields."""
         return sum(1 for _ in _documents(file, location))
 
 
@@ -113,7 +113,7 @@ def _without_null_database(value: Any) -> Any:
 
 
 def _documents(file: BinaryIO, location: Path) -> Iterator[bytes]:
-    # The length includes its own four bytes.
+    # The length includes the four bytes of the length field.
     while header := file.read(4):
         length = length_of(header, location, MOST_DOCUMENT_BYTES)
         yield header + whole(file.read(max(length - 4, 0)), length - 4, location)

@@ -1,4 +1,4 @@
-"""This project's document store, libraries/document_store, measured like any other: an LSM tree of columns or rows."""
+"""Adapter for this project's own document store (libraries/document_store), an LSM tree of columns or rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from libraries.document_store.tree.manifest import Manifest
 
 KEPT_BYTES = 256 << 20
-"""Cache for data that was read; large enough for the questions of 1,000,000 events."""
+"""Size of the read cache, which is large enough for the queries of 1,000,000 events."""
 SCAN_DOCUMENTS = 1_024
 """Documents that a scan yields at a time."""
 
@@ -37,7 +37,7 @@ def _nothing() -> None:
 
 
 class OwnStore(DocumentStoreAdapter):
-    """`DocumentStore`: an upsert for each batch, then a flush and the merges that are due."""
+    """`DocumentStore`. An ingestion is an upsert for each batch, then a flush and the merges that are due."""
 
     format = "document-store"
     engine = None
@@ -83,10 +83,9 @@ class OwnStore(DocumentStoreAdapter):
         )
 
     def load_library(self) -> None:
-        """Import the store, its layouts and all ways of execution.
+        """Import the store, its layouts and its query engines.
 
-        Raises RefusedData if its C code is not built: samples are of that code, and otherwise Python would be measured
-        under its name.
+        Raises RefusedData if the store's C code is not built, because the slower Python code would be measured instead.
         """
         import numpy.ma
         import pyarrow
@@ -106,7 +105,8 @@ class OwnStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Store the documents. `accepted` is called after the last upsert, when the rest in memory is in the log."""
+        """Store the documents. `accepted` is called after the last upsert. Documents that are then still in memory are
+        also in the log."""
         with self._open(location, key) as store:
             for batch in batches:
                 with self.refusals():
@@ -148,7 +148,7 @@ class OwnStore(DocumentStoreAdapter):
         return OwnHandle(self, self._open(location, key), location)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and layout, from the store's manifest."""
+        """Return codec and layout from the store's manifest."""
         found = self._manifest_of(location)
         return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
 
@@ -159,7 +159,7 @@ class OwnStore(DocumentStoreAdapter):
         return found
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Return a reason if merges=late stores too few documents for any merge to be due."""
+        """With merges=late, return a reason if there are too few documents for any merge to be due."""
         if self.values["merges"] != "late":
             return None
         with self._open(location, self._manifest_of(location).key) as store:
@@ -176,7 +176,7 @@ class OwnHandle(DocumentHandle):
     """An open store."""
 
     def __init__(self, adapter: OwnStore, store: DocumentStore, location: Path) -> None:
-        """Own the store from now on."""
+        """Take ownership of the store."""
         self._adapter, self._store, self._location = adapter, store, location
         self._plans: dict[Plan, StepsPlan] = {}
 
@@ -188,7 +188,7 @@ class OwnHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: {error}") from None
 
     def count(self) -> int:
-        """Count by the keys."""
+        """Count the keys."""
         with self._reading():
             return self._store.count()
 
@@ -219,12 +219,12 @@ class OwnHandle(DocumentHandle):
             self._plans[plan] = self._adapter._plan_of(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Take over the plans that it has made."""
+        """Copy the other handle's parsed plans."""
         assert isinstance(other, OwnHandle)
         self._plans = dict(other._plans)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Answer by the way of execution that the variant names."""
+        """Execute the plan with the query engine that the setting `way` selects."""
         self.prepare(plan)
         with self._reading():
             return self._store.query(self._plans[plan], self._adapter.values["way"])  # type: ignore[arg-type]
@@ -241,7 +241,7 @@ class OwnHandle(DocumentHandle):
             self._store.delete(self._possible(keys, kind))
 
     def _possible(self, keys: Sequence[Key], kind: type) -> list[Key]:
-        """Return the distinct keys of a type that documents can have. The store refuses others, which cannot exist."""
+        """Return the distinct keys of this type that a document can have. The store would refuse other keys."""
         no_key = self._adapter.key_fault
         return list(dict.fromkeys(key for key in keys if type(key) is kind and no_key(key) is None))
 

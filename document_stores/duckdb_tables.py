@@ -1,4 +1,4 @@
-"""DuckDB's own tables: each document as a VARIANT, as JSON text, or all of them in columns of one schema."""
+"""DuckDB's own tables. Documents are stored as VARIANT values, as JSON text, or in the columns of one schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from document_stores.sql.duckdb_values import JsonValue, VariantValue
 from document_stores.sql.values import Quoted
 
 NO_NULLS = "every NULL is a field that is missing"
-"""The table's comment if no document had a null; otherwise a NULL can mean null or missing."""
+"""The table's comment if no document had a null. Without this comment, NULL can mean a null or a missing field."""
 
 
 def _nothing() -> None:
@@ -92,7 +92,7 @@ class KeyedTable(DuckStore):
             connection.close()
 
     def arriving(self, key: str, key_type: str, more: str = "") -> str:
-        """Return a SELECT of key and document from the relation `arriving`, with its columns `more`."""
+        """Return a SELECT of key, document and the columns `more` from the relation `arriving`."""
         strict = session.strict_key(JsonValue("line").step(key), key_type)
         documents = f"(SELECT CAST(line AS JSON) AS line{more} FROM arriving)"
         return f"SELECT {strict}, CAST(line AS {self.column_type}){more} FROM {documents}"
@@ -117,7 +117,7 @@ class KeyedHandle(DuckDocuments):
         self._store = store
 
     def upsert(self, batch: Batch) -> None:
-        """Run INSERT OR REPLACE; the last of several documents with one key in a batch is kept."""
+        """Run INSERT OR REPLACE. If documents of a batch have the same key, the last document is kept."""
         source = session.BatchStream(session.lines_of([batch]))
         if source.first is None:
             return
@@ -134,7 +134,7 @@ class KeyedHandle(DuckDocuments):
             self._connection.execute(f"INSERT OR REPLACE INTO documents {_last_of_each(arriving)}")
 
     def _take_type(self, type_: str) -> None:
-        # The type of the keys is still open in an empty store.
+        # An empty store has no fixed type of keys yet.
         if type_ != self._documents.key_type:
             self._connection.execute(
                 f"CREATE OR REPLACE TABLE documents (key {type_} PRIMARY KEY, document {self._store.column_type})"
@@ -187,9 +187,9 @@ class DuckJson(KeyedTable):
 
 
 class DuckNested(DuckStore):
-    """Columns of the types that all documents have in common; parts of mixed types are columns of JSON.
+    """A table with a column for each field. Fields whose type differs between documents are stored as JSON.
 
-    No later writes, because another type would need another column.
+    Later writes are not supported, because a new type would need a new column.
     """
 
     format = "duckdb-nested"
@@ -199,7 +199,7 @@ class DuckNested(DuckStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses from one schema for all documents."""
+        """Losses that arise because all documents share one schema."""
         return (*JSON_TEXT, *DUCKDB_LOSSES)
 
     def ingest(

@@ -26,7 +26,7 @@ class JsonLines(StreamStore):
 
     @property
     def calls(self) -> Calls:
-        """The lines unchanged, under the codec."""
+        """Return code that writes the lines unchanged, compressed with the variant's codec."""
         imports: tuple[str, ...] = ("import msgspec", "from pathlib import Path")
         save, read = "{held}", "Path({path}).read_bytes()"
         if self.values["codec"] == "zstd":
@@ -46,7 +46,7 @@ class JsonLines(StreamStore):
         return document_encoding.lines(batches)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Decode the lines of READ_BYTES at a time."""
+        """Decode lines in pieces of about READ_BYTES."""
         first = 0
         for text in _whole_lines(file):
             try:

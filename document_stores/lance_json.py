@@ -63,11 +63,11 @@ class LanceJson(DocumentStoreAdapter):
         import pyarrow
 
         self._lance, self._arrow = lance, pyarrow
-        # Making the first array of Python values causes pyarrow to look for pandas.
+        # The first conversion of Python values makes pyarrow look for pandas. Do it here, where it is not measured.
         pyarrow.array([0])
 
     def table_of(self, rows: list[tuple[Key, str]], key_type: Any = None) -> pa.Table:
-        """Return keys and documents as Lance takes them. Raises RefusedData for keys of two kinds."""
+        """Return an Arrow table of keys and documents for Lance. Raises RefusedData if keys have different types."""
         arrow = self._arrow
         try:
             keys = arrow.array([key for key, _ in rows], key_type)
@@ -130,14 +130,14 @@ class LanceHandle(DocumentHandle):
     """A dataset in its current version."""
 
     def __init__(self, store: LanceJson, dataset: Any, key: str) -> None:
-        """Own the dataset from now on."""
+        """Take ownership of the dataset."""
         self._store, self._dataset, self._key = store, dataset, key
 
     def _key_type(self) -> Any:
         return self._dataset.schema.field("key").type
 
     def count(self) -> int:
-        """Count by the manifest."""
+        """Return the number of rows from the manifest."""
         return int(self._dataset.count_rows())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
@@ -166,7 +166,7 @@ class LanceHandle(DocumentHandle):
         return arrow_texts.fitting(keys, "BIGINT" if integers else "VARCHAR")
 
     def upsert(self, batch: Batch) -> None:
-        """Run merge_insert by the key; the last of several documents with one key in a batch is kept."""
+        """Run merge_insert on the key. If documents of a batch have the same key, the last document is kept."""
         rows = list(dict(document_encoding.keyed_texts(batch, self._key)).items())
         if not rows:
             return

@@ -1,4 +1,4 @@
-"""MessagePack: each document as one message after its length, so that it can be skipped without reading it."""
+"""MessagePack: each document is one message. The message's length precedes it, so that readers can skip the message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from document_stores.shared import document_encoding
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""Longer lengths are treated as damage."""
+"""A message with a larger length field is treated as damaged."""
 
 
 class MessagePack(StreamStore):
@@ -46,7 +46,7 @@ class MessagePack(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count by jumping from length to length."""
+        """Count the documents by reading only their length fields."""
         return sum(1 for _ in _messages(file, location))
 
 

@@ -1,6 +1,6 @@
-"""Parquet with columns of the types that all documents have in common: the usual way to store documents in Parquet.
+"""Parquet with one nested column for each field, the usual way to store documents in Parquet.
 
-Written by pyarrow, which refuses documents of mixed types, or by DuckDB, which stores such parts as JSON.
+The file is written by pyarrow, which refuses fields of mixed types, or by DuckDB, which stores such fields as JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULLS = "documents_hold_nulls"
-"""Entry in a file's footer, true or false: if true, a NULL can mean null or missing."""
+"""Key of a footer entry. If its value is true, a NULL can mean a null or a missing field."""
 
 SCAN_DOCUMENTS = 4_096
 """Documents that pyarrow returns at a time."""
@@ -46,7 +46,7 @@ def _nothing() -> None:
 
 
 class NestedParquet(DocumentStoreAdapter):
-    """One file. No later writes, because a Parquet file is written once."""
+    """One file. Later writes are not supported, because Parquet files cannot be changed."""
 
     format = "parquet-nested"
     suffix = ".parquet"
@@ -67,7 +67,7 @@ class NestedParquet(DocumentStoreAdapter):
         import pyarrow.parquet
 
         self._arrow, self._msgspec = pyarrow, msgspec
-        # Making the first array of Python values causes pyarrow to look for pandas.
+        # The first conversion of Python values makes pyarrow look for pandas. Do it here, where it is not measured.
         pyarrow.array([0])
 
     def stored(self, location: Path) -> Stored:
@@ -78,7 +78,7 @@ class NestedParquet(DocumentStoreAdapter):
 class PyarrowNested(NestedParquet):
     """pyarrow.json.read_json of all lines, then pyarrow.parquet.write_table.
 
-    If read_json turns text that looks like a time into a timestamp, all is read again with the type given.
+    If read_json converts text that looks like a time to a timestamp, all lines are read again with an explicit type.
     """
 
     engine = "pyarrow"
@@ -127,13 +127,13 @@ class PyarrowHandle(DocumentHandle):
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read batch by batch. For paths, read the leaves below them, by pyarrow's names."""
+        """Read batch by batch. With `paths`, read only the columns at and below these paths."""
         for batch in self._batches(paths):
             documents: list[Document] = batch.to_pylist()
             yield documents if paths is None else [parts(document, paths) for document in documents]
 
     def _batches(self, paths: Sequence[FieldPath] | None) -> Iterator[pa.RecordBatch]:
-        # With a dot in a name this reads too much, never too little: 'a.b' means a's b and also a field 'a.b'.
+        # If names contain dots, this may read additional columns: 'a.b' means field b of a and also a field 'a.b'.
         columns = None if paths is None else sorted({".".join(path) for path in paths})
         try:
             yield from self._file.iter_batches(SCAN_DOCUMENTS, columns=columns, use_threads=self._threads)
@@ -141,7 +141,7 @@ class PyarrowHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: is damaged ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Read the column of keys, then all columns of the batches that hold one."""
+        """Read the column of keys, then all columns of the batches that contain one of the keys."""
         wanted = set(keys)
         found: dict[Key, Document] = {}
         for batch in self._batches(None):
@@ -157,7 +157,7 @@ class PyarrowHandle(DocumentHandle):
 
 
 class DuckdbNested(NestedParquet):
-    """DuckDB finds the types of all documents, makes columns of them, and copies them into a file."""
+    """DuckDB determines the types of all fields, converts the documents to columns, and copies these into a file."""
 
     engine = "duckdb"
     title = "Parquet columns"
@@ -195,7 +195,7 @@ class DuckdbNested(NestedParquet):
             connection.close()
 
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
-        """Connect to memory; each query reads the file."""
+        """Connect to an in-memory database. Each query reads the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         relation, described = from_file(self._duckdb, connection, location)
         holds_nulls = said_of(connection, location, NULLS) != "false"

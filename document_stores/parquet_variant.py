@@ -1,4 +1,4 @@
-"""Parquet with a column of VARIANT, written and read by DuckDB: documents of any shape in a file for all readers."""
+"""Parquet with a VARIANT column, which holds documents of any structure. DuckDB writes and reads the file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _nothing() -> None:
 
 
 class ParquetVariant(DocumentStoreAdapter):
-    """COPY of two columns, the key and the document. No later writes, because a Parquet file is written once."""
+    """A file with two columns: the key and the document. Later writes are not supported, because Parquet files cannot
+    be changed."""
 
     format = "parquet-variant"
     engine = "duckdb"
@@ -82,7 +83,7 @@ class ParquetVariant(DocumentStoreAdapter):
             connection.close()
 
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
-        """Connect to memory; each query reads the file."""
+        """Connect to an in-memory database. Each query reads the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         relation, described = from_file(self._duckdb, connection, location)
         types = {name: str(type_) for name, type_, *_ in described}

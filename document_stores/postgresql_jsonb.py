@@ -1,4 +1,5 @@
-"""PostgreSQL: a table of keys and JSONB behind a private server, whose data directory is the stored copy."""
+"""PostgreSQL: a table with columns for key and document (JSONB). The stored copy is a private server's data
+directory."""
 
 from __future__ import annotations
 
@@ -38,10 +39,10 @@ SCAN_DOCUMENTS = 1_024
 """Documents that a scan yields at a time."""
 
 _LIMITS = "54"
-"""First digits of the codes of errors about the size of a statement or document, rather than about stored data."""
+"""First digits of the error codes that concern the size of a statement or document, not stored data."""
 
 _SPACE = "documents"
-"""A tablespace for the table, whose folder holds the documents and nothing else."""
+"""Name of the table's tablespace. Its folder contains only the documents and their index."""
 
 
 def _nothing() -> None:
@@ -49,7 +50,7 @@ def _nothing() -> None:
 
 
 class PostgresqlJsonb(DocumentStoreAdapter):
-    """psycopg and a server that is started only for the stored copy, with PostgreSQL's own settings.
+    """psycopg, and a server that is started only for the stored copy, with PostgreSQL's default settings.
 
     Every commit is synced. Autovacuum is off; VACUUM runs at the end of an ingestion and in `settle`.
     """
@@ -83,7 +84,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def reads_unseen(self) -> bool:
-        """The server reads, not this process."""
+        """True, because the server process reads the files."""
         return True
 
     def load_library(self) -> None:
@@ -148,7 +149,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         connection.execute(
             f"CREATE TABLE documents (key {type_} NOT NULL, document jsonb NOT NULL) TABLESPACE {_SPACE}"
         )
-        # FREEZE: no other session sees the table before it is complete, so that no later pass has to mark its rows.
+        # FREEZE marks the rows as visible to all transactions now, so that no later VACUUM has to mark them.
         with connection.cursor().copy("COPY documents FROM STDIN (FREEZE)") as copy:
             while rows:
                 _check_keys(rows, type_)
@@ -192,7 +193,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         return self.data_of(location)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, and the release in use: PostgreSQL itself compresses values of more than 2 kB."""
+        """Return no codec, and the server's version. (PostgreSQL itself compresses values of more than 2 kB.)"""
         return Stored(details={"PostgreSQL": servers.version() or ""})
 
 
@@ -221,7 +222,8 @@ class PostgresqlHandle(StatementHandle):
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """Yield an unused connection: an unfinished scan occupies one, and writes must not join its transaction."""
+        """Yield an unused connection. An unfinished scan keeps its connection, because writes must not join the scan's
+        transaction."""
         if not self._idle:
             self._connections.append(self._server.connect(self._psycopg))
             self._idle.append(self._connections[-1])
@@ -259,7 +261,8 @@ class PostgresqlHandle(StatementHandle):
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole documents as JSON text, or each part as one. JSONB has no names with a NUL."""
+        """Read whole documents as JSON text, or with `paths` each part as a JSON text. JSONB has no names with a
+        NUL."""
         if paths is None or not paths or any("\0" in name for path in paths for name in path):
             for rows in self._some_at_a_time("SELECT CAST(document AS TEXT) FROM documents"):
                 documents = document_decoding.whole(rows)
@@ -315,7 +318,7 @@ class PostgresqlHandle(StatementHandle):
         return answer(selection, self._rows(as_psycopg_takes_it(selection.text), selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """Run one synced INSERT ... ON CONFLICT; the last of several documents with one key is kept."""
+        """Run one synced INSERT ... ON CONFLICT. If documents of a batch have the same key, keep the last document."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -332,7 +335,7 @@ class PostgresqlHandle(StatementHandle):
         )
 
     def _take_type(self, type_: str) -> None:
-        # The type of the keys is still open in an empty store.
+        # An empty store has no fixed type of keys yet.
         if self.count():
             raise RefusedData(f"a key is {_KEYS[type_]}; the existing ones are {_KEYS[self._key_type]}")
         self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
@@ -350,7 +353,7 @@ class PostgresqlHandle(StatementHandle):
             connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
-        """Make a B-tree of the field as JSONB, which orders all kinds. The index's comment is the path."""
+        """Make a B-tree of the field as JSONB, which orders values of all types. The index's comment is the path."""
         if path in self._indexed or any("\0" in name for name in path):
             return
         text = json.dumps(path)
@@ -374,7 +377,7 @@ class PostgresqlHandle(StatementHandle):
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
 
     def settle(self) -> None:
-        """Remove what replaced documents have left, update statistics, and make a checkpoint."""
+        """Remove old versions of replaced documents, update statistics, and make a checkpoint."""
         if self._unsettled:
             with self._reading(), self._connection() as connection:
                 settled(connection)
@@ -395,16 +398,16 @@ _TAKES_INDEX = re.compile(rf"Index (?:Only )?Scan (?:Backward )?(?:using|on) {_I
 """Pattern for lines of EXPLAIN, including those of bitmap scans."""
 
 _KEYS = {"bigint": "a number", "text": "a text"}
-"""PostgreSQL's type -> description of a key."""
+"""PostgreSQL's type of keys -> its name in errors."""
 
 
 def key_type(rows: Sequence[tuple[Key, str]]) -> str:
-    """Return the type of the keys by the first one; bigint if there is none."""
+    """Return PostgreSQL's type for the keys, given by the first key; bigint if there are no keys."""
     return "text" if rows and isinstance(rows[0][0], str) else "bigint"
 
 
 def settled(connection: Any) -> None:
-    """Do what PostgreSQL's daemons would do some time later."""
+    """Do the maintenance that PostgreSQL's background processes would otherwise do later."""
     connection.execute("VACUUM (ANALYZE) documents")
     connection.execute("CHECKPOINT")
 

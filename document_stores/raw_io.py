@@ -1,7 +1,7 @@
-"""Raw I/O: the speed of the machine without any store, as the yardstick for every figure.
+"""Raw I/O: the speed of the machine without any store, as a baseline for all figures.
 
-JSON Lines are written by plain writes and read by one read, without parsing. It is not a store to use: documents are
-decoded only for a caller that asks for them.
+JSON Lines are written by plain writes and read by one read, without parsing. Documents are decoded only if a caller
+asks for them. This is not a store to use.
 """
 
 from __future__ import annotations

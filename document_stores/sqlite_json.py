@@ -1,4 +1,4 @@
-"""SQLite: a table of keys and JSON texts, queried with its JSON functions and indexes of expressions."""
+"""SQLite: a table with columns for key and JSON text, queried with SQLite's JSON functions and expression indexes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _TOO_MUCH = (
     "too many",
     "at most",
 )
-"""Parts of messages of errors that are about a query rather than about stored data."""
+"""Parts of error messages that concern a query, not stored data."""
 
 
 def _nothing() -> None:
@@ -128,7 +128,7 @@ class SqliteJson(DocumentStoreAdapter):
         if not location.is_file():
             raise AdapterError(f"{location}: the file does not exist")
         connection = self._sqlite3.connect(location, isolation_level=None)
-        # Otherwise groups that exceed the cache are written to files next to those of the store.
+        # Otherwise SQLite writes temporary results that exceed the cache to files next to the store.
         connection.execute("PRAGMA temp_store = MEMORY")
         try:
             connection.execute("SELECT key, document FROM documents LIMIT 1").fetchone()
@@ -138,7 +138,7 @@ class SqliteJson(DocumentStoreAdapter):
         return SqliteHandle(self, connection, location, key)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, and the release in use."""
+        """Return no codec, and SQLite's version."""
         return Stored(details={"SQLite": self._sqlite3.sqlite_version})
 
 
@@ -146,7 +146,7 @@ class SqliteHandle(StatementHandle):
     """An open connection."""
 
     def __init__(self, store: SqliteJson, connection: sqlite3.Connection, location: Path, key: str) -> None:
-        """Own the connection from now on."""
+        """Take ownership of the connection."""
         super().__init__()
         self._store, self._connection, self._location, self._key = store, connection, location, key
         self._errors = store._sqlite3.Error
@@ -173,7 +173,7 @@ class SqliteHandle(StatementHandle):
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole texts or the texts of parts; whole texts if SQLite cannot express a path."""
+        """Read whole texts, or with `paths` the texts of parts if SQLite can express all paths."""
         if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
             for rows in _grouped(self._rows("SELECT document FROM documents")):
                 documents = document_decoding.whole(rows)
@@ -237,7 +237,8 @@ class SqliteHandle(StatementHandle):
         return self._connection
 
     def index(self, path: FieldPath) -> None:
-        """Make an index of the expression that queries use for this field; none if no path can name it."""
+        """Make an index of the expression that queries use for this field. Do nothing if SQLite's paths cannot express
+        the field's name."""
         if not all(map(can_name, path)):
             return
         expression = _at(path).indexed()

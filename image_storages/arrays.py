@@ -1,7 +1,7 @@
-"""Arrays and their memory: how storages pack and return images.
+"""Pack images into contiguous memory, and return arrays from it, for several storages.
 
-Images are arrays of uint8, (height, width) for grey or (height, width, channels); tables of shapes have 0 channels for
-grey.
+Images are uint8 arrays of shape (height, width) for grey or (height, width, channels). In shape tables, grey images
+have 0 channels.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ARRAYS = Setting(
 )
 
 GROUP_BYTES = 1 << 20
-"""Approximate bytes packed or unpacked at a time, in reused memory: it stays in the processor's cache between its two
-copies, and no second block as large as the data set is needed."""
+"""Approximate bytes packed or unpacked at a time, in a reused buffer. The buffer is small enough to stay in the
+processor's cache, and no second copy of the data set is needed."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Neighbouring images as stored together: shape table, labels, and contiguous pixels as a one-dimensional array, or
-    a two-dimensional one with a row per image."""
+    """Images that are stored together: shape table, labels, and contiguous pixels. The pixels are a 1-D array, or a 2-D
+    array with a row per image."""
 
     shapes: np.ndarray
     labels: list[int]
@@ -76,12 +76,12 @@ def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
     import numpy as np
 
     height, width, channels = shapes.astype(np.int64).T
-    # A damaged table may have negative sides: two of them must not multiply to a valid size.
+    # A damaged table may have negative sides, and the product of two negative sides would look like a valid size.
     return np.maximum(height, 0) * np.maximum(width, 0) * np.maximum(channels, 1)
 
 
 def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
-    """Yield neighbouring images in groups of about `group_bytes`, at least one each."""
+    """Yield slices of consecutive images with about `group_bytes` each, and at least one image."""
     start = filled = 0
     for place, size_bytes in enumerate(sizes_bytes.tolist()):
         if filled and filled + size_bytes > group_bytes:
@@ -108,7 +108,7 @@ def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.
 
 
 def checked(numbers: np.ndarray, count: int) -> list[int]:
-    """Return the numbers of images. Raises IndexError for one beyond `count`."""
+    """Return the image numbers as a list. Raises IndexError for a number that is not below `count`."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
         wrong = next(int(number) for number in numbers if not 0 <= number < count)
         raise IndexError(f"There is no image {wrong}: the {count:,} images are counted from 0.")
@@ -214,7 +214,7 @@ def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
 
 
 def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:
-    """Raise AdapterError, naming `location`, unless images of these sizes have as many bytes as are stored."""
+    """Raise AdapterError, naming `location`, if the sizes do not sum to the number of stored bytes."""
     if sizes_bytes.sum() != there_bytes or (sizes_bytes < 1).any():
         raise AdapterError(
             f"{location} is damaged: it has {there_bytes:,} bytes of pixels, and its shapes need {sizes_bytes.sum():,}."
@@ -229,5 +229,5 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return the code that a user appends to an array over memory of the library."""
+    """Return the code that a user appends to an array whose memory belongs to the library."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

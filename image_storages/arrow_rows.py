@@ -1,6 +1,6 @@
-"""Images as rows of an Arrow table, and back, for Parquet and Lance.
+"""Convert images to rows of an Arrow table and back, for Parquet and Lance.
 
-The pixels of a batch are one buffer in both directions, so no work is done per image until arrays are created.
+The pixels of a batch are one buffer in both directions, so there is no work per image until arrays are created.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _pixels(kind: pa.DataType, images: list[np.ndarray], sizes_bytes: np.ndarray
 
 
 def _column(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
-    # Not pa.array, which loads pandas to check for a Series.
+    # Avoid pa.array, which loads pandas to check for a Series.
     import numpy as np
     import pyarrow as pa
 
@@ -116,7 +116,7 @@ def batches_of_images(batches: Iterable[pa.RecordBatch], count: int, location: P
 def _piece(batch: pa.RecordBatch) -> arrays.Piece:
     import numpy as np
 
-    # Not to_numpy, which loads pandas.
+    # Avoid to_numpy, which loads pandas.
     *shapes, labels = (np.from_dlpack(batch.column(name)) for name in NUMBERS)
     return arrays.Piece(np.stack(shapes, axis=1), labels.tolist(), _block(batch.column(PIXELS)))
 

@@ -77,11 +77,11 @@ class Base64Csv(ImageStorage):
             )
 
     def read(self, location: Path) -> Images:
-        """Read line by line. Raises AdapterError, with the line, for one that is not an image."""
+        """Read line by line. Raises AdapterError, with the line number, for a line that is not an image."""
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Keep only the location: the position of an image is known only by reading from the beginning."""
+        """Store only the location. To find an image, the file has to be read from the beginning."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -110,7 +110,7 @@ class Base64Csv(ImageStorage):
             self._csv.field_size_limit(before)
 
     def stored(self, location: Path) -> Stored:
-        """No codec; the header must be present."""
+        """Check the header, and return no codec."""
         with location.open(encoding="ascii") as file:
             header = file.readline().rstrip("\n")
         if header != ",".join(_COLUMNS):

@@ -1,4 +1,4 @@
-"""HDF5 through h5py, in bulk: images of one shape as one data set, others as a flat one with a table of shapes."""
+"""HDF5 through h5py. Images of one shape are one data set; other images are a flat data set with a table of shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIXELS, _SHAPES, _LABELS = "pixels", "shapes", "labels"
 
 _GROUP_BYTES = 4 << 20
-"""Larger than elsewhere, because h5py's selections cost about 0.1 ms per call."""
+"""Larger than arrays.GROUP_BYTES, because each selection in h5py takes about 0.1 ms."""
 
 
 _SAVE = """\
@@ -83,7 +83,8 @@ class HdfImages(ImageStorage):
                 pixels.write_direct(block, dest_sel=part)
 
     def read(self, location: Path) -> Images:
-        """Read the labels, then the pixels: in pieces that are copied, or as one block for views.
+        """Read the labels, then the pixels. For views, the pixels are read as one block, else in pieces that are
+        copied.
 
         Raises AdapterError for a file that `save` did not write or finish.
         """
@@ -109,7 +110,7 @@ class HdfImages(ImageStorage):
 
         def take(numbers: np.ndarray) -> Images:
             asked = arrays.checked(numbers, len(labels))
-            # h5py takes only ascending numbers without repetitions.
+            # h5py accepts only ascending numbers without repetitions.
             unique, places = self._numpy.unique(numbers, return_inverse=True)
             if pixels.ndim == 1:
                 found = [
@@ -131,7 +132,7 @@ class HdfImages(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
 
     def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield for each group of images: which they are, their place in the data set, and reused memory."""
+        """Yield for each group of images their numbers, their position in the data set, and a reused buffer."""
         flat = pixels.ndim == 1
         buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         start = 0
@@ -150,7 +151,7 @@ class HdfImages(ImageStorage):
 
 
 def _index(file: h5py.File, location: Path) -> tuple[h5py.Dataset, np.ndarray, list[int]]:
-    """Return the pixels, which are not read, the shapes and the labels."""
+    """Return the data set of pixels, which is not read yet, the shapes and the labels."""
     _check(file, location)
     pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
     shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LABELS = "labels.csv"
 _COLUMNS = ["file", "label", "mode"]
-"""The mode is Pillow's, L for grey and RGB: WebP files do not show it, because WebP has no grey."""
+"""Columns of labels.csv. `mode` is Pillow's mode, L (grey) or RGB, because WebP files do not record it."""
 
 
 _SAVE = """\
@@ -56,7 +56,7 @@ class _ImageFiles(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same files. There Pillow refuses images beyond 179 million pixels."""
+        """Return code for the same files. In this code, Pillow refuses images of more than 179 million pixels."""
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         save = _SAVE.replace("{ending}", self.ending).replace("{kind}", self.kind).replace("{options}", options)
         return Calls(("import csv", "import os", "import numpy as np", "from PIL import Image"), save, _READ)
@@ -88,7 +88,7 @@ class _ImageFiles(ImageStorage):
                 lines.writerow((name, label, image.mode))
 
     def read(self, location: Path) -> Images:
-        """Read the files in the order of the list. Raises AdapterError, with the file, for one that cannot be read."""
+        """Read the files in the order of the list. Raises AdapterError, with the file's name, if a file is invalid."""
         found: list[np.ndarray] = []
         labels: list[int] = []
         with self._images_of_any_size():
@@ -135,7 +135,7 @@ class _ImageFiles(ImageStorage):
 
     @contextmanager
     def _images_of_any_size(self) -> Iterator[None]:
-        """Lift Pillow's limit of 179 million pixels, which protects from attacks: these files are the user's own."""
+        """Disable Pillow's limit of 179 million pixels. It protects from attacks, but these files are our own."""
         before = self._image.MAX_IMAGE_PIXELS
         self._image.MAX_IMAGE_PIXELS = None
         try:
@@ -144,7 +144,7 @@ class _ImageFiles(ImageStorage):
             self._image.MAX_IMAGE_PIXELS = before
 
     def stored(self, location: Path) -> Stored:
-        """No codec beyond the file format's own, which the beginning of the first file shows."""
+        """Return the file format's own codec, found by the beginning of the first file."""
         first = next(self._listed(location), None)
         if first is None:
             return Stored()
@@ -154,7 +154,7 @@ class _ImageFiles(ImageStorage):
 
     @abstractmethod
     def _encoding(self, signature: bytes, path: Path) -> str:
-        """What the first 16 bytes of a file say. Raises AdapterError when they are of another format."""
+        """Return the encoding, given the first 16 bytes of a file. Raises AdapterError for another file format."""
 
 
 def _demand(sound: bool, path: Path, signature: bytes, kind: str) -> None:
@@ -183,11 +183,13 @@ class Png(_ImageFiles):
 
 
 _LEAST_QUALITY = 50
-"""Below it no bound is worth declaring: what is left of an image may be closer to another one."""
+"""Minimum quality. Below this quality no useful bound exists, because a result may be more like another image."""
 
 
 def _least_psnr_db(quality: int) -> float:
-    """The declared bound: well under what photographs reach, well over another image (docs/operations.md)."""
+    """Return the declared minimum of the signal-to-noise ratio (docs/operations.md).
+
+    It is well below the ratio of photographs, and well above the ratio of an image to a different image."""
     return 20.0 + (quality - _LEAST_QUALITY) * 0.16
 
 

@@ -67,12 +67,12 @@ class LanceImages(ImageStorage):
 
     def read(self, location: Path) -> Images:
         """Read all rows of the last version, in their order."""
-        # In bytes, because the default of 8,192 rows is gigabytes for large images.
+        # Limit batches by bytes, because the default of 8,192 rows may take gigabytes for large images.
         batches = self._lance.dataset(str(location)).to_batches(batch_size_bytes=arrow_rows.BATCH_BYTES)
         return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the last version. A data set keeps no file open, so there is nothing to close."""
+        """Open the last version. A Lance data set keeps no file open, so there is nothing to close."""
         dataset = self._lance.dataset(str(location))
         rows = dataset.count_rows()
 
@@ -88,7 +88,7 @@ class LanceImages(ImageStorage):
         return ImageHandle(take=take, batches=batches)
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all pages."""
+        """Return codec and encodings of all pages."""
         return lance_pages.stored_of(location, self._lance.dataset(str(location)), self._lance.file.LanceFileReader)
 
 

@@ -1,4 +1,4 @@
-"""LMDB: one file, one entry per image with shape and label before the pixels; numeric keys keep the order."""
+"""LMDB: one file with one entry per image: shape, label and pixels. The key is the image's number."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 _KEY = struct.Struct(">Q")
-"""Big-endian, because LMDB orders keys as bytes."""
+"""Keys are big-endian, because LMDB sorts keys as bytes."""
 
 _HEADER = struct.Struct("<iiiq")
 """Fields of an entry: height, width, channels, label."""
 
 _HEADER_FIELDS = [("shape", "<i4", 3), ("label", "<i8")]
-"""The same as a numpy record."""
+"""The same header as a numpy record type."""
 
 _PAGE_BYTES = 4096
 _SLACK_BYTES = 1 << 20
-"""For the pages above the leaves: about one per two hundred leaves with these keys."""
+"""Additional bytes for the inner pages of LMDB's tree. There is about one inner page per two hundred leaf pages."""
 
 
 _SAVE = """\
@@ -65,7 +65,7 @@ class LmdbImages(ImageStorage):
 
     @property
     def reads_unseen(self) -> bool:
-        """LMDB maps its file."""
+        """True, because LMDB maps its file into memory."""
         return True
 
     @property
@@ -88,7 +88,7 @@ class LmdbImages(ImageStorage):
     # --- save --------------------------------------------------------------------------------------------------------
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file. LMDB lets it grow as pages are written, so the size of the map costs nothing."""
+        """Write one file. The file grows only as pages are written, so a large map size takes no space."""
         with (
             self._lmdb.open(str(location), map_size=_map_bytes(images), subdir=False, lock=False) as environment,
             environment.begin(write=True) as transaction,
@@ -167,10 +167,10 @@ class LmdbImages(ImageStorage):
             raise AdapterError(f"{location} has {there_bytes:,} of {pages_bytes:,} bytes: the save did not finish.")
         return environment
 
-    # --- what it says of itself --------------------------------------------------------------------------------------
+    # --- facts about a stored copy -----------------------------------------------------------------------------------
 
     def stored(self, location: Path) -> Stored:
-        """No codec. Number of entries, and the size of a page."""
+        """Return no codec, the number of entries, and the page size."""
         with self._open(location) as environment:
             statistics = environment.stat()
         return Stored(details={"entries": str(statistics["entries"]), "page bytes": str(statistics["psize"])})
@@ -182,7 +182,7 @@ def _entries(images: Images) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
-    """Yield neighbouring entries in groups of about GROUP_BYTES, at least one each."""
+    """Yield consecutive entries in groups of about GROUP_BYTES, with at least one entry each."""
     group: list[memoryview] = []
     filled = 0
     for entry in entries:
@@ -196,7 +196,7 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """Return more than the file can need: separate pages for each entry, and one more for its place in the tree."""
+    """Return an upper bound of the file's size: separate pages for each entry, and one page for its tree node."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES

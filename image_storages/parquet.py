@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _PAGE_BYTES = 1 << 20
-"""Parquet's default. The writer checks the size of a page only after a number of rows, so that number is set by the
-size of the images."""
+"""Parquet's default page size. The writer checks the size only after a number of rows, so we derive this number from
+the size of the images."""
 
 
 _SAVE = f"""\
@@ -79,8 +79,8 @@ class ParquetImages(ImageStorage):
     def save(self, images: Images, location: Path) -> None:
         """Write one file.
 
-        A dictionary of pixels would be abandoned after the first MiB of each row group, and statistics would put whole
-        images into the footer: only the other columns have them.
+        Pixels have no dictionary, because the writer would abandon it after the first MiB of each row group. They have
+        no statistics, because these would put whole images into the footer.
         """
         schema, batches = arrow_rows.batches_of(images)
         largest_bytes = max((array.nbytes for array in images.arrays), default=1)
@@ -118,7 +118,7 @@ class ParquetImages(ImageStorage):
             groups, places = np.unique(np.searchsorted(starts, numbers, side="right") - 1, return_inverse=True)
             table = file.read_row_groups(groups.tolist(), use_threads=self.threads is None)
             before = np.concatenate([[0], np.cumsum(np.diff(starts)[groups])[:-1]])
-            # Not pa.array, which loads pandas to check for a Series.
+            # Avoid pa.array, which loads pandas to check for a Series.
             chosen = before[places] + numbers - starts[groups[places]]
             return arrow_rows.images_of(arrow_rows.rows_of(table, chosen), True, location)
 
@@ -132,7 +132,7 @@ class ParquetImages(ImageStorage):
             yield from file.read_row_group(group, use_threads=self.threads is None).to_batches()
 
     def stored(self, location: Path) -> Stored:
-        """Codec and encodings of all column chunks, from the footer."""
+        """Return codec and encodings of all column chunks from the footer."""
         return parquet_codecs.stored_of(self._parquet.read_metadata(location))
 
 

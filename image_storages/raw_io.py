@@ -1,7 +1,7 @@
-"""Raw I/O: the limit of the machine without any storage, with which every figure is compared.
+"""Raw I/O: the speed of the machine without any storage format, as a baseline for all figures.
 
-A header, the labels, the shapes and the contiguous pixels are written to a file by plain writes, and read by readinto:
-into separate arrays, or as views of one block. It is a yardstick, not a storage to use.
+A header, the labels, the shapes and the contiguous pixels are written to a file by plain writes. They are read by
+readinto into separate arrays, or into one block of which the arrays are views. This is not a storage to use.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class RawIO(ImageStorage):
                 file.write(block.data)
 
     def read(self, location: Path) -> Images:
-        """Read the index, then the pixels: in groups that are copied, or as one block for views.
+        """Read the index, then the pixels. For views, the pixels are read as one block, else in groups that are copied.
 
         Raises AdapterError for a file that `save` did not finish.
         """
@@ -99,7 +99,7 @@ class RawIO(ImageStorage):
             return arrays.copied(self._pieces(file, shapes, labels), location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file and read the index; an image is one read at its position, into a separate array."""
+        """Open the file and read the index. Each image is then read by one call into a separate array."""
         file = location.open("rb", buffering=0)
         try:
             shapes, labels = self._index(file, location)
@@ -135,13 +135,13 @@ class RawIO(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], _filled(file, block))
 
     def _groups(self, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield for each group of images: which they are, and reused memory for their pixels."""
+        """Yield for each group of images their numbers, and a reused buffer for their pixels."""
         buffer = self._numpy.empty(max(arrays.GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         for group in arrays.groups(sizes_bytes, arrays.GROUP_BYTES):
             yield group, buffer[: sizes_bytes[group].sum()]
 
     def stored(self, location: Path) -> Stored:
-        """No codec; the header must be valid."""
+        """Check the header, and return no codec."""
         with location.open("rb", buffering=0) as file:
             count, _ = _header(file, location)
         return Stored(details={"images": str(count)})

@@ -78,7 +78,7 @@ class SqliteImages(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file in one transaction; its journal is next to it until the commit."""
+        """Write one file in one transaction. Until the commit, a journal file is next to it."""
         rows = (
             (*arrays.numbers_of(array.shape), label, array.tobytes())
             for array, label in zip(images.arrays, images.labels, strict=True)
@@ -104,7 +104,7 @@ class SqliteImages(ImageStorage):
                 raise AdapterError(f"{location} cannot be read as a table of images ({error}).") from error
 
     def open(self, location: Path) -> ImageHandle:
-        """Connect. Automatic row ids count from 1; each image is a query."""
+        """Connect to the file. Each image is read by one query. (SQLite's row ids start at 1.)"""
         connection = self._open(location)
         try:
             count = connection.execute("SELECT max(rowid) FROM images").fetchone()[0] or 0
@@ -135,14 +135,14 @@ class SqliteImages(ImageStorage):
         return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
 
     def stored(self, location: Path) -> Stored:
-        """No codec. Page size and the SQLite release in use."""
+        """Return no codec, the page size, and SQLite's version."""
         with closing(self._open(location)) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})
 
 
 def _grouped(rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[list[tuple[int, int, int, int, bytes]]]:
-    """Yield neighbouring rows in groups of about GROUP_BYTES of pixels, at least one each."""
+    """Yield consecutive rows in groups of about GROUP_BYTES of pixels, with at least one row each."""
     group: list[tuple[int, int, int, int, bytes]] = []
     filled = 0
     for row in rows:

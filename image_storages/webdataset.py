@@ -1,4 +1,4 @@
-"""WebDataset: a tar archive with two members per image, its array as .npy and its label as .cls, under one number."""
+"""WebDataset: a tar archive with two members per image, <number>.npy for its array and <number>.cls for its label."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _PIXELS, _LABEL = "npy", "cls"
 
 _END = bytes(1024)
-"""The end of an archive. tarfile accepts archives without it, and would not notice one truncated after a member."""
+"""The end mark of an archive. It is checked here, because tarfile accepts archives that are truncated after a
+member."""
 
 
 _SAVE = """\
@@ -32,9 +33,9 @@ labels = [sample["cls"] for sample in samples]"""
 
 
 class WebDatasetTar(ImageStorage):
-    """The package's TarWriter with its own encoders, and the stages with which its WebDataset class reads.
+    """The webdataset package's TarWriter with its encoders, and the stages of its WebDataset class for reading.
 
-    Those stages are called directly: the class would first look for URLs and for torch.
+    The stages are called directly, because the class would first look for URLs and for torch.
     """
 
     format = "webdataset"
@@ -78,7 +79,7 @@ class WebDatasetTar(ImageStorage):
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Keep only the location: an archive has no list of its members."""
+        """Store only the location, because a tar archive has no list of its members."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -101,7 +102,7 @@ class WebDatasetTar(ImageStorage):
         return self._format.read_array(io.BytesIO(member), allow_pickle=False).copy()
 
     def stored(self, location: Path) -> Stored:
-        """No codec: it must be an uncompressed tar archive."""
+        """Check that the file is an uncompressed tar archive, and return no codec."""
         try:
             with self._tarfile.open(location, "r:") as archive:
                 first = archive.next()

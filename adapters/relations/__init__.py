@@ -1,5 +1,5 @@
-"""Relations for common losses: how a changed column still depends on what was stored.
+"""Functions that describe common losses, shared by the adapters that have them.
 
-They are shared by all adapters that declare them. Each is a pure function of an Arrow column, and returns None for a
-column that it does not affect.
+Each function takes the Arrow column that was stored, and returns the column that a read should give back, or None if
+the loss does not affect this column. (They are the `expect` of `adapters.losses.Relation`.)
 """

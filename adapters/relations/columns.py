@@ -1,4 +1,4 @@
-"""Helpers shared by relations of several kinds."""
+"""Helper functions shared by the modules of this package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def null_where(column: pa.ChunkedArray, where: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the column with nulls where `where` is true; None if it is true nowhere."""
+    """Return the column with nulls where `where` is true; None if `where` is true nowhere."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -19,7 +19,7 @@ def null_where(column: pa.ChunkedArray, where: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
-    """Return whether a column holds text, in any of Arrow's layouts."""
+    """Return whether a column has one of Arrow's string types."""
     import pyarrow as pa
 
     return column.type in (pa.string(), pa.large_string(), pa.string_view())

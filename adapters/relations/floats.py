@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _JSON_LARGE = 1e16
-"""From here on pandas' JSON writer uses exponents."""
+"""From this value on, pandas' JSON writer uses exponents."""
 
 
 def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float64 columns with a value, unchanged: for use with a tolerance."""
+    """Return float64 columns that are not all null, unchanged. Use it with a tolerance."""
     import pyarrow as pa
 
     return column if column.type == pa.float64() and column.null_count < len(column) else None
 
 
 def floats_of_decimals(decimals: int) -> Expect:
-    """Return floats as written by pandas' JSON writer with this many decimals, for use with a tolerance of that many
-    decimals. From 1e16 on it keeps that many digits instead."""
+    """Return floats as pandas' JSON writer writes them with this number of decimals. Use it with a tolerance of that
+    number of decimals. From 1e16 on, the writer keeps that number of significant digits instead."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import numpy as np
@@ -62,7 +62,7 @@ def float16_as_float32(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return whole floats without missing values as int64, as a reader infers from numbers without a point."""
+    """Return a column of whole floats without nulls as int64, which readers infer from text without a decimal point."""
     import pyarrow as pa
 
     if not _is_float(column) or column.null_count or not len(column):
@@ -74,7 +74,7 @@ def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return whole floats as int64 for a reader that keeps nulls; NaN counts as null."""
+    """Return a column of whole floats as int64, for a reader whose int64 columns can have nulls. NaN counts as null."""
     import pyarrow as pa
 
     without_nan = nan_as_null(column)
@@ -83,26 +83,26 @@ def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None
 
 
 def infinite_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return floats with infinities, unchanged: for use with `parse_text`."""
+    """Return float columns with infinities, unchanged. Use it with `parse_text`."""
     return None if infinite_as_null(column) is None else column
 
 
 def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return floats with infinities as null."""
+    """Return float columns with null for infinities."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_inf(column)) if _is_float(column) else None
 
 
 def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return floats with NaN as null, as pandas treats them."""
+    """Return float columns with null for NaN, as in pandas."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_nan(column)) if _is_float(column) else None
 
 
 def without_minus_zero(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return floats with -0.0 as 0.0."""
+    """Return float columns with 0.0 for -0.0."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -128,7 +128,7 @@ def decimals_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def decimals_of_needed_precision(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return decimals with the precision inferred from Python values: the digits that the largest one needs."""
+    """Return decimals with the precision that is inferred from Python values: the digits of the largest value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

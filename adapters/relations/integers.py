@@ -1,4 +1,4 @@
-"""Relations for integers and booleans that come back as another type, or rounded, also in structs."""
+"""Relations for integers and booleans, also in structs, that come back rounded or as another type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers that fit, with or without nulls, as int64, for a reader that keeps nulls."""
+    """Return integers that fit into int64 as int64, for a reader whose int64 columns can have nulls."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type == pa.int64() or _beyond_int64(column):
@@ -29,21 +29,21 @@ def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def large_integers_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers, some beyond int64, rounded to float64."""
+    """Return columns with values beyond int64 rounded to float64."""
     import pyarrow as pa
 
     return column.cast(pa.float64(), safe=False) if _beyond_int64(column) else None
 
 
 def large_integers_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers, some beyond int64, as decimals of 38 digits."""
+    """Return columns with values beyond int64 as decimals of 38 digits."""
     import pyarrow as pa
 
     return column.cast(pa.decimal128(38, 0)) if _beyond_int64(column) else None
 
 
 def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers of both signs, or some beyond int64, as decimals of 38 digits."""
+    """Return columns with negative and other integers, or with values beyond int64, as decimals of 38 digits."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -55,7 +55,8 @@ def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers as the smaller of Avro's two integer types that holds the whole range of their type."""
+    """Return integers as int32 or int64, Avro's two integer types: the smaller one that holds the range of their
+    type."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type in (pa.int32(), pa.int64()):
@@ -74,12 +75,13 @@ def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def small_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same, except for integers beyond int64, which this reader turns into text if some are missing."""
+    """Return the same as `integers_with_nulls_as_float64`, but None for columns with values beyond int64, which the
+    reader turns into text if there are nulls."""
     return None if _beyond_int64(column) else integers_with_nulls_as_float64(column)
 
 
 def large_integers_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers with nulls, some beyond int64, unchanged: for use with `parse_text`."""
+    """Return columns with nulls and with values beyond int64, unchanged. Use it with `parse_text`."""
     return column if column.null_count and _beyond_int64(column) else None
 
 
@@ -91,12 +93,14 @@ def _beyond_int64(column: pa.ChunkedArray) -> bool:
 
 
 def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return int64 without nulls, rounded to float64 as in a spreadsheet. Within +-(2^63 - 1024)."""
+    """Return int64 columns without nulls, rounded to the nearest float64 as in a spreadsheet.
+
+    Columns with values beyond +-(2^63 - 1024) are not affected."""
     return None if column.null_count else any_integers_rounded_to_float64(column)
 
 
 def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same for a reader that keeps nulls."""
+    """Return the same as `integers_rounded_to_float64`, but also for columns with nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -110,7 +114,7 @@ def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def booleans_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return booleans with nulls, unchanged: for use with `nulls='numpy'`."""
+    """Return boolean columns with nulls, unchanged. Use it with `nulls='numpy'`."""
     import pyarrow as pa
 
     return column if pa.types.is_boolean(column.type) and column.null_count else None
@@ -126,7 +130,7 @@ def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return structs, some missing, with their integers as float64, as pandas converts missing values."""
+    """Return struct columns with nulls, with their integer fields as float64, which pandas uses for missing values."""
     import pyarrow as pa
 
     if not pa.types.is_struct(column.type) or not column.null_count:

@@ -1,4 +1,4 @@
-"""Relations for vectors (lists of a fixed length) that come back as plain lists."""
+"""Relations for vectors (fixed-size lists) that come back as lists without a fixed size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return vectors as lists without a fixed length."""
+    """Return vectors as lists without a fixed size."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type):

@@ -1,4 +1,4 @@
-"""Relations for columns without any value, which come back without their type. As in pandas, NaN is not a value."""
+"""Relations for columns in which all values are null, because such columns lose their type. NaN counts as null here."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ if TYPE_CHECKING:
 
 
 def nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty columns of any type as float64, as pandas' readers infer them."""
+    """Return all-null columns of any type as float64, which pandas' readers infer for them."""
     import pyarrow as pa
 
     return _nulls(column, pa.float64())
 
 
 def nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty columns of any type as text."""
+    """Return all-null columns of any type as text."""
     import pyarrow as pa
 
     return None if is_text(column) else _nulls(column, pa.string())
 
 
 def nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty columns of any type as Arrow's null type."""
+    """Return all-null columns of any type as Arrow's null type."""
     import pyarrow as pa
 
     return _nulls(column, pa.null())
 
 
 def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty columns that pandas may hold as Python objects as text."""
+    """Return all-null columns as text if pandas may hold them as Python objects."""
     return nulls_as_text(column) if _may_be_objects(column) else None
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty columns that pandas may hold as Python objects as Arrow's null type, which has no value to infer a
-    type from."""
+    """Return all-null columns as Arrow's null type if pandas may hold them as Python objects. There is then no value
+    from which the type could be inferred."""
     return nulls_as_null(column) if _may_be_objects(column) else None
 
 
 def dictionary_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return empty dictionary columns as Arrow's null type."""
+    """Return all-null dictionary columns as Arrow's null type."""
     import pyarrow as pa
 
     return nulls_as_null(column) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_nulls_with(values: str) -> Expect:
-    """Return empty dictionary columns as dictionaries with values of this Arrow type, as no value reveals theirs."""
+    """Return all-null dictionary columns as dictionaries whose values have this Arrow type."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow as pa
@@ -66,7 +66,8 @@ def dictionary_of_nulls_with(values: str) -> Expect:
 
 
 def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | None:
-    """Return nulls of `as_type` for each row; None if the column has this type, no rows, or any value."""
+    """Return the all-null column as type `as_type`; None if it has this type already, has no rows, or is not all
+    null."""
     import pyarrow as pa
 
     without_nan = floats.nan_as_null(column)
@@ -77,8 +78,8 @@ def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | N
 
 
 def _may_be_objects(column: pa.ChunkedArray) -> bool:
-    """Return whether pandas may hold a column as Python objects. It holds text so with `--strings object`, and booleans
-    with `nulls=numpy`; otherwise both keep their type."""
+    """Return whether pandas may hold a column as Python objects. For text this requires `--strings object`, and for
+    booleans `nulls=numpy`."""
     import pyarrow.types as of
 
     kinds = (of.is_boolean, of.is_date, of.is_time, of.is_binary, of.is_large_binary, of.is_decimal, of.is_nested)

@@ -51,13 +51,13 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same for a reader that keeps nulls: int64, or float64 if there are fractions."""
+    """Return the same for a reader whose int64 columns can have nulls: int64, or float64 if there are fractions."""
     numbers = numeric_text_as_numbers(column.drop_null())
     return None if numbers is None else column.cast(numbers.type)
 
 
 def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same for a reader that leaves text with leading zeros, such as postcodes, alone."""
+    """Return the same as `any_numeric_text_as_numbers`, but None for columns with leading zeros, such as postcodes."""
     import pyarrow.compute as pc
 
     if not is_text(column) or pc.any(pc.match_substring_regex(column, r"^[+-]?0\d")).as_py():
@@ -66,7 +66,7 @@ def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray
 
 
 def text_cut_at(characters: int) -> Expect:
-    """Return text cut to this many characters."""
+    """Return text cut to this number of characters."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow.compute as pc
@@ -79,7 +79,7 @@ def text_cut_at(characters: int) -> Expect:
 
 
 def null_as_empty_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return text with its nulls as empty text."""
+    """Return text with empty strings for nulls."""
     import pyarrow.compute as pc
 
     return pc.fill_null(column, "") if is_text(column) and column.null_count else None
@@ -103,7 +103,7 @@ def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary's integers with nulls rounded to float64, as in numpy."""
+    """Return the integers of a dictionary column with nulls, rounded to float64 as in numpy."""
     values = dictionary_of_numbers_as_values(column)
     return None if values is None else integers_with_nulls_as_float64(values)
 

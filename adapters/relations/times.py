@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None) -> Expect:
-    """Return timestamps of these units exactly in `to_unit`; those with a zone in `to_zone`, if it is given."""
+    """Return timestamps in `to_unit` if their unit is among `units`. Timestamps with a time zone are returned in
+    `to_zone` if it is given."""
     changed = frozenset(units)
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -79,15 +80,16 @@ def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same, except for timestamps in ns without a zone, which are unchanged."""
+    """Return the same as `timestamps_cut_to_us`, but None for timestamps in ns without a time zone."""
     import pyarrow as pa
 
     return None if column.type == pa.timestamp("ns") else timestamps_cut_to_us(column)
 
 
 def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps as inferred from text with only the necessary fractions: s, or ns if any has a fraction, and in
-    UTC if they have a zone."""
+    """Return timestamps in s, or in ns if any has fractions of a second, and in UTC if they have a time zone.
+
+    A reader infers this from text that has fractions only where necessary."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -126,7 +128,7 @@ def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return durations as the number of their units."""
+    """Return durations as int64, in their unit."""
     import pyarrow as pa
 
     return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns of types without a notation in text formats, unchanged: for use with `parse_text`."""
+    """Return columns of temporal, binary and nested types, unchanged. Text formats have no syntax for these types. Use
+    it with `parse_text`."""
     import pyarrow.types as of
 
     kinds = (of.is_temporal, of.is_binary, of.is_large_binary, of.is_nested)
@@ -23,12 +24,12 @@ def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def of_types(*types: str) -> Expect:
-    """Return columns of Arrow types that begin with one of these names, unchanged: for use with `parse_text`."""
+    """Return columns whose Arrow type's name begins with one of `types`, unchanged. Use it with `parse_text`."""
     return lambda column: column if str(column.type).startswith(types) else None
 
 
 def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns other than text with missing values (or NaN), unchanged: for use with `parse_text`."""
+    """Return columns with nulls or NaN, except text columns, unchanged. Use it with `parse_text`."""
     if is_text(column):
         return None
     without_nan = floats.nan_as_null(column)
@@ -37,16 +38,16 @@ def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """Parse text that pandas wrote for values of `arrow_type`; empty text is a missing value.
+    """Parse text that pandas wrote for values of `arrow_type`. Empty text is a null.
 
-    Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that is not such a value.
+    Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that is not a value of this type.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
     if pa.types.is_timestamp(arrow_type):
-        # At least us, because pandas may write more decimals than the unit has.
+        # Parse as us or ns, because pandas may write more decimals than the column's unit has.
         unit = "ns" if arrow_type.unit == "ns" else "us"
         return text.cast(pa.timestamp(unit, arrow_type.tz and "UTC")).cast(arrow_type)
     if pa.types.is_time(arrow_type):
@@ -65,7 +66,8 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
 
 
 def parse_blob(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """Parse text that DuckDB wrote for bytes: \\x00 for each byte that is not printable ASCII."""
+    """Parse text that DuckDB wrote for bytes, with an escape such as \\x00 for each byte that is not printable
+    ASCII."""
     import pyarrow as pa
 
     def value(text: str | None) -> bytes | None:

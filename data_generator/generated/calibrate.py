@@ -2,14 +2,14 @@
 
     python -m data_generator.generated.calibrate > data_generator/generated/recipes.py
 
-The columns of a type take percentiles spread evenly from the 20th to the 80th; the middle ones take the 50th. More
-distinct values come with a smaller share of the most frequent value, shorter runs and less order. Widths and missing
-values have separate orders; exponents go to the columns whose other statistics need them. Each column is then made and
-measured, and its recipe corrected until it is close.
+For each statistic, the columns of a type get targets spread evenly from the 20th to the 80th percentile of the real
+columns. A column with more distinct values gets a smaller share of the most frequent value, shorter runs and less
+order. Widths and null ratios are assigned in separate orders. Exponents go to the columns whose other statistics need
+them. Each column is then made and measured, and its recipe is corrected until the statistics are close to the targets.
 
-This is not part of a run: its result is stored so that every machine uses the same recipes. It needs about ten minutes.
-Most stored recipes come from earlier versions of this module, so running it again yields different, equally close ones.
-New recipes need a new `realistic.VERSION`.
+Measurements do not run this module. Its result is stored, so that every machine uses the same recipes. It takes about
+ten minutes. Most stored recipes come from earlier versions of this module, so a new run yields different recipes that
+are equally close. New recipes need a new `realistic.VERSION`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def targets(profile: TypeProfile) -> list[Targets]:
     for index, percent in enumerate(percents):
         opposite = 100 - percent
         ratio = quantile(profile.distinct_ratio, percent)
-        if profile.zipf_exponent[0] > 0.5:  # more values leave too few repeats for such a law
+        if profile.zipf_exponent[0] > 0.5:  # with more distinct values, too few repeat to follow such a power law
             ratio = min(ratio, _LARGEST_SKEWED_RATIO)
         least = max(1, min(round(quantile(profile.distinct_values, percent)), SMALL_SET))
         distinct = max(round(ratio * ROWS), least)
@@ -106,15 +106,16 @@ def targets(profile: TypeProfile) -> list[Targets]:
 
 
 def _least_exponent(distinct: int, top_share: float) -> float:
-    """Return the exponent measured if the other values share the rest evenly."""
+    """Return the exponent that is measured if all values except the most frequent one are equally frequent."""
     counts = np.full(distinct, (1 - top_share) / (distinct - 1))
     counts[0] = top_share
     return zipf_exponent(counts)
 
 
 def _steepest_exponent(distinct: int, top_share: float) -> float:
-    """Return the largest measurable exponent if no value is more frequent than the first, less a margin for chance,
-    which makes one value more frequent than its weight."""
+    """Return the largest exponent that can be measured if no value is more frequent than the first value.
+
+    A margin is subtracted, because by chance some value is more frequent than its weight."""
     laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
     return 0.55 * max(zipf_exponent(law) for law in laws)
 
@@ -139,7 +140,8 @@ Found = tuple[float, Recipe, ColumnStatistics]
 
 
 def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
-    """Return the best recipe found: within the profile first, then with the smallest error."""
+    """Return the best recipe found. Recipes whose statistics are within the profile are preferred, then those with the
+    smallest error."""
 
     def badness(found: Found) -> tuple[int, float]:
         return _outside(found[2], profile), found[0]
@@ -156,13 +158,13 @@ def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path
 
 
 def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
-    """Return how many statistics are outside the 10th to 90th percentile."""
+    """Return the number of statistics outside the profile's 10th to 90th percentiles."""
     names = ("sortedness", "zipf_exponent", "top_value_share", "mean_run_length")
     return sum(not getattr(profile, name)[0] <= getattr(got, name) <= getattr(profile, name)[4] for name in names)
 
 
 def _approached(name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float) -> Found:
-    """Start from windows with `slots_per_value` slots per value, and correct step by step."""
+    """Search for a recipe step by step, starting with `slots_per_value` slots per distinct value."""
     rest_run_length = target.mean_run_length
     while True:
         constant = (target.mean_run_length - rest_run_length) / (WINDOW_ROWS - rest_run_length + 1e-9)
@@ -204,7 +206,7 @@ def _miss(got: ColumnStatistics, target: Targets) -> float:
 
 
 def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe:
-    """Return the recipe one step closer to the target: the statistic that a parameter affects most moves it."""
+    """Return a recipe one step closer to the target. Each parameter is corrected by the statistic it affects most."""
     constant, boundary = recipe.constant_share, recipe.boundary
     factor = (got.mean_run_length - WINDOW_ROWS * constant) / max(
         target.mean_run_length - WINDOW_ROWS * constant, 0.02 * target.mean_run_length
@@ -217,7 +219,7 @@ def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe
     if got.width_bytes:
         width = max(width + 0.8 * (target.width_bytes - got.width_bytes), 0.0)
     constant = min(max(constant, 0.0), 1.0)
-    # The lower the head of the law is cut, the smaller the effect of the exponent.
+    # The exponent has less effect if the frequencies of the first ranks are capped at a lower height.
     gain = 1.2 * min(max(1.0, recipe.exponent / max(got.zipf_exponent, 0.05)), 6.0)
     return replace(
         recipe,
@@ -239,7 +241,7 @@ def _rounded(recipe: Recipe) -> Recipe:
 
 
 def main() -> None:
-    """Print recipes.py; what was reached goes to stderr."""
+    """Print recipes.py to stdout, and the reached statistics to stderr."""
     print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
     print("from collections.abc import Mapping\n\nfrom data_generator.generated.recipe import Recipe\n")
     print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")

@@ -1,6 +1,6 @@
 """The realistic table `core` plus an ascending time and a unique key, as event tables have.
 
-Filters select a day or a key. `core` has no such column, because its order follows real tables.
+Filters can then select a day or a key. `core` has no such column, because its columns are ordered like real columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ YEAR_US = 365 * 24 * 3600 * 10**6
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` events, one at a random time within each equal share of a year: timestamps in us without a zone."""
+    """Return `rows` events. The year is divided into `rows` equal intervals, with one event at a random time in each.
+
+    Times are timestamps in us without a time zone."""
     core = realistic.build("core", rows, parameters)
     schema = pa.schema([("when", pa.timestamp("us")), ("key", pa.int64()), *core.schema])
 

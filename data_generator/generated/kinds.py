@@ -1,7 +1,7 @@
-"""`kinds`: one small table for each kind of column that users have, without and with nulls.
+"""`kinds`: two small tables for each kind of column that users have, one without and one with nulls.
 
-They are not timed: they show what a format does to each kind of column. A kind holds one difficulty, so that each loss
-has a name. A kind whose column has no value at all has one table, with nulls.
+The tables show how a format changes each kind of column; they are not timed. Each kind has one difficulty, so that each
+loss can be named after a kind. A kind of all-null columns has only the table with nulls.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class ColumnKind:
 
     @property
     def nulls(self) -> tuple[bool, ...]:
-        """Return whether its tables hold nulls: without, then with; only with nulls for a kind without values."""
+        """For each table of this kind, return whether it has nulls. A kind without values has only a table with
+        nulls."""
         return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:
@@ -73,7 +74,7 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _timestamps(unit: str, zone: str | None) -> ColumnKind:
-    """Return the moments, in UTC, each with a fraction that uses the last digit of its unit."""
+    """Return timestamps at fixed times, each with a fraction that uses the last digit of its unit."""
     since_epoch = [int((moment - dt.datetime(1970, 1, 1)).total_seconds()) for moment in _MOMENTS]
     fraction = 123_456_789 * _UNITS[unit] // 10**9
     name = f"timestamp-{unit}" + ("-zone" if zone else "")
@@ -177,7 +178,7 @@ _ALL = [
         "map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]
     ),
     # One for each way in which pandas, or a reader that infers types, represents an all-null column: as text, masked,
-    # as floats, as points in time, as objects (dates stand for all of them), as codes.
+    # as floats, as timestamps, as objects (represented by dates), as category codes.
     _without_values("string", pa.string()),
     _without_values("int64", pa.int64()),
     _without_values("bool", pa.bool_()),

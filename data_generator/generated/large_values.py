@@ -1,7 +1,7 @@
 """Tables with one column of large values: vectors, long texts, and incompressible bytes.
 
-They also have an ascending row number and an unordered label, except where the size of a value is the question. Reading
-them by rows or conditions is what a training loop, a search or a gallery does.
+Except for `build_values`, the tables also have an ascending row number and an unordered label. They are meant for
+reading by row numbers or conditions, as training loops, searches and galleries do.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from data_generator.generated.words import WORDS
 
 VERSION = 1
 BATCH_ROWS = 16_384
-"""Rows of a batch, so that values of 16 KB stay well below the 2 GiB that Arrow's offsets reach."""
+"""Maximum rows of a batch. A batch of 16 KB values is then well below 2 GiB, the limit of Arrow's offsets."""
 VALUES_BYTES = 256_000_000
-"""Approximate size of a table of values of one size, which has at most a million rows."""
+"""Approximate size of the table of `build_values`, which has at most a million rows."""
 LABELS = 1_000
 PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
-"""Texts consist of this many different paragraphs with this many words (about 500 bytes) each. Repetitions within real
-prose are shorter than that, and across texts they are further away than any codec looks back."""
+"""Number of different paragraphs, and words in each paragraph (about 500 bytes). Texts consist of these paragraphs. In
+different texts, a repeated paragraph is further away than any codec looks back."""
 
 _Make = Callable[[int, int, tuple[object, ...]], pa.Array]
 
@@ -49,8 +49,8 @@ def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
     """Return one column of values of `bytes` each, to measure the cost of reading a value by its size.
 
-    The values are random, so encodings differ in where they put a value and not in how far they compress it.
-    kind=variable: binary, 0.5 to 1.5 times as many bytes. kind=fixed: float32, in a vector if there are several. Raises
+    The values are random and cannot be compressed, so only the layout of an encoding makes a difference. Values are
+    binary with 0.5 to 1.5 times `bytes` for kind=variable, and float32 or vectors of float32 for kind=fixed. Raises
     DataError if `bytes` is not a multiple of 4 for kind=fixed.
     """
     size_bytes = int(parameters["bytes"])
@@ -93,10 +93,10 @@ def _build(name: str, rows: int, value: tuple[str, pa.DataType], make: _Make, si
 
 
 def _vectors(rows: int, dimensions: int, path: tuple[object, ...]) -> pa.Array:
-    # Two floats per word: its halves as signed integers, divided by their maximum.
+    # Each random word makes two floats. Its halves are taken as signed integers and divided by their maximum.
     words = streams.raw_words(-(-rows * dimensions // 2), *path, "vector")
     halves = words.astype("<u8", copy=False).view("<i4")[: rows * dimensions]
-    # Through float64, so that every machine rounds alike.
+    # Divide in float64, so that every machine rounds in the same way.
     values = (halves.astype(np.float64) / 2.0**31).astype(np.float32)
     return pa.FixedSizeListArray.from_arrays(pa.array(values), dimensions)
 

@@ -36,8 +36,8 @@ _SETTING_BYTES = 8
 
 @dataclass(frozen=True)
 class _Canvas:
-    """A grid of square cells over an image, whose cells are halved repeatedly. `cell` is the side of the finest ones in
-    pixels: a power of two of at most 8, because the sums must fit 16-bit integers."""
+    """A grid of square cells over an image, whose cells are halved repeatedly. `cell` is the side of the smallest cells
+    in pixels. It is a power of two of at most 8, so that sums fit 16-bit integers."""
 
     rows: int
     columns: int
@@ -136,7 +136,7 @@ _CIFAR = _Canvas(rows=2, columns=2, halvings=2, cell=4)
 _CIFAR_SIDE = 32
 _CIFAR_CLASSES = 10
 _CIFAR_BLOCK = 256
-"""Images made at once; their numbers fit into the processor's cache."""
+"""Number of images that are made at once. Their data fit into the processor's cache."""
 _CIFAR_BATCH = images.BATCH_BYTES // (3 * _CIFAR_SIDE**2) // _CIFAR_BLOCK * _CIFAR_BLOCK
 
 

@@ -1,7 +1,7 @@
 """A table with chosen traits: distinct values, length of runs, missing values, width, size.
 
-Varying one trait keeps all others, so a change of a figure has one cause. Numbers and texts alternate. Each column has
-a separate stream, so no two are equal.
+Varying one trait leaves all others unchanged, so that a change in a measurement has one cause. Columns of numbers and
+of texts alternate. Each column has its own random stream, so no two columns are equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION = 1
 DEFAULT_ROWS = 1_000_000
 """The catalogue's number of rows, which --rows may replace."""
 SURE_RUNS = 0.9
-"""Runs vary in length: a table certainly has this share of its average number of runs."""
+"""Minimum share of the expected number of runs that a table certainly has, because runs vary in length."""
 BATCH_BYTES = 1 << 30
 """Most bytes of a batch's texts, well below the 2 GiB that Arrow's offsets reach."""
 _LETTERS = 26
@@ -61,7 +61,7 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset
     )
     text_bytes = max((traits.columns // 2) * traits.width_bytes, 1)
     most_rows = min(max(BATCH_BYTES // text_bytes, 1), BATCH_ROWS)
-    # What holds for the first batch holds for the table: each batch has the same values in a column.
+    # Check only the first batch, because every batch has the same distinct values in a column.
     _check(name, min(count, most_rows), traits)
     labels = [f"{('number', 'text')[place % 2]}_{place // 2 + 1}" for place in range(traits.columns)]
     kinds = {"number": pa.int64(), "text": pa.string()}

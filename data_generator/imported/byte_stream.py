@@ -35,7 +35,7 @@ a decompression bomb. Tables unpack to 3 to 50 times their size."""
 _BEGINNING_BYTES = 1 << 20
 _TEXT_BLOCK_BYTES = 1 << 20
 BLOCK_BYTES = 8 << 20
-"""Bytes of a line-based file read at a time; also the longest line."""
+"""Bytes of a line-based file read at a time. This is also the maximum length of a line."""
 
 
 class Line(NamedTuple):
@@ -73,8 +73,8 @@ class ByteStream:
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
         """`path` is the name for messages; its suffix determines the compression.
 
-        The file is opened separately from `descriptor`, because pyarrow reads ahead, even for a reader that is no
-        longer used, and would move the position.
+        `descriptor` is not read directly; the file is opened again. Otherwise pyarrow, which reads ahead even for
+        readers that are no longer used, would move the descriptor's position.
         """
         self._path, self._packing = path, packing_of(path)
         self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * size_bytes) if self._packing else None
@@ -139,7 +139,7 @@ class ByteStream:
         except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
             self._refuse_packing(error)
         except Exception as error:
-            # zlib.error has no more specific base class.
+            # zlib.error has no base class other than Exception, so identify it by its module.
             if type(error).__module__ != "zlib":
                 raise
             self._refuse_packing(error)
@@ -256,7 +256,7 @@ class _Raw(io.RawIOBase):
 
 
 def _encoding_of_mark(beginning: bytes) -> str:
-    """Return the encoding named by a byte order mark; UTF-8 without one."""
+    """Return the encoding that a byte order mark indicates; UTF-8 if there is no mark."""
     for mark, encoding in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF32_LE, "utf-32"),

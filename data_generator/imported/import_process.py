@@ -1,14 +1,14 @@
 """Protocol of the processes that open the user's files: tasks, answers, and progress.
 
-Such a process reads a task (JSON) from stdin and answers on stdout with frames: a letter, the length in 8 bytes
-(little-endian), and that many bytes. All use these two letters:
+Such a process reads a task (JSON) from stdin and answers on stdout with frames. A frame is a letter, the length of the
+content in 8 bytes (little-endian), and the content. All these processes use two letters:
 
 e  the end of the answer
 r  a refusal instead of the rest, as JSON with 'where', 'reason' and 'step'
 
-It is started with three numbers: its parent, its memory limit in bytes, and the descriptor of a shared page. It writes
-its current position to that page, so data_generator.imported.import_worker, which started it, can report the position
-if it crashes. This module does not depend on the content of files.
+Its three arguments are the process id of its parent, its memory limit in bytes, and the descriptor of a shared memory
+page. It writes its current position to that page, so that the parent (data_generator.imported.import_worker) can report
+the position if the process crashes. This module does not depend on the content of files.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a task is answered. `frames` yields the letters and contents, without the end, or raises Refused.
+    """How a task is answered. `frames` yields letter and content of each frame except the end frame, or raises Refused.
 
-    `install` maps a module to the package to install and the extra that includes it. `smaller` is the next step for an
-    input that needs too much memory.
+    `install` maps a module to the package to install and the extra that includes it. `smaller` is the next step that an
+    error suggests for an input that needs too much memory.
     """
 
     frames: Callable[[Task, Progress], Iterator[tuple[bytes, Any]]]
@@ -68,8 +68,8 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """Yield a regular file, open for reading; refuses links, even if the file was replaced after its folder was listed.
-    Raises Refused."""
+    """Yield a regular file, open for reading. Raises Refused for links, even if a link has replaced the file since its
+    folder was listed."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -118,7 +118,7 @@ def _write(out: IO[bytes], kind: bytes, content: Any) -> None:
 
 
 def serve(reader: Reader) -> None:
-    """Run such a process, as the module describes."""
+    """Run the process that the module's docstring describes."""
     parent, memory_bytes, page = map(int, sys.argv[1:4])
     confine(parent, memory_bytes)
     if not reader.may_write:

@@ -40,8 +40,8 @@ _QUIET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-"""`datasets` must not access the network. Memory that is only reserved, by pools and for threads, counts towards the
-limit too."""
+"""Environment variables of the process. They keep `datasets` off the network, and reduce the memory that pools and
+threads reserve, because reserved memory counts towards the limit."""
 
 
 @contextmanager
@@ -50,8 +50,8 @@ def started(
 ) -> Iterator[Answers]:
     """Yield a process that answers the task about the input at `path`.
 
-    It may use at most `memory_bytes` and half of the memory of the machine or container. It is ended after `stall_s`
-    seconds without a message.
+    Its memory is limited to `memory_bytes` or half of the memory of the machine or container, whichever is less. The
+    process is ended after `stall_s` seconds without a message.
     """
     page = os.memfd_create("progress")
     try:
@@ -76,7 +76,7 @@ def _process(
     command: Sequence[str], request: IO[bytes], said: IO[bytes], page: int, memory_bytes: int
 ) -> subprocess.Popen[bytes]:
     limit = min(memory_bytes, memory_limit.usable_bytes() // 2)
-    # An empty part would mean the current folder.
+    # Leave out empty parts, because in PYTHONPATH they mean the current folder.
     parts = [str(_ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return subprocess.Popen(
         [*command, str(os.getpid()), str(limit), str(page)],
@@ -85,7 +85,7 @@ def _process(
         stderr=said,
         env={**os.environ, **_QUIET, "PYTHONPATH": os.pathsep.join(parts)},
         pass_fds=(page,),
-        # Ctrl-C is for this process; the child ends with the block that started it.
+        # Ctrl-C must reach only this process. The child ends with the `with` block that started it.
         start_new_session=True,
     )
 
@@ -115,7 +115,7 @@ class Answers:
         return kind, content
 
     def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
-        """Return a frame as rows, checked, because a compromised parser could answer anything. Raises DataError."""
+        """Return a frame as checked rows. (A compromised parser could answer anything.) Raises DataError."""
         try:
             batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
             batch.validate(full=True)

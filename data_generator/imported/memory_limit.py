@@ -1,4 +1,4 @@
-"""The memory of this machine, or of the container."""
+"""Find the memory that this machine or container may use."""
 
 from __future__ import annotations
 

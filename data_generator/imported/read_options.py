@@ -1,6 +1,6 @@
-"""How the user wants a file to be read, where its content is ambiguous.
+"""Options with which the user states how to read a file whose content is ambiguous.
 
-Readers follow these options and never override them by detection.
+Readers follow these options even if they would detect something else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PLAIN_TYPES = (
     *("text", "int64", "uint64", "float64", "boolean", "date", "timestamp", "timestamp-utc", "time", "category"),
 )
 TYPES = (*_PLAIN_TYPES, "decimal(P,S)")
-"""The types that a column can be given, as they are spelled; a decimal has P digits, S of them after the point."""
+"""Names of the types that the user can choose for a column. A decimal has P digits, S of them after the point."""
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 _MOST_DECIMAL_DIGITS = 38
@@ -78,7 +78,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """Return what distinguishes a sample read with these options from one read without; empty for the defaults."""
+        """Return facts that identify a sample read with these options; empty for the defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
     def given(self) -> dict[str, object]:
@@ -96,7 +96,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 AS_FOUND = ReadOptions()
-"""No option set: the content of the file decides."""
+"""No options. The content of the file determines how it is read."""
 
 
 def decimal_digits(kind: str) -> tuple[int, int] | None:

@@ -8,13 +8,14 @@ _LONGEST = 400
 
 
 class Refused(Exception):
-    """An input that is refused: `where` (empty if the caller knows it), the reason, and the next step.
+    """An input is refused. `where` may be empty if the caller knows the place.
 
-    The message is 'where: reason.' and the step, so a reason is a clause such as 'has no rows', and a step a sentence.
+    The message is 'where: reason.' and the next step. Write the reason as a clause such as 'has no rows', and the step
+    as a sentence.
     """
 
     def __init__(self, reason: str, step: str = REPAIR, where: str = "") -> None:
-        """Make all three printable, because they may quote the file."""
+        """Make all three texts printable, because they may quote the file."""
         self.reason, self.step, self.where = printable(reason), printable(step), printable(where)
         super().__init__(self.reason)
 

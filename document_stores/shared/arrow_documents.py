@@ -11,10 +11,10 @@ from adapters.errors import RefusedData
 from document_stores.shared import document_encoding
 
 LEAST_BLOCK_BYTES = 1 << 20
-"""Smallest block that the reader parses at a time; a line must fit."""
+"""Minimum size of the blocks that the reader parses. A line must fit into a block."""
 
 MOST_LEVELS = 100
-"""Levels of a Parquet schema that pyarrow can read; an array takes two."""
+"""Maximum number of levels of a Parquet schema that pyarrow can read. An array takes two levels."""
 
 
 def table_of(text: bytes, key: str, threads: bool) -> pa.Table:

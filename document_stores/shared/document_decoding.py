@@ -1,4 +1,4 @@
-"""Decode documents from a store whose rows are JSON texts, of whole documents or of parts in a column each."""
+"""Decode documents from a store that returns JSON texts: one for each document, or one for each of its parts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Convert documents from what a user has (JSON Lines or dicts) to what a library's call takes.
+"""Convert a user's documents (JSON Lines or dicts) to the input of a library's call.
 
-Faults of a document raise RefusedData with its number.
+An invalid document raises RefusedData with the document's number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
 _NOT_JSON = re.compile(rb"NaN|nan|Inf|inf")
-"""Words that several readers take for numbers although JSON has none of them; a text may contain them."""
+"""Words that several readers accept as numbers although JSON does not. Valid texts may contain these words too."""
 
 INTEGERS = range(-(2**63), 2**63)
 
@@ -38,7 +38,7 @@ def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
 
 
 def parsed(lines: bytes, first: int = 0) -> list[Document]:
-    """Parse JSON Lines; `first` is the number of the first document. Raises RefusedData for other than objects."""
+    """Parse JSON Lines. `first` is the number of the first document. Raises RefusedData for lines without an object."""
     try:
         found = _DECODER.decode_lines(lines)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -68,10 +68,10 @@ def _first_wrong(lines: bytes, first: int) -> str:
 
 
 def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
-    """Yield each batch as JSON Lines with an end of line at the end; text stays unchanged.
+    """Yield each batch as JSON Lines with a final line break. Batches that are text stay unchanged.
 
-    Raises RefusedData for dicts that JSON cannot express, except for values that msgspec converts: bytes become Base64,
-    and NaN and the infinities null.
+    For dicts, bytes become Base64, and NaN and the infinities become null. Raises RefusedData for other values that
+    JSON cannot express.
     """
     first = 0
     for batch in batches:
@@ -84,7 +84,7 @@ def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
 
 
 def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
-    """Encode dicts as JSON Lines. Raises RefusedData with the number of the first that cannot be written."""
+    """Encode dicts as JSON Lines. Raises RefusedData with the number of the first dict that cannot be encoded."""
     try:
         return _ENCODER.encode_lines(documents)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -100,8 +100,8 @@ def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
 def strict(text: bytes, first: int = 0) -> bytes:
     """Return the JSON Lines after checking for NaN, Infinity and bytes that are not UTF-8.
 
-    Readers accept these although they are not valid JSON; they find other faults themselves. `first` is the number of
-    the first document. Raises RefusedData.
+    Readers accept these although they are not valid JSON; readers find other errors themselves. `first` is the number
+    of the first document. Raises RefusedData.
     """
     if _NOT_JSON.search(text):
         parsed(text, first)
@@ -142,7 +142,7 @@ def possible(keys: Iterable[Key]) -> list[Key]:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8, which surrogates cannot."""
+    """Return whether a text can be encoded as UTF-8. Text with unpaired surrogates cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -153,7 +153,7 @@ def is_utf8(text: str) -> bool:
 def keyed_texts(batch: Batch, key: str, first: int = 0) -> list[tuple[Key, str]]:
     """Return the key and the JSON text of each document.
 
-    The text is written anew, without blanks or needless escapes, so that a name always has the same bytes. Raises
+    The text is encoded again without blanks or needless escapes, so that a name always has the same bytes. Raises
     RefusedData.
     """
     documents = parsed(batch, first) if isinstance(batch, bytes) else batch

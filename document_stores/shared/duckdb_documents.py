@@ -1,6 +1,6 @@
 """Read documents by DuckDB's SQL from a table or Parquet file, as JSON, VARIANT or columns.
 
-A store supplies the relation and the expression of a document; counting, scanning and finding keys are common.
+A store provides the relation and the SQL expression of a document. This module counts, scans and finds documents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ KEYS_AT_A_TIME = 1_000
 
 @dataclass(frozen=True)
 class DocumentRelation:
-    """Documents in SQL: `relation` for FROM, a document's JSON text, the document as a value, its key and type."""
+    """SQL expressions for documents: the relation for FROM, a document's JSON text, the document as a value, its key,
+    and the key's type."""
 
     relation: str
     text: str
@@ -46,7 +47,7 @@ class DuckDocuments(StatementHandle):
     """Documents behind a connection of DuckDB."""
 
     def __init__(self, duckdb: Any, connection: Any, documents: DocumentRelation, key_field: str) -> None:
-        """Own the connection from now on."""
+        """Take ownership of the connection."""
         super().__init__()
         self._duckdb, self._connection, self._documents, self._key_field = duckdb, connection, documents, key_field
         self.asks_for_kinds = documents.document.tells_null
@@ -58,7 +59,7 @@ class DuckDocuments(StatementHandle):
         )
 
     def _execute(self, text: str, parameters: Any = None) -> Any:
-        """Return a separate result. Raises AdapterError for documents that DuckDB cannot read."""
+        """Execute a statement on a separate cursor. Raises AdapterError for documents that DuckDB cannot read."""
         try:
             return self._connection.cursor().execute(text, parameters)
         except self._errors as error:
@@ -70,7 +71,7 @@ class DuckDocuments(StatementHandle):
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole documents as JSON text, or each part as one."""
+        """Read whole documents as JSON text, or with `paths` each part as a JSON text."""
         if paths is not None and (not paths or session.names_with_nul(paths)):
             for batch in self.scan():
                 yield [parts(document, paths) for document in batch]
@@ -151,12 +152,12 @@ def _is_kind(key: Key, type_: str) -> bool:
 
 
 def in_columns(relation: str, described: Any, key: str, holds_nulls: bool) -> DocumentRelation:
-    """Return the documents of a described relation, called `documents`, each of whose columns is a field."""
+    """Return the documents of a relation named `documents` in which each column is a field."""
     columns = {name: (f"documents.{Quoted.name(name)}", type_) for name, type_, *_ in described}
     taken = frozenset(name.lower() for name in columns)
     text = "CAST(to_json(documents) AS VARCHAR)"
     if "documents" in taken:
-        # The name `documents` would mean the column.
+        # Here the name `documents` would refer to a column of that name, not to the relation.
         packed = ", ".join(f"{Quoted.name(name)} := {column}" for name, (column, _) in columns.items())
         text = f"CAST(to_json(struct_pack({packed})) AS VARCHAR)"
     type_ = str(columns[key][1]) if key in columns else "BIGINT"

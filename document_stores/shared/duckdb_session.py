@@ -1,6 +1,5 @@
-"""The common parts of DuckDB's stores: connections, documents on their way in as Arrow lines, and rows on their way out
-as JSON text.
-"""
+"""Shared code of DuckDB's stores: connections, conversion of documents to Arrow texts, and of JSON texts to
+documents."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Documents that a scan yields at a time: a vector of DuckDB."""
+"""Documents that a scan yields at a time; this is the size of a vector in DuckDB."""
 
 
 def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: bool = False) -> Any:
@@ -47,7 +46,8 @@ def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
 
 
 class BatchStream:
-    """A stream of Arrow batches for one statement. An error of its source is raised again after the statement."""
+    """A stream of Arrow batches for one statement. If the source of the batches raises an error, the error is raised
+    again after the statement."""
 
     def __init__(self, arrays: Iterator[pa.Array]) -> None:
         """Take the first array at once."""
@@ -74,7 +74,7 @@ class BatchStream:
 
 @contextmanager
 def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
-    """Turn DuckDB's errors about documents into RefusedData, and raise the error of their stream unchanged."""
+    """Turn DuckDB's errors about documents into RefusedData. Errors of the stream `source` are raised unchanged."""
     refused = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.ConstraintException)
     try:
         yield
@@ -85,7 +85,8 @@ def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
 
 
 def key_type(line: Any, key: str) -> str:
-    """Return BIGINT or VARCHAR by the first document; BIGINT if there is none. Raises RefusedData."""
+    """Return the SQL type of the first document's key, BIGINT or VARCHAR; BIGINT without documents. Raises
+    RefusedData."""
     if line is None:
         return "BIGINT"
     document = document_encoding.parsed(str(line).encode())[0]
@@ -93,7 +94,7 @@ def key_type(line: Any, key: str) -> str:
 
 
 def strict_key(value: Value, type_: str) -> str:
-    """Return SQL for the key of a document that fails for a key of another type."""
+    """Return SQL for the key of a document. The SQL fails if the key has another type."""
     found = value.integer() if type_ == "BIGINT" else value.text()
     wanted = "an int of 64 bits" if type_ == "BIGINT" else "a text"
     return f"coalesce({found}, CAST(error({Quoted.text(f'a document has a key that is not {wanted}')}) AS {type_}))"

@@ -1,6 +1,6 @@
-"""Losses of stores that receive documents as JSON text, and of those with one schema for all documents.
+"""Losses of stores that receive documents as JSON text, and of stores with one schema for all documents.
 
-Each loss is a view of a document: the part that is compared.
+The view of each loss returns a document without what the loss changes.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _large_as_double(value: Any) -> Any:
 
 
 FIRST_EXPONENT = 10**16
-"""From here on, whole doubles are written with an exponent instead of a fraction of zero."""
+"""From this value on, whole doubles are written with an exponent, not as '.0'."""
 
 MINUS_ZERO_AS_ZERO = DocumentLoss(
     "-0.0 becomes 0.0: decimal numbers have one zero",

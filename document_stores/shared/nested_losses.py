@@ -1,4 +1,4 @@
-"""Losses of stores with the columns of one schema for all documents."""
+"""Losses of stores that store all documents in the columns of one schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The common parts of stores of Parquet files: codecs, and a file as a relation of DuckDB."""
+"""Shared code of stores that use Parquet files: codecs, and reading a file as a DuckDB relation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ CODECS = ("none", "snappy", "zstd")
 
 
 def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
-    """Return the file for FROM, named `documents`, and its columns.
+    """Return SQL for FROM that reads the file as `documents`, and a description of the file's columns.
 
     Raises AdapterError, and closes the connection, for a file that is missing or not Parquet.
     """
     if not location.is_file():
         connection.close()
         raise AdapterError(f"{location}: the file does not exist")
-    # Otherwise a parent folder named run=3 would become a field of all documents, or replace one of that name.
+    # With hive partitioning, a parent folder named run=3 would add or replace the field `run` of all documents.
     relation = f"read_parquet({Quoted.text(_literally(location))}, hive_partitioning = false) AS documents"
     try:
         return relation, connection.execute(f"SELECT * FROM {relation} LIMIT 0").description
@@ -29,7 +29,7 @@ def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
 
 
 def said_of(connection: Any, location: Path, name: str) -> str | None:
-    """Return the value of a name in the file's footer."""
+    """Return the value of the footer entry `name`; None if there is none."""
     found = connection.execute(
         f"SELECT decode(value) FROM parquet_kv_metadata({Quoted.text(_literally(location))}) WHERE decode(key) = ?",
         [name],
@@ -38,7 +38,7 @@ def said_of(connection: Any, location: Path, name: str) -> str | None:
 
 
 def _literally(location: Path) -> str:
-    """Return the path with the characters that DuckDB takes for patterns in brackets."""
+    """Return the path with DuckDB's wildcard characters escaped by brackets."""
     return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(location))
 
 

@@ -1,7 +1,7 @@
 """A private PostgreSQL server for one folder: create, start, connect to and stop it.
 
-The folder is the server's data directory and holds everything: files, socket and log. The server listens only to that
-socket, which only its account and root can reach.
+The folder is the server's data directory and also contains its socket and log. The server listens only on that socket,
+which only the server's account and root can access.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ INSTALL = "apt-get install postgresql"
 """The command that installs the server's programs."""
 
 START_LIMIT_S = 60.0
-"""Maximum time until the server answers; after a crash it first replays its log."""
+"""Maximum time until the server answers. After a crash the server first replays its log."""
 START_LOOK_S = 0.01
-"""Interval of connection attempts until then."""
+"""Interval between connection attempts while the server starts."""
 STOP_LIMIT_S = 60.0
-"""A stopping server writes what is in memory. After this long it is killed."""
+"""Maximum time for a stopping server to write its memory to its files. Then it is killed."""
 
 BUFFERS_BYTES = 128 << 20
-"""PostgreSQL's default size of its memory for data that was read."""
+"""PostgreSQL's default for `shared_buffers`, its cache."""
 
 LOG, SIZES = "server.log", "sizes.json"
 """The server's log, and the sizes of its files when it stopped."""
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _ACCOUNT = "nobody"
-"""Account of the server if this process is root, as whom PostgreSQL refuses to run."""
+"""Account of the server if this process runs as root. PostgreSQL refuses to run as root."""
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -54,8 +54,8 @@ _SETTINGS = {
     "autovacuum": "off",
 }
 
-# The server ends with this process, however that ends, and does not start if this process has ended before the watch
-# was set up. The process keeps its id through all three programs.
+# The kernel ends the server when this process ends. The shell checks its parent's id, so that the server does not
+# start if this process ended earlier. The process id stays the same in all three programs.
 _WATCHED = 'test "$PPID" = "$1" && shift && exec "$@"'
 
 
@@ -87,10 +87,10 @@ def version() -> str | None:
 
 
 class Server:
-    """A running server. Call `stop`; otherwise it ends with this process, as after a power cut."""
+    """A running server. Call `stop` to end it cleanly. Otherwise it ends with this process, as after a power cut."""
 
     def __init__(self, location: Path, folder: int, process: subprocess.Popen[bytes]) -> None:
-        """Own the process and the descriptor of its folder from now on."""
+        """Take ownership of the process and the descriptor of its folder."""
         self._location, self._folder, self._process = location, folder, process
 
     def connect(self, psycopg: Any) -> Any:
@@ -259,7 +259,7 @@ def _surroundings(folder: int) -> dict[str, Any]:
 
 
 def _sizes(location: Path) -> dict[str, int]:
-    """Return the sizes of a thousand files. pathlib would take ten times as long."""
+    """Return the sizes of all files. There are about a thousand files, and pathlib would take ten times as long."""
     found, folders = {}, [("", location)]
     while folders:
         within, folder = folders.pop()
@@ -272,15 +272,15 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _check_sizes(location: Path) -> None:
-    """Check the sizes of files, because PostgreSQL takes a cut file for a shorter table. Raises AdapterError."""
+    """Check the sizes of files. Raises AdapterError. (PostgreSQL would read a truncated file as a smaller table.)"""
     note = location / SIZES
     if not note.exists():
-        # It was not stopped properly: its log, which it replays, determines what is complete.
+        # Without recorded sizes, the server was not stopped cleanly. It then recovers its files from its log.
         return
     found = _sizes(location)
     for name, size in json.loads(note.read_text()).items():
         if found.get(name) != size:
             there = f"has {found[name]:,} bytes" if name in found else "is missing"
             raise AdapterError(f"{location}: {name} {there}; it had {size:,} when the server stopped")
-    # From here on sizes change.
+    # The server starts next and will change these sizes.
     note.unlink()

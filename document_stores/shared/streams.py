@@ -1,7 +1,7 @@
-"""Files of one document after the other, with or without zstd, which can be searched only by reading.
+"""Files of consecutive documents, with or without zstd. They have no index, so every search reads the whole file.
 
-A store converts batches to bytes and open files to documents; this module does everything else. Files begin and end as
-their format requires, so any program for that format can read them.
+A store converts batches to bytes, and open files to documents. This module does everything else. Any program that
+supports the format can read the files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class StreamStore(DocumentStoreAdapter):
-    """One file of documents in the order of their arrival. It cannot grow: a user writes it anew."""
+    """One file of documents in the order in which they were stored. To change the file, a user must write it again."""
 
     distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
     settings: ClassVar = {
@@ -94,7 +94,7 @@ class StreamStore(DocumentStoreAdapter):
 
     @contextmanager
     def reading(self, location: Path) -> Iterator[BinaryIO]:
-        """Yield the open file without its codec. Errors of zstd become AdapterError."""
+        """Yield the open file, decompressed. Errors of zstd become AdapterError."""
         with location.open("rb") as file:
             if self.values["codec"] == "none":
                 yield file
@@ -112,7 +112,7 @@ class StreamStore(DocumentStoreAdapter):
         return StreamHandle(self, location, key)
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec by the file's first bytes. Raises AdapterError if it is not the variant's."""
+        """Return the codec, found by the file's first bytes. Raises AdapterError if the variant has another codec."""
         with location.open("rb") as file:
             found = "zstd" if file.read(4) == _ZSTD_MAGIC else "none"
         if found != self.values["codec"]:
@@ -128,7 +128,7 @@ class StreamHandle(DocumentHandle):
         self._store, self._location, self._key = store, location, key
 
     def count(self) -> int:
-        """Count by walking from one document to the next."""
+        """Count the documents without decoding them."""
         with self._store.reading(self._location) as file:
             return self._store.counted(file, self._location)
 

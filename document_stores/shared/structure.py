@@ -1,4 +1,4 @@
-"""The types that documents have in common, in the notation of DuckDB's JSON functions, and what one schema can hold."""
+"""Find one schema for all documents, in the notation of DuckDB's JSON functions, and check the limits of schemas."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ARRAY_LEVELS = 12
-"""Maximum depth of arrays directly within arrays: DuckDB's Parquet reader doubles its time with each level."""
+"""Maximum nesting depth of arrays directly within arrays. DuckDB's Parquet reader takes twice as long with each
+level."""
 
 
 NESTED_ARRAYS = r"(?:\[[^\]]*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
-"""A pattern for texts with more levels, unless an array or a text ends between the first brackets. Other texts may
-match it too and are examined."""
+"""A pattern that finds texts that may have more levels. Matching texts are then examined; they may have fewer levels.
+
+The pattern misses texts in which an array or a string ends between the first brackets."""
 
 
 _PERHAPS_NULL = r"[:\[,]\s*null"
@@ -27,10 +29,10 @@ _PERHAPS_NULL = r"[:\[,]\s*null"
 
 
 def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tuple[str, bool]:
-    """Make the table `arriving` of all lines; return the structure for all of them, and whether any contains a null.
+    """Make the table `arriving` of all lines. Return the structure of the documents, and whether any contains a null.
 
-    Integers have 64 bits. Raises RefusedData for documents without a key, keys of two kinds, names that differ only by
-    case, and empty names.
+    Integers have 64 bits. Raises RefusedData for documents without a key, keys of different types, names that differ
+    only by case, and empty names.
     """
     import pyarrow as pa
 

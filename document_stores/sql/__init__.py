@@ -1,1 +1,1 @@
-"""Queries as SQL: plans are translated for an engine, given the expressions by which it distinguishes values."""
+"""Translate query plans to the SQL of an engine."""

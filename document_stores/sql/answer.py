@@ -1,4 +1,4 @@
-"""Convert the ordered rows of a plan's SELECT to those of its answer: one value from each column's cells."""
+"""Convert the rows of a plan's SELECT to the rows of the answer. A column of the answer may come from several cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the answer: its cells as SQL, and the function that makes a value of them."""
+    """A column of the answer: the SQL of its cells, and the function that makes a value from these cells."""
 
     name: str
     cells: tuple[str, ...]
@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Selection:
-    """The SELECT of a plan: its text and parameters, and how its rows become those of the answer."""
+    """The SELECT of a plan: its text and parameters, and how its rows are converted to rows of the answer."""
 
     text: str
     parameters: dict[str, Any]
@@ -35,13 +35,15 @@ class Selection:
     rows: int | None
     """Maximum number of rows; None: all."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors and their texts. A last cell that is not NULL is the number of one; such rows come first."""
+    """Errors and their texts. If the last cell of a row is not NULL, it is the index of an error here. Such rows come
+    first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return the answer to the plan.
 
-    Raises RefusedQuery for values that SQL does not treat as the plan means, QueryError for a sum beyond 64 bits.
+    Raises RefusedQuery for values that SQL treats differently from the plan's meaning, and QueryError for a sum beyond
+    64 bits.
     """
     answered = []
     for row in rows:
@@ -69,7 +71,8 @@ def of_json(text: str | None) -> Any:
 
 
 def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
-    """Return a function for a value in the cell of its kind; all NULL are null. Raises RefusedQuery for a double 0."""
+    """Return a function that makes a value from cells, one cell for each kind of value. If all cells are NULL, the
+    value is null. The function raises RefusedQuery for a double 0."""
 
     def read(*cells: Any) -> Any:
         for kind, cell in zip(kinds, cells, strict=True):
@@ -84,5 +87,5 @@ def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
 
 
 def average(high: Any, low: Any, count: int) -> float | None:
-    """Return the average of integers whose sum arrives in halves."""
+    """Return the average of integers whose sum is given as a high and a low half."""
     return (int(high) * 2**32 + int(low)) / count if count else None

@@ -1,4 +1,4 @@
-"""Plans as DuckDB's SQL: arrays are lists, unnested in the SELECT and tested by lambdas."""
+"""Translate plans to DuckDB's SQL. Arrays are lists, which are unnested in the SELECT and tested by lambdas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DuckdbDialect(Dialect):
         return f"${name}"
 
     def of_json(self, text: str) -> Value:
-        """Use JSON pointers into it."""
+        """Return a value that uses JSON pointers into the text."""
         return JsonValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:

@@ -1,4 +1,4 @@
-"""Values in a document, in DuckDB's SQL: within JSON text, a VARIANT, or typed columns."""
+"""SQL of DuckDB for values in a document that is stored as JSON text, as a VARIANT, or in typed columns."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class JsonValue(Value):
     """A value at a JSON pointer (RFC 6901) within an expression of type JSON. Pointers can express any name."""
 
     def __init__(self, document: str, pointer: str = "", item: bool = False) -> None:
-        """`item`: an item of an array, whose nulls DuckDB returns as NULL. A NULL value then exists and is null."""
+        """`item`: the value is an item of an array. DuckDB returns null items as NULL, so NULL then means null."""
         self._document, self._pointer, self._item = document, pointer, item
 
     def step(self, name: str) -> JsonValue:
-        """Require an object, because in an array a number or '-' would name an item."""
+        """Return a field of an object. In an array, the names '-' and numbers would refer to items."""
         pointer = f"{self._pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if not name.isdigit() and name != "-":
             return JsonValue(self._document, pointer)
@@ -79,11 +79,12 @@ class JsonValue(Value):
         )
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Extract once, and compare with JSON written by DuckDB; others escape some characters differently."""
+        """Extract the value once, and compare it with JSON written by DuckDB. (Other writers escape some characters
+        differently.)"""
         return f"(CAST({self._json()} AS VARCHAR) = CAST(to_json(CAST({plain} AS VARCHAR)) AS VARCHAR))"
 
     def unguarded(self, type_: str) -> str:
-        """Use json_extract_string, or a cast of it."""
+        """Use json_extract_string, or a cast of its result."""
         path = Quoted.text(self._pointer or "$")
         text = f"json_extract_string({self._document}, {path})"
         return text if type_ == "VARCHAR" else f"CAST({text} AS {type_})"
@@ -98,7 +99,7 @@ class JsonValue(Value):
 
 
 class VariantValue(Value):
-    """A value by variant_extract, one name at a time, within an expression of type VARIANT."""
+    """A value within an expression of type VARIANT. variant_extract is called for each name of its path."""
 
     def __init__(self, variant: str, exists: str = "true") -> None:
         """`exists` is the condition under which a null value exists."""
@@ -150,7 +151,8 @@ class VariantValue(Value):
         return f"coalesce(CAST(to_json({self._variant}) AS VARCHAR), {of_null})"
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Compare the cast. Other kinds can give the same text, so the kind is tested then."""
+        """Compare the value after a cast to text. Values of other kinds can have the same text, so test the kind
+        too."""
         return f"(TRY_CAST({self._variant} AS VARCHAR) = {plain} AND {self._type()} = 'VARCHAR')"
 
     def unguarded(self, type_: str) -> str:
@@ -226,12 +228,13 @@ _INTEGER_TYPES = frozenset({"tinyint", "smallint", "integer", "bigint", "utinyin
 
 
 class TypedValue(MissingValue):
-    """A typed column or a part of one. NULL can mean missing or null, and is treated as missing."""
+    """A typed column or a field within it. NULL can mean missing or null, and is treated as missing."""
 
     tells_null = False
 
     def __init__(self, expression: str, type_: Any, around: str = "true") -> None:
-        """`type_` is DuckDB's, with `id` and `children`. `around` is the condition that its parent exists."""
+        """`type_` is DuckDB's type object, with `id` and `children`. `around` is the condition that the value's parent
+        exists."""
         self._expression, self._type_of, self._around = expression, type_, around
 
     @property
@@ -293,7 +296,7 @@ class TypedValue(MissingValue):
         return self._expression if self._id == "varchar" or self._id in _INTEGER_TYPES else None
 
     def may_hold(self) -> bool:
-        """Return whether it has lists or structs."""
+        """Return whether the column has lists or structs."""
         return self._id in ("list", "struct")
 
     def items(self) -> str:
@@ -307,14 +310,14 @@ class TypedValue(MissingValue):
 
 @dataclass(frozen=True)
 class _Scalar:
-    """A scalar type in the form of DuckDB's own types."""
+    """A scalar type with the same attributes as DuckDB's type objects."""
 
     id: str
     children: tuple[()] = ()
 
 
 class ColumnValue(TypedValue):
-    """A column made of a value of one kind; NULL is missing."""
+    """A column computed from a value of one kind. NULL means missing."""
 
     tells_null = True
 
@@ -324,7 +327,7 @@ class ColumnValue(TypedValue):
 
 
 class JsonPart(JsonValue):
-    """A column of JSON or a JSON part of one, with values of mixed kinds."""
+    """A JSON column, or a JSON field within a column, with values of mixed kinds."""
 
     tells_null = False
 
@@ -343,7 +346,7 @@ def _null_if(around: str, canonical: str) -> str:
 
 
 def typed(expression: str, type_: Any, around: str = "true") -> Value:
-    """Return the value of a column or of a part of one."""
+    """Return the value of a column or of a field within a column."""
     return JsonPart(expression, around) if str(type_).upper() == "JSON" else TypedValue(expression, type_, around)
 
 
@@ -353,7 +356,7 @@ class Row(MissingValue):
     tells_null = False
 
     def __init__(self, columns: dict[str, tuple[str, Any]], text: str, holds_nulls: bool) -> None:
-        """`columns` maps field names to the column's expression and type; `text` is the JSON text of all."""
+        """`columns` maps field names to a column's expression and type. `text` is the JSON text of the whole row."""
         self._columns, self._text = columns, text
         self.holds_nulls = holds_nulls
 

@@ -1,6 +1,6 @@
-"""Values whose kinds are known, as users know their data, so that values need no tests of their kinds.
+"""Values whose kinds are known, so that the SQL need not test their kinds. Users who write SQL know their data too.
 
-A separate query has found the kinds; they are valid until the next write.
+A separate query finds the kinds. They are valid until the next write.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Kinds = frozenset[str | None]
 
 
 class KnownValue(Value):
-    """A value with simpler SQL than the value it wraps."""
+    """A wrapper of a value with simpler SQL."""
 
     def __init__(self, value: Value, kinds: Kinds) -> None:
         """`kinds` must contain all kinds that occur."""
@@ -20,11 +20,11 @@ class KnownValue(Value):
         self.tells_null = value.tells_null  # type: ignore[misc]
 
     def step(self, name: str) -> Value:
-        """Return the field's value, of which nothing is known."""
+        """Return the value of the field, whose kinds are not known."""
         return self._value.step(name)
 
     def _only(self, kind: str) -> bool:
-        """Return whether no other kind occurs, except null, which every cast turns into NULL."""
+        """Return whether only this kind and null occur. (Every cast turns null into NULL.)"""
         return kind in self._kinds and self._kinds <= {kind, "null", None}
 
     def kind(self) -> str:

@@ -1,4 +1,4 @@
-"""Plans as PostgreSQL's SQL, with psycopg's parameters: items of arrays are rows of jsonb_array_elements."""
+"""Translate plans to PostgreSQL's SQL with psycopg's parameters. Items of arrays are rows of jsonb_array_elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from document_stores.sql.values import Value
 
 
 def as_psycopg_takes_it(text: str) -> str:
-    """Double the modulo operators of the statement. No literal contains one, and parameters have no blank after %."""
+    """Double the statement's modulo operators (% and a blank), because psycopg would take % for a parameter.
+
+    No literal contains a percent sign, and parameters have no blank after %."""
     return text.replace(" % ", " %% ")
 
 
@@ -34,7 +36,7 @@ class PostgresqlDialect(Dialect):
         return f"starts_with({text}, {parameter})"
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """Use separate functions for booleans."""
+        """Use other functions for booleans, which have no max and min."""
         if kind == "boolean":
             return f"{'bool_or' if function == 'max' else 'bool_and'}({part})"
         return super().extreme(function, part, kind)
@@ -54,7 +56,7 @@ class PostgresqlDialect(Dialect):
         return Unnested(relation, item, f"NOT EXISTS ({earlier})")
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Return None, because PostgreSQL would move the expression to where it is used."""
+        """Return None, because PostgreSQL would evaluate the expression only where it is used."""
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:

@@ -1,4 +1,4 @@
-"""Values in a document, in PostgreSQL's SQL: within JSONB, whose numbers are decimal rather than 64-bit."""
+"""SQL of PostgreSQL for values in a JSONB document. JSONB stores numbers as decimals, not in 64 bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def literal(text: str) -> str:
 
 
 class JsonbValue(Value):
-    """A value within an expression of type jsonb, one name at a time. The operators with names reach only fields."""
+    """A value within an expression of type jsonb. Each name of its path is an operator, which finds only fields."""
 
     def __init__(
         self, document: str, indexed: Collection[FieldPath] = (), path: FieldPath = (), text: str | None = None
@@ -40,16 +40,17 @@ class JsonbValue(Value):
         return f"jsonb_typeof({self._json})"
 
     def _is_integer(self) -> str:
-        """Return a test of a number. Integers beyond 64 bits come from doubles whose exponent was written out."""
+        """Return a test whether a number is an integer of 64 bits. Larger whole numbers are doubles whose exponent was
+        written out."""
         number = f"CAST({self._json} AS numeric)"
         return f"(scale({number}) = 0 AND {number} BETWEEN -9223372036854775808 AND 9223372036854775807)"
 
     def indexed(self) -> str:
-        """Return the expression of an index; as JSONB it orders all kinds."""
+        """Return the expression of an index. It is JSONB, which orders values of all kinds."""
         return self._json
 
     def kind(self) -> str:
-        """Use jsonb_typeof. Integers are numbers without a fraction, not even of zeros."""
+        """Use jsonb_typeof. Integers are numbers that have no fraction, not even '.0'."""
         number = f"CASE WHEN {self._is_integer()} THEN 'integer' ELSE 'double' END"
         return f"(CASE {self._type()} WHEN 'number' THEN {number} WHEN 'string' THEN 'text' ELSE {self._type()} END)"
 
@@ -80,7 +81,8 @@ class JsonbValue(Value):
         return f"({self._json} = CAST({canonical} AS jsonb))"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Use the order of JSONB if this path has an index. It sorts other kinds below and above numbers and texts."""
+        """Compare as JSONB if this path has an index. JSONB sorts values of other kinds below or above numbers and
+        texts."""
         return f"({self._json} {operator} CAST({canonical} AS jsonb))" if self._path in self._indexed else None
 
     def unguarded(self, type_: str) -> str:

@@ -1,4 +1,4 @@
-"""Columns of an answer, as SQL over the groups or documents that a plan selects, and their order."""
+"""SQL for the columns of an answer, computed over the groups or documents that a plan selects, and for their order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _BEYOND = "9223372036854775808e0"
 
 
 class Result:
-    """A value by its kind: each part has the value if it is of that kind, else NULL."""
+    """A value as one SQL expression (part) for each kind. A part is NULL unless the value is of its kind."""
 
     def __init__(self, parts: Mapping[str, str], json: str | None = None, is_there: str | None = None) -> None:
-        """`json`: the JSON text of the value, if known. `is_there`: distinguishes null from missing, if both occur."""
+        """`json` is the JSON text of the value, if known. `is_there` distinguishes null from missing, if both occur."""
         self._parts = {kind: part for kind, part in parts.items() if not is_nothing(part)}
         self._json, self._is_there = json, is_there
 
@@ -40,7 +40,7 @@ class Result:
         return f"coalesce({whole}, {double})"
 
     def order(self) -> list[str]:
-        """Return terms, in descending priority, that order values as a plan does; NULL comes first."""
+        """Return terms for ORDER BY that sort values as a plan does. NULL comes first."""
         terms = self._numbers()
         terms += [self._parts[kind] for kind in ("text", "boolean") if kind in self._parts]
         if len(self._parts) <= 1 and self._is_there is None:
@@ -51,7 +51,8 @@ class Result:
         return [f"(CASE {' '.join(cases)} ELSE 0 END)", *terms]
 
     def _numbers(self) -> list[str]:
-        """Order exactly: by rounded values, then as whole numbers, then integers before doubles and -0.0 before 0.0."""
+        """Return terms that sort numbers exactly: by rounded values, then as whole numbers, then integers before
+        doubles and -0.0 before 0.0."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         if double is None:
             return [] if integer is None else [integer]
@@ -64,7 +65,7 @@ class Result:
 
 
 def extreme(parts: Mapping[str, str], highest: bool) -> Result:
-    """Return the highest or lowest value of all kinds, given that of each kind."""
+    """Return the highest or lowest value of all kinds. `parts` has the highest or lowest value of each kind."""
     ranks = {"boolean": 2, "integer": 3, "double": 3, "text": 4}
     chosen = dict(parts)
     integer, double = parts.get("integer"), parts.get("double")

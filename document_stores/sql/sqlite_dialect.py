@@ -1,4 +1,4 @@
-"""Plans as SQLite's SQL: items of arrays are rows of json_each."""
+"""Translate plans to SQLite's SQL. Items of arrays are rows of json_each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SqliteDialect(Dialect):
         return f":{name}"
 
     def of_json(self, text: str) -> Value:
-        """Use paths into it."""
+        """Return a value that uses SQLite's paths into the text."""
         return SqliteValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
@@ -41,7 +41,7 @@ class SqliteDialect(Dialect):
         return Unnested(relation, item, f"NOT EXISTS ({earlier})")
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Return None, because SQLite would move the expression to where it is used."""
+        """Return None, because SQLite would evaluate the expression only where it is used."""
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:

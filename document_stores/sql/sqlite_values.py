@@ -1,4 +1,4 @@
-"""Values in a document, in SQLite's SQL: within JSON text with names as msgspec writes them.
+"""SQL of SQLite for values in a document that is stored as JSON text in msgspec's form.
 
 SQLite's paths compare names with the stored text without decoding escapes, and end at a quotation mark. Names that
 contain either cannot be expressed.
@@ -12,7 +12,7 @@ from document_stores.sql.values import Quoted, Value
 
 
 def can_name(name: str) -> bool:
-    """Return whether a path of SQLite can name a field, because its name contains no escapes."""
+    """Return whether a path of SQLite can express this field name. The name must contain no escapes."""
     return name != "" and not any(sign in '"\\' or sign < " " for sign in name)
 
 
@@ -25,11 +25,12 @@ class SqliteValue(Value):
         self._document, self._path, self._item, self._indexed = document, path, item, indexed
 
     def step(self, name: str) -> SqliteValue:
-        """Extend the path. A path in quotation marks names only fields. Raises ValueError for other names."""
+        """Extend the path by the name in quotation marks, which finds only fields. Raises ValueError for a name that a
+        path cannot express."""
         if not can_name(name):
             raise ValueError(f"SQLite has no path for a field named {name!r}")
         if self._item:
-            # Use the object's text; looking it up in the array again would read the whole array for each item.
+            # Use the object's text. Looking the object up in the array would read the whole array for each item.
             return SqliteValue(f"(CASE WHEN {self._document}.type = 'object' THEN {self._document}.value END)").step(
                 name
             )
@@ -53,7 +54,7 @@ class SqliteValue(Value):
         return f"{self._document}.type" if self._item else f"json_type({self._document}, {self._literal()})"
 
     def indexed(self) -> str:
-        """Return the expression of an index: that of `is_text`, `integer` and others."""
+        """Return the expression of an index, which is the same expression as in `is_text`, `integer` and others."""
         return self._value()
 
     def kind(self) -> str:
@@ -84,7 +85,7 @@ class SqliteValue(Value):
         return self._json()
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Compare in SQL, which an index of the expression can answer, and as JSON: in SQL texts end at a NUL."""
+        """Compare as SQL values, for which an index can be used, and also as JSON, because SQL texts end at a NUL."""
         return f"({self._value()} = {plain} AND {self._json()} = {canonical})"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:

@@ -1,4 +1,6 @@
-"""Limits of the size of SQL, and the form of long lists of conditions. Parts of a plan can occur many times in it."""
+"""Limits for the size of SQL statements, and conversion of long lists of conditions.
+
+A part of a plan can occur many times in the SQL."""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from collections.abc import Iterable
 from adapters.document_store import RefusedQuery
 
 MOST_FLAT = 50
-"""Maximum conditions in one chain: engines need a level for each, and SQLite allows 1,000."""
+"""Maximum number of conditions in one chain. Each condition is a level of nesting; SQLite allows 1,000 levels."""
 
 MOST_LETTERS = 20_000
-"""Maximum characters of one expression. Nested functions, and numbers as names in JSON, are written two or three times
-at each level."""
+"""Maximum number of characters in one expression. Expressions grow fast with nesting, because each level writes nested
+functions, and numbers that are names in JSON, two or three times."""
 
 MOST_PARAMETERS = 20_000
 """Maximum constants of a query; SQLite allows 32,766."""

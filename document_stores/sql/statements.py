@@ -1,4 +1,4 @@
-"""SELECTs of plans, prepared once before a question is asked, as a user would have written the statement in advance."""
+"""SELECTs of plans. A SELECT is prepared once, before it is timed, because users also write statements in advance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from libraries.document_queries.json_form import from_json
 
 
 class StatementHandle(DocumentHandle):
-    """Open documents that answer plans by SELECTs. Facts found about the documents are valid until they change."""
+    """A handle that answers plans by SELECTs. Facts about the documents are kept until the documents change."""
 
     asks_for_kinds: bool = True
     """Whether kinds of fields have to be queried; typed columns determine them."""
@@ -23,7 +23,7 @@ class StatementHandle(DocumentHandle):
         """Begin without statements."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
-        """Answers to queries of kinds. Plans that differ in their constants share them."""
+        """Results of the queries for kinds of fields. Plans that differ only in their constants share them."""
 
     @abstractmethod
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
@@ -42,7 +42,7 @@ class StatementHandle(DocumentHandle):
         self.statement(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Take over the statements that it has written, and the facts behind them."""
+        """Copy the other handle's statements and the facts that they depend on."""
         assert isinstance(other, StatementHandle)
         self._written, self._found = dict(other._written), dict(other._found)
 

@@ -1,8 +1,8 @@
-"""Translate a plan to one SELECT whose rows are those of the answer, in order.
+"""Translate a plan to one SELECT that returns the rows of the answer in order.
 
-The inner SELECT returns groups, or documents with projected fields. The outer one adds computed columns, sorts with the
-plan's ties, and limits the rows. Plans that SQL would answer differently are refused: in advance if that is known, else
-by a column of the SELECT.
+The inner SELECT returns groups, or documents with projected fields. The outer SELECT adds computed columns, sorts the
+rows, breaking ties as the plan does, and limits their number. Plans that SQL would answer differently are refused in
+advance if this is known. Otherwise a column of the SELECT detects them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from libraries.document_queries import steps
 from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Operator -> operator with the same meaning for exchanged sides."""
+"""Operator -> operator with the same meaning if its two sides are exchanged."""
 
 _CONTAINERS = "SQL here compares arrays and objects as text"
 
@@ -71,7 +71,8 @@ class Dialect(ABC):
 
     @abstractmethod
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Return an item as a value, and a function that turns a condition on it into one that any item meets it."""
+        """Return an item as a value, and a function. Given a condition on this item, the function returns the condition
+        that any item of the array meets it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Unnested:
 
 
 class Translation:
-    """A plan for one engine. Raises RefusedQuery if its SQL would not answer as the plan means."""
+    """A plan translated for one engine. Raises RefusedQuery if the SQL would not have the plan's meaning."""
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class Translation:
             self._conditions.append(unnested.condition)
 
     def _read_once(self) -> None:
-        """Make columns of fields before rows are repeated for items, so that each is read once."""
+        """Make fields columns before rows are repeated for items of arrays, so that each field is read only once."""
         for part, kinds in self._known.items():
             plain = self._field(part).plain() if part.of == "" and part not in self._columns else None
             if plain is None:
@@ -180,7 +181,8 @@ class Translation:
             raise RefusedQuery("columns of one schema do not distinguish missing from null")
 
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
-        """Yield for each field of the plan a SELECT of its kinds, one per row. Raises RefusedQuery."""
+        """Yield each field of the plan with a SELECT that returns the field's kinds, one per row. Raises
+        RefusedQuery."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
@@ -207,7 +209,7 @@ class Translation:
     # --- conditions ------------------------------------------------------------------------------------------------
 
     def is_true(self, condition: steps.Condition) -> str:
-        """Return SQL that is true exactly if the condition is; false or NULL for false and unknown."""
+        """Return SQL that is true if the condition is true, and false or NULL if it is false or unknown."""
         if isinstance(condition, steps.And):
             return joined(" AND ", map(self.is_true, condition.conditions), "true")
         if isinstance(condition, steps.Or):
@@ -235,7 +237,7 @@ class Translation:
         return self._found(expression, "=", value, sql)
 
     def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
-        """Return a comparison, preceded by the condition for which an engine uses its index."""
+        """Return a comparison, preceded by a condition for which the engine can use an index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
@@ -358,7 +360,8 @@ class Translation:
         return short(f"(CASE WHEN {whole} >= 0 THEN {whole} % {bound} ELSE {below} END)")
 
     def _floor(self, whole: str, divisor: str) -> str:
-        """Divide an integer by a positive one, rounding down, without exceeding 64 bits on the way."""
+        """Return SQL that divides an integer by a positive integer and rounds down. Intermediate results fit 64
+        bits."""
         divide = self._dialect.division
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
@@ -408,7 +411,7 @@ class Translation:
             order += [f"{term} ASC NULLS FIRST" for term in self._results[key.name].order()]
         for aggregate in result.aggregates:
             self._aggregate(aggregate)
-        # By number, because an alias could also be the name of a column of the user.
+        # Refer to columns by number, because an alias could also be the name of a user's column.
         numbers = ", ".join(str(place + 1) for place in range(len(result.keys)))
         return self._finished(f" GROUP BY {numbers}" if numbers else "", order)
 
@@ -435,7 +438,7 @@ class Translation:
         inner = f"SELECT {selected} FROM {self._relation}{self._where()}{grouping}"
         text = f"SELECT {', '.join(cells) or '0'} FROM ({inner}) AS selected"
         text += f" ORDER BY {', '.join(terms)}" if terms else ""
-        # At least one row, so that a refused row is seen even if no rows are requested.
+        # Return at least one row, so that a refused row is found even if no rows are requested.
         text += "" if rows is None else f" LIMIT {max(rows, 1)}"
         return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 
@@ -538,7 +541,7 @@ class Translation:
         if is_nothing(integer):
             self._answer_parts(name, Result({}))
             return
-        # Sum halves of the bits: fewer than 2 ** 31 of them cannot exceed 64 bits.
+        # Sum the high and low 32 bits separately. Each sum of fewer than 2 ** 31 halves fits 64 bits.
         part = self._floor(integer, "4294967296")
         high = self._selecting(f"sum({part})")
         low = self._selecting(f"sum({integer} - {part} * 4294967296)")
@@ -559,7 +562,8 @@ class Translation:
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
-    """Return the kinds from the answers to `questions`. A name shared by items of several arrays combines them."""
+    """Return the kinds of each field from the answers to `questions`. If items of several arrays share a field name,
+    their kinds are combined."""
     found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}

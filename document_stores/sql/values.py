@@ -1,7 +1,7 @@
 """Values within documents, as SQL expressions: the interface between the translator and an engine.
 
-A value is reached from another by a field's name. Methods return expressions of the engine's SQL: its kind, or the
-value if it has one kind and NULL otherwise.
+`Value.step` returns the value of a field. The other methods return SQL expressions, such as the value's kind, or the
+value as an integer with NULL for values of other kinds.
 """
 
 from __future__ import annotations
@@ -62,36 +62,40 @@ class Value(ABC):
 
     @abstractmethod
     def canonical(self) -> str:
-        """Return its JSON text, equal for equal kind and bits (except for the order of fields); NULL if missing."""
+        """Return the value's JSON text; NULL if it is missing. Values with equal kind and bits have equal text, except
+        for the order of fields."""
 
     def stored(self) -> str:
-        """Return `canonical`, but null if whole documents of this store have null instead of missing here."""
+        """Return `canonical`, or null for a missing value if this store returns null for it in whole documents."""
         return self.canonical()
 
     @abstractmethod
     def unguarded(self, type_: str) -> str:
-        """Return the value as BIGINT, DOUBLE or VARCHAR, given that it is of that kind, null or missing."""
+        """Return the value as BIGINT, DOUBLE or VARCHAR. The value must be of that kind, null or missing."""
 
     def plain(self) -> str | None:
-        """Return an integer or a text as an SQL value, NULL only if missing; None if that is ambiguous."""
+        """Return the value, an integer or text, as an SQL value that is NULL only if the value is missing.
+
+        Returns None if there is no such expression."""
         return None
 
     def may_hold(self) -> bool:
-        """Return whether it may be an array or an object."""
+        """Return whether the value may be an array or an object."""
         return True
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Return a condition that an index answers and that holds whenever this comparison holds; None without index.
+        """Return a condition for which an index is used and that is true whenever this comparison is true.
 
-        The value compared with is a number or text, given as an expression in JSON and as an SQL value.
+        Returns None without an index. The comparison is with a number or text, given as an expression in JSON
+        (`canonical`) and as an SQL value (`plain`).
         """
         return None
 
     @abstractmethod
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return a test for equality with a text, given in JSON and as an SQL value; false or NULL for other values.
+        """Return the engine's fastest test for equality with a text.
 
-        It is the fastest such test of the engine.
+        The text is given in JSON and as an SQL value. The test is false or NULL for values that are not texts.
         """
 
 
@@ -115,7 +119,7 @@ class Quoted:
 
 
 def exactly(integer: str, operator: str, double: str) -> str:
-    """Return the exact comparison of an integer with a double: doubles from 2 ** 53 on are whole numbers."""
+    """Return the exact comparison of an integer with a double. Doubles from 2 ** 53 on are compared as integers."""
     return (
         f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
         f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"

@@ -1,9 +1,9 @@
-"""Events like those of Bluesky's stream, which the five queries of JSONBench use.
+"""Generated events like those of Bluesky's event stream, on which the five queries of JSONBench run.
 
-Field names and shapes are those of the stream: did, time_us, kind, and commit with operation, collection and a record
-that differs by collection. A record's `subject` is an object in likes and reposts, and a text in follows. Events are in
-the order of their times, with more in the evening than at night. JSONBench's events have no key; ours begin with a
-field `id`, which is twice their number. The text of posts is random words.
+Field names and structure are those of the stream: did, time_us, kind, and commit with operation, collection and a
+record that differs by collection. A record's `subject` is an object in likes and reposts, and a text in follows. Events
+are sorted by time, and there are more events in the evening than at night. JSONBench's events have no key. Ours begin
+with a field `id`, which is twice the event's number. The text of posts consists of random words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSION = 2
 _BEGIN_US = 1_732_147_200_000_000
 """2024-11-21 00:00 UTC."""
 _MEAN_STEP_US = 90_000
-"""Mean time between two events: a million take about a day, so that every hour has some."""
+"""Mean time between two events. A million events take about a day, so that every hour of the day has events."""
 _HOURS = 24
 _BUSY = np.array([4, 3, 2, 2, 2, 3, 4, 5, 6, 7, 8, 8, 9, 9, 9, 9, 9, 10, 11, 12, 12, 11, 9, 6])
 """Relative number of events in each hour of the day."""
@@ -63,7 +63,8 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def _table(shares: tuple[tuple[float, str], ...]) -> tuple[str, ...]:
-    """Return a thousand names, each as often as its share, so that one draw picks a name."""
+    """Return a list of a thousand names in which each name occurs in proportion to its share. One random number can
+    then choose a name."""
     return tuple(name for percent, name in shares for _ in range(round(percent * 10)))
 
 
@@ -108,7 +109,7 @@ _SHARES = _hours_us()
 
 
 def _time_us(number: float) -> int:
-    """Return when event `number` happens; the fraction places it between its neighbours."""
+    """Return the time of event `number`. A fraction gives a time between two events."""
     day, event = divmod(number, _DAY_EVENTS)
     share = event / _DAY_EVENTS
     hour = next(hour for hour in range(_HOURS - 1, -1, -1) if _SHARES[hour][0] <= share)

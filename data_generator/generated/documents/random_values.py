@@ -22,21 +22,20 @@ from data_generator.generated import streams
 from data_generator.generated.words import WORDS
 
 BLOCK = 1024
-"""Documents that share random streams. They are made together, and cut if fewer are requested."""
+"""Number of documents in a block. A block is always made completely, and cut if fewer documents are requested."""
 
 KEY_STEP = 2
-"""Numeric keys skip every other number, so that an absent key can lie between two present ones. Deleted or filtered
-events leave such gaps."""
+"""Numeric keys are multiples of 2, so that there are absent keys between present keys, as after deleting events."""
 
 _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))
 _SPREAD = int.from_bytes(hashlib.sha512(b"spread").digest(), "little") | 1
-"""Odd, so that products of different numbers differ in all the bits that are kept."""
+"""A factor that spreads numbers. It is odd, so that different numbers have different products."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Maker = Callable[["Draws", int], Iterator[str]]
-"""Makes the BLOCK documents of a block from the number of its first one."""
+"""Function that makes the BLOCK documents of a block, given the number of the block's first document."""
 
 
 class Draws:
@@ -110,7 +109,8 @@ def code_of(number: int) -> str:
 
 
 def chosen(draw: int, values: Sequence[str]) -> str:
-    """Return one of the values by a 32-bit draw, the first ones more often (the square of a uniform number)."""
+    """Return one of the values, chosen by a 32-bit random number. The first values are chosen more often, because the
+    index is the square of a uniform number."""
     return values[draw * draw * len(values) >> 64]
 
 

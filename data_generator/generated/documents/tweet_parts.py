@@ -1,7 +1,7 @@
 """Parts of a tweet's document, named and nested as in Twitter's API (version 1.1).
 
-Most parts occur in some tweets only. Each may occur in a tweet, in the tweet that it repeats and in the one that it
-quotes, which makes hundreds of columns, few of which have a value.
+Most parts occur only in some tweets. A part may occur in a tweet, in the tweet that it retweets, and in the tweet that
+it quotes. As columns, the tweets therefore have hundreds of columns, of which few have a value in any tweet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def screen_name(number: int) -> str:
 
 
 def user(number: int, *, is_2016: bool) -> str:
-    """Return user `number`, the same at every call; a third of them give a location or a web page."""
+    """Return user `number`, the same at every call. A third of the users have a location or a web page."""
     bits = (number + 1) * _SPREAD & _MASK
     name = screen_name(number)
     words = WORDS
@@ -75,7 +75,7 @@ def user(number: int, *, is_2016: bool) -> str:
 
 
 def point(draws: Draws) -> str:
-    """Return where a tweet was written, as `geo` and as `coordinates`, which have opposite orders."""
+    """Return the position of a tweet as the fields `geo` (latitude first) and `coordinates` (longitude first)."""
     drawn = draws.bits()
     north, east = 24.0 + (drawn & 0xFFFF) / 2_621.44, -120.0 + (drawn >> 16) / 546.13
     return (
@@ -182,7 +182,7 @@ def _medium(draws: Draws, at: int, *, is_film: bool, is_2016: bool) -> str:
 
 
 def _several(draws: Draws, more: int, make: Callable[[int], str]) -> str:
-    """Return an array of the item that `make` makes for a place in the text, with up to `more` others."""
+    """Return an array with one item and up to `more` further items. `make` makes an item for a position in the text."""
     drawn = draws.bits()
     count = 1 + (drawn & 1) * (drawn >> 1) % (more + 1)
     return f"[{','.join(make(18 + 24 * number) for number in range(count))}]"

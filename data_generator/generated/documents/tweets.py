@@ -1,7 +1,8 @@
 """Tweets as documents: deep, sparse, mostly text (`tweet_1` and `tweet_2` of the paper's table 1).
 
-`tweets` are those of 2020: longer texts, tweets within tweets within tweets, more than 900 columns. `tweets-2016` are
-half as large and have an ascending time in milliseconds, whose index updates have to keep correct.
+`tweets` are like those of 2020: they have longer texts, tweets nested in tweets, and more than 900 columns.
+`tweets-2016` are half as large. They have an ascending time in milliseconds, so that updates of an index on the time
+can be measured.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class _Edition:
     first_id: int
     most_words: int
     repeats: int
-    """Chance that a tweet repeats another one, which it then contains."""
+    """Chance that a tweet repeats another tweet and therefore contains it."""
     quotes: int
-    """Chance that a tweet quotes another one, which it then contains."""
+    """Chance that a tweet quotes another tweet and therefore contains it."""
     extends: int
-    """Chance that the text is a long one, which is in a separate part."""
+    """Chance that a tweet has a long text, which is stored in a separate part."""
 
 
 _2020 = _Edition(False, 1_598_918_400_000, 1_300_000_000_000_000_000, 24, repeats=110, quotes=56, extends=72)
@@ -64,8 +65,9 @@ def _tweets(edition: _Edition, draws: Draws, first: int) -> Iterator[str]:
 
 
 def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", "repeated", "quoted"]) -> str:
-    """Return a tweet with those that it repeats and quotes. A contained tweet is older and of any number; a quoted one
-    contains no others."""
+    """Return a tweet, which contains the tweets that it repeats and quotes.
+
+    A contained tweet is older and has a random number. A quoted tweet contains no other tweets."""
     bits = draws.bits
     chances = bits()
     time_ms = edition.begin_ms + number * 37
@@ -75,7 +77,7 @@ def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", 
         f'"id":{identity},"created_at":"{part.english_time(time_ms // 1000)}","id_str":"{identity}",'
         f'"text":"{_text(edition, draws)}","source":"{chosen(bits(), _SOURCES)}","truncated":false',
         _answered(draws, is_answer=chances >> 28 == 0),
-        # The square of a uniform number: some users write often.
+        # The square of a uniform number makes some users write more often than others.
         f'"user":{part.user(writer * writer * part.USERS >> 64, is_2016=edition.is_2016)}',
         part.point(draws) if _happens(bits(), 9) else '"geo":null,"coordinates":null',
         f'"place":{part.place(draws) if _happens(bits(), 14) else "null"},"contributors":null',
@@ -162,11 +164,11 @@ _NAMED: tuple[tuple[str, int, _Make], ...] = (
     ("user_mentions", 90, part.mentions),
     ("symbols", 8, part.symbols),
 )
-"""What a text may mention, and its chance out of 256."""
+"""The entities that a text may mention, each with its chance out of 256."""
 
 
 def _entities(edition: _Edition, draws: Draws) -> str:
-    """Return the arrays of entities; they are empty if a text mentions nothing, but pictures are left out."""
+    """Return the arrays of entities. Arrays without entities are empty, except that `media` is left out."""
     parts = [f'"{name}":{make(draws) if _happens(draws.bits(), chance) else "[]"}' for name, chance, make in _NAMED]
     if _happens(draws.bits(), 34):
         parts.append(f'"media":{part.media(draws, is_extended=False, is_2016=edition.is_2016)}')

@@ -1,8 +1,8 @@
 """Publication records: long texts, and fields that are an object in some documents and an array of objects in others
 (`wos` of the paper's table 1, an export of the Web of Science converted from XML to JSON).
 
-Such a converter writes an element that occurs once as an object or a text, and a repeated one as an array, so nearly
-every part has its columns twice. A publication has authors, who have addresses, which have countries.
+Such a converter writes an element that occurs once as an object or a text, and a repeated element as an array.
+Therefore, nearly every field has two types.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _publication(draws: Draws, number: int) -> str:
 
 
 def _one_or_many(items: Sequence[str]) -> str:
-    """Return what the converter makes of elements of one name."""
+    """Return the JSON that the converter writes for elements of the same name."""
     return items[0] if len(items) == 1 else f"[{','.join(items)}]"
 
 
@@ -65,7 +65,7 @@ def _texts(draws: Draws, most: int, words: int) -> list[str]:
 
 
 def _counted(name: str, items: Sequence[str]) -> str:
-    """Return the element that contains elements of one name, with their count."""
+    """Return an element that contains several elements of one name, and their count."""
     return f'{{"count":{len(items)},"{name}":{_one_or_many(items)}}}'
 
 
@@ -107,7 +107,7 @@ def _address(draws: Draws, place: int, people: Sequence[str]) -> str:
 
 
 def _addresses(draws: Draws, count: int, people: int) -> str:
-    """Return addresses with the people who work there; each has at least one."""
+    """Return addresses with the people who work there. Each address has at least one person."""
     members = [[_person(draws, place + 1) for place in range(place, people, count)] for place in range(count)]
     return _counted("address_name", [_address(draws, place + 1, found) for place, found in enumerate(members)])
 

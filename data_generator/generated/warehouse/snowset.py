@@ -8,7 +8,8 @@ looking at the rows. Rows form blocks, and each block has
   block;
 - random query identifiers: matches of a filter on `queryId` are single rows.
 
-All else is drawn value by value as snowset_columns says, using only integers, so every machine makes the same.
+All other values are random, as defined in snowset_columns. Only integers are used, so every machine makes the same
+values.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ BEGIN_US = 1_519_171_200_000_000
 """2018-02-21 00:00 UTC, the start of the original."""
 DAYS_14_US = 14 * 24 * 3600 * 10**6
 WAREHOUSES = 1_024
-"""Warehouses of a block: this many consecutive identifiers."""
+"""Number of warehouses in a block, which have consecutive identifiers."""
 FIRST_WAREHOUSE = 1 << 40
 DATABASES = 2_000
 MISSING_DATABASE = 0.2
@@ -118,7 +119,7 @@ def _batch(
     total_ms = _counted(Counter(1.0, 4, 20), words("durationTotal"), words("durationTotal", "share"))
     warehouses = FIRST_WAREHOUSE + ranks[places // blocks.block_rows] * WAREHOUSES
     drawn = {
-        # Two ascending columns of identifiers would be the same column twice.
+        # Random, because a second ascending column would have the same properties as the first.
         "queryId": columns.numbers((words("queryId") >> np.uint64(1)).view(np.int64)),
         "warehouseId": columns.numbers(warehouses + streams.integers(words("warehouseId"), 0, WAREHOUSES - 1)),
         "databaseId": _databases(words("databaseId"), words("databaseId", "nulls")),

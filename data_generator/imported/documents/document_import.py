@@ -31,12 +31,13 @@ from data_generator.imported.tables.json_lines.records import is_over_lines
 ROWS, FACTS, BATCH = b"p", b"n", b"b"
 
 USUAL_KEY = "id"
-"""The default key: a field of the documents, or else a field that is added in front, with the number of the line."""
+"""The default key field. If documents lack this field, it is added as their first field, with the line's number."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """Yield the letters and contents that answer a task (`path`, `files`, `rows`, `key`), without the end. Raises
-    Refused."""
+    """Yield the letter and content of each frame that answers a task, except the end frame. Raises Refused.
+
+    The task has `path`, `files`, `rows` and `key`."""
     (file,) = task["files"]
     progress.at(task["path"])
     with opened(file["path"]) as stream:
@@ -105,7 +106,8 @@ class _Documents:
         return ByteStream(self.stream.fileno(), self.path, self.size_bytes)
 
     def parts(self) -> Iterator[list[Line]]:
-        """Yield the lines of the file that are not blank, block by block. Raises Refused for a line too long."""
+        """Yield the lines of the file that are not blank, block by block. Raises Refused for a line that is too
+        long."""
         content = self._content()
         for lines in content.lines():
             yield [Line(number, line.strip()) for number, line in lines]

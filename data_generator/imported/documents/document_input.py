@@ -1,7 +1,7 @@
-"""Find the user's documents by name, size and kind of file alone; no file is opened here.
+"""Find the user's documents by name, size and kind of file. This module opens no file.
 
-Documents are one file of JSON Lines. data_generator.imported.documents.document_import looks at its content, in a
-separate process.
+Documents are one file of JSON Lines. data_generator.imported.documents.document_import reads its content in a separate
+process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The sample of the user's documents that data_generator.imported.documents.document_import takes, checked.
+"""Receive and check the sample of the user's documents from a process of
+data_generator.imported.documents.document_import.
 
-data_generator.imported.import_worker reports how that process ended.
+data_generator.imported.import_worker reports how the process ended.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.documents.document_import")
-"""-P: the user's current folder must not precede the project on the path."""
+"""Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this long without a message; it sends one for every 8 MB that it reads."""
+"""Maximum time without a message from the process; then it is ended. It sends a message for every 8 MB that it
+reads."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for the keys of all documents of a sample, and for the longest line as Python objects."""
+"""Memory limit: enough for the keys of all documents of a sample, and for the longest line as Python objects."""
 
 
 class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts: documents of the input, documents and blocks of the sample, the key field, and whether it was added
-    because the documents have none."""
+    """Number of documents in the input, number of documents and blocks in the sample, the key field, and whether the
+    key field was added because the documents lack it."""
 
     input_rows: int
     rows: int

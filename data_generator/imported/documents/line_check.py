@@ -22,10 +22,10 @@ Key = int | str
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _LONG_NUMBER = re.compile(rb"[0-9]{19}|[0-9.][eE][+-]?[0-9]{3}")
-"""Where an integer may exceed 64 bits, or a number a double; also matches some texts."""
+"""Pattern that finds numbers that may exceed 64-bit integers or doubles. It also matches some texts."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPED = re.compile("[\udc80-\udcff]")
-"""What Python substitutes for invalid UTF-8 with errors="surrogateescape"."""
+"""The characters that Python substitutes for invalid UTF-8 with errors="surrogateescape"."""
 _TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _ALL_BUT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _OPENING = b"[{"
@@ -49,7 +49,7 @@ def has_field(line: bytes, name: str) -> bool:
 
 
 def _document(line: bytes) -> dict[str, Any]:
-    # Checked before parsing, which would recurse as deep as the line.
+    # Check the depth before parsing, because the parser recurses for each level.
     if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _depth(line) > MAX_DEPTH:
         raise Refused(f"is nested more than {MAX_DEPTH} levels deep", _REPAIR)
     try:
@@ -70,7 +70,8 @@ def _document(line: bytes) -> dict[str, Any]:
 
 
 def _place_of_no_text(line: bytes) -> str:
-    """Return where in the document the first invalid UTF-8 is, such as ' in a.b[2]'; empty if outside of texts."""
+    """Return the position of the first invalid UTF-8 in the document, such as ' in a.b[2]'; empty if it is outside of
+    strings."""
     try:
         document = json.loads(line.decode(errors="surrogateescape"))
     except ValueError:
@@ -92,7 +93,7 @@ def _places_of_no_text(value: Any, path: str) -> Iterator[str]:
 
 
 def _depth(line: bytes) -> int:
-    """Return the largest number of brackets open at once, outside of texts."""
+    """Return the maximum nesting depth of brackets outside of strings."""
     brackets = _TEXTS.sub(b"", line).translate(None, _ALL_BUT_BRACKETS)
     return max(itertools.accumulate(1 if bracket in _OPENING else -1 for bracket in brackets), default=0)
 

@@ -1,7 +1,7 @@
-"""The user's documents: a sample of a JSON Lines file, taken once, checked, and stored in the cache of data sets.
+"""Take a sample of the user's JSON Lines file, check it, and store it in the cache of data sets.
 
-They are read when the data set is resolved, because their number and key must be known by then. The facts are stored,
-so an unchanged input needs no second reading. This module opens no file of the user.
+The file is read by `data_generator.catalogue.resolve`, because a data set needs the number of its documents and their
+key. These facts are stored, so that an unchanged file is not read again. This module itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def build(
     source: Path | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return a sample of at most `rows` documents of the file at `source`: evenly spread blocks.
+    """Return a sample of at most `rows` documents of the file at `source`, in evenly spread blocks.
 
-    Reads the file unless that was done before; `on_rows` is called with the number of documents read. Raises DataError
-    if the file is missing or refused.
+    The file is read unless its sample is in the cache. `on_rows` is called with the number of documents read so far.
+    Raises DataError if the file is missing or refused.
     """
     if source is None:
         raise DataError(f"The data set {name} needs `data`.", document_input.TAKEN, parameter="data")
@@ -64,11 +64,11 @@ class _Sample:
             return self._imported(about, folder, on_rows)
 
     def look(self) -> UserInput:
-        """Return what is there now. Raises DataError if it is not JSON Lines."""
+        """Return the current state of the input. Raises DataError if it is not JSON Lines."""
         return document_input.find(self.path)
 
     def about(self) -> dict[str, str]:
-        """Return what identifies this sample and this state of the input."""
+        """Return facts that identify this sample and the current state of the input."""
         return {**self.look().about(), "most_rows": str(self.rows), "key": self.key}
 
     def _imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> Dataset:
@@ -85,7 +85,7 @@ class _Sample:
         facts: DocumentFacts,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """Return the sample. Without `batches` it is taken again, because the cache has lost it."""
+        """Return the sample as a data set. Without `batches`, the data set reads the input again when it is used."""
 
         def again() -> Iterator[pa.RecordBatch]:
             with document_worker.started(self.look(), self.rows, self.key) as answers:

@@ -1,7 +1,7 @@
-"""Choose the columns of images and labels of a table, and return their rows.
+"""Find the columns of a table that contain images and labels, and return their rows.
 
-The hub stores images as a struct of `bytes` and `path` and labels as integers, with names that differ slightly by data
-set. Plain binary columns are accepted too. This module decodes nothing.
+The Hugging Face hub stores images as structs of `bytes` and `path`, and labels as integers. Column names differ by data
+set. Plain binary columns are accepted too. This module does not decode images.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from data_generator.imported.refusal import Refused
 
 _IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
 _LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")
-"""The first one present is used; for CIFAR-100 that is the finer of its two labels."""
+"""Names of label columns. The first name that a table has is used; for CIFAR-100 this is the finer label."""
 _EMBED = "Save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do."
 
 
@@ -29,7 +29,7 @@ class Columns:
 
 
 def choose(schema: pa.Schema) -> Columns:
-    """Return the column of image files and the column of integer labels. Raises Refused, which lists the columns."""
+    """Return the column of image files and the column of integer labels. Raises Refused with a list of all columns."""
     able = [field.name for field in schema if _holds_files(field.type)]
     images = [name for name in _IMAGE_NAMES if name in able] or able
     has = f"its columns: {', '.join(f'{field.name} ({field.type})' for field in schema) or 'none'}"
@@ -50,7 +50,7 @@ def choose(schema: pa.Schema) -> Columns:
 
 def rows(table: pa.Table | pa.RecordBatch, columns: Columns) -> Iterator[tuple[bytes, int]]:
     """Yield the image file and the label of each row. Raises Refused for a row without one of them."""
-    # Offsets of a damaged Arrow file could point anywhere in memory.
+    # Check offsets, because in a damaged Arrow file they could point anywhere in memory.
     table.validate(full=True)
     contents = table.column(columns.image).to_pylist()
     labels = table.column(columns.label).to_pylist()

@@ -1,7 +1,7 @@
 """Decode an image file to pixels with 8 bits per channel, RGB or grey, or give the reason for refusing it.
 
-Content is kept exactly or refused. Palettes and black-and-white convert to RGB and grey without loss; more bits, CMYK
-and transparency would be changed and are refused. This is the only module that opens images.
+Pixels are kept exactly or the image is refused. Palettes become RGB and black-and-white becomes grey without loss.
+Images with more bits, CMYK or transparency are refused, because they would change. Only this module opens images.
 data_generator.imported.images.image_import runs it in a separate process, because a damaged or hostile file may crash
 the decoder.
 """
@@ -19,10 +19,10 @@ from data_generator.imported.refusal import REPAIR, Refused
 CONVERT = "Convert it to 8-bit RGB or grey without transparency (PNG does this without loss), or leave it out."
 
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-"""Pillow reads more formats, by decoders that are less used, and by one that starts another program (EPS)."""
+"""Accepted formats. Pillow reads more formats, but their decoders are less used, and one starts a program (EPS)."""
 
 _BECOMES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
-"""Mode of an image (Pillow's concepts, 'Modes') -> mode of the same pixels here."""
+"""Pillow's mode of an image -> the mode to which it is converted without loss (Pillow documentation, "Concepts")."""
 _CHANNELS = {"L": 0, "RGB": 3}
 _BITS_PER_SAMPLE, _SAMPLES_PER_PIXEL, _COLOUR_MAP, _SAMPLE_FORMAT = 258, 277, 320, 339
 """Tags of TIFF."""
@@ -39,7 +39,7 @@ class Picture:
     width: int
     channels: int
     frames_left_out: int = 0
-    """For an MPO: previews or other views after the photograph."""
+    """Number of omitted frames of an MPO file: previews or other views after the photograph."""
 
 
 def be_strict() -> None:
@@ -77,7 +77,7 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
         raise Refused(f"is {image.mode}; RGB would change the data", CONVERT)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         _check_tiff(image)
-    # A JPEG in an MPO is followed by previews or other views: its first image is the photograph.
+    # The first image in an MPO file is the photograph. Previews or other views follow.
     is_mpo = image.format == "MPO"
     if getattr(image, "is_animated", False) and not is_mpo:
         raise Refused("has several images (frames or pages)", "Save each as a separate file, or leave it out.")
@@ -102,14 +102,14 @@ def _check_tiff(image: TiffImagePlugin.TiffImageFile) -> None:
         raise Refused(f"has {channels} channels per pixel, of which only {taken} would be read", CONVERT)
     if _SIGNED in image.tag_v2.get(_SAMPLE_FORMAT, ()):
         raise Refused("has signed pixels; unsigned ones would change the data", CONVERT)
-    # Palette colours have 16 bits; 8-bit colours are written times 256 or 257.
+    # Palette colours in TIFF have 16 bits. 8-bit colours are stored multiplied by 256 or 257.
     colours = image.tag_v2.get(_COLOUR_MAP, ())
     if any(colour % 256 not in (0, colour // 256) for colour in colours):
         raise Refused("has a palette of 16 bits per channel; 8 would change the data", CONVERT)
 
 
 def _bits(image: ImageFile.ImageFile) -> int:
-    """Return the bits of the deepest channel, where an 8-bit mode would hide them: Pillow reduces 16-bit RGB."""
+    """Return the maximum number of bits of any channel in the file. (Pillow reduces 16-bit RGB to 8 bits silently.)"""
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         return max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
     if image.format == "PNG":
@@ -124,7 +124,7 @@ def _least_alpha(image: Image.Image) -> int:
 
 
 def _unidentified(content: bytes) -> Refused:
-    """Return why Pillow does not recognize a file, which it does not say; one reason can be determined."""
+    """Return an error for a file that Pillow does not recognize. Pillow gives no reason; we can detect one of them."""
     if content.startswith(_PNG_SIGNATURE) and content[12:16] == b"IHDR" and len(content) >= 24:
         width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
         if not width or not height:

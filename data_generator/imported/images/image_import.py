@@ -7,7 +7,7 @@ letters:
 
 n  number of images to come, as JSON
 b  a batch of images, as an Arrow IPC message with the schema of data_generator.images
-w  once, after the batches: warnings of two lines, as JSON
+w  warnings of two lines each, as JSON, once after the batches
 
 This module does not depend on caches or data sets.
 """
@@ -29,8 +29,10 @@ COUNT, BATCH, REMARKS = b"n", b"b", b"w"
 _ROWS_AT_ONCE = 64
 
 Found = tuple[int, Iterator[tuple[bytes, int]]]
-"""Number of images, and content and label of each. A task is a UserInput (`path`, `kind`, and `files`, each with
-`name`, `path`, `label`) with `rows`, the most images to take or None, and `batch_bytes`, the pixels of a batch."""
+"""Number of images, and the content and label of each image.
+
+A task is a UserInput (`path`, `kind`, and `files` with `name`, `path` and `label`), with `rows`, the maximum number of
+images or None, and `batch_bytes`, the size of a batch's pixels."""
 
 
 # --- where the files' contents come from ---------------------------------------------------------------------------
@@ -76,7 +78,7 @@ def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
 
 
 def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
-    """Yield the rows of the batches, and report the number of each as progress."""
+    """Yield the rows of the batches, and report each row's number as progress."""
     from data_generator.imported.images import image_columns
 
     row = 0
@@ -102,7 +104,7 @@ def _from_saved(task: Task, progress: Progress) -> Found:
 
 
 def _check_opens(task: Task, progress: Progress) -> None:
-    """Raise Refused for a file that `datasets`, which opens them itself, cannot read."""
+    """Raise Refused for a file that the `datasets` library, which opens the files itself, cannot read."""
     for file in task["files"]:
         progress.at(os.path.join(task["path"], file["name"]))
         with opened(file["path"]):
@@ -177,7 +179,7 @@ def _remarks(cut: Sequence[str]) -> list[str]:
 def _batches(
     contents: Iterator[tuple[bytes, int]], batch_bytes: int, progress: Progress, cut: list[str]
 ) -> Iterator[Any]:
-    """Yield the images; names of those with omitted views are appended to `cut`."""
+    """Yield batches of images. Append the names of images whose additional views were omitted to `cut`."""
     from data_generator.imported.images import image_decoder
 
     pixels, rows = bytearray(), []

@@ -1,7 +1,7 @@
-"""Find the user's images by names, sizes and times alone; no file is opened here.
+"""Find the user's images by names, sizes and times of files. This module opens no file.
 
-Images are folders of image files by class, Parquet files, a folder saved by `datasets`, or that library's cache.
-data_generator.imported.images.image_import looks at the content, in a separate process.
+Images are folders of image files by class, Parquet files, a folder saved by the `datasets` library, or its cache.
+data_generator.imported.images.image_import reads the content in a separate process.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _VIDEOS = """
     .3gp .avi .flv .gifv .m2ts .m4v .mj2 .mkv .mov .mp4 .mts .ogv .webm .wmv .y4m
 """
 UNREAD_SUFFIXES = frozenset(f"{_OF_PILLOW} {_OTHER_IMAGES} {_RAW} {_VIDEOS}".split())
-"""Suffixes of images and videos that are not supported: such files are reported, not skipped silently."""
+"""Suffixes of images and videos that are not supported. Such files are reported, not skipped silently."""
 _PARQUET_SUFFIX = ".parquet"
 
 DEPTH = 4
-"""Levels of folders searched, as deep as the hub's caches put their Parquet files."""
+"""Number of folder levels that are searched. The caches of the Hugging Face hub need this depth."""
 
 TAKEN = (
     "Images are read from folders of image files by class, Parquet files, or a folder saved by 'datasets'. "
@@ -64,9 +64,9 @@ TAKEN = (
 def find(given: Path) -> UserInput:
     """Return the images at the user's path.
 
-    Hidden files and folders are skipped, and files whose names are neither of images nor of Parquet. Links are followed
-    only to files below the path. Raises DataError for a path that is missing, has no images or several kinds of them,
-    or is ambiguous.
+    Hidden files and folders, and files without a suffix of images or Parquet, are skipped. Links are followed only to
+    files below the path. Raises DataError for a path that is missing, has no images or several kinds of images, or is
+    ambiguous.
     """
     path, about = located(given, TAKEN)
     if stat.S_ISREG(about.st_mode) and path.suffix.lower() == _PARQUET_SUFFIX:
@@ -77,8 +77,8 @@ def find(given: Path) -> UserInput:
 
 
 def find_cached(folders: Sequence[str]) -> UserInput | None:
-    """Return the training images in the cache of `datasets` under one of these folder names, the newest if there are
-    several."""
+    """Return the training images in the cache of `datasets` under one of these folder names. If there are several,
+    return the newest."""
     found: list[tuple[int, str, UserInput]] = []
     for folder in folders:
         # <name>/<configuration>/<version>/<hash of the builder>
@@ -209,7 +209,7 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 
 
 def _check_folders(path: Path, classes: Container[str]) -> None:
-    """Raise DataError for a folder without images: it may be a class that lost them, and labels would shift."""
+    """Raise DataError for a folder without images. It may be a class that lost its images, and labels would shift."""
     for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
             raise DataError(

@@ -1,6 +1,6 @@
-"""The user's images as decoded by data_generator.imported.images.image_import, checked.
+"""Receive and check the user's images from a process of data_generator.imported.images.image_import.
 
-data_generator.imported.import_worker reports how that process ended.
+data_generator.imported.import_worker reports how the process ended.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from data_generator.imported.refusal import REPAIR, printable
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.images.image_import")
-"""-P: the user's current folder must not precede the project on the path."""
+"""Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this long without a message; it sends one for every 64 MB of pixels."""
+"""Maximum time without a message from the process; then it is ended. It sends a message for every 64 MB of pixels."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for the largest image that Pillow accepts, in all the copies made while decoding it."""
+"""Memory limit: enough for the largest image that Pillow accepts, and all copies made while decoding it."""
 
 
 @contextmanager

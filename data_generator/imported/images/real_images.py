@@ -1,8 +1,8 @@
-"""CIFAR-10, ImageNet-100 and the user's own images: read once, checked, and stored in the cache of data sets.
+"""Read CIFAR-10, ImageNet-100 or the user's own images, check them, and store them in the cache of data sets.
 
-They are read when the data set is resolved, because their number and largest side must be known by then. The facts are
-stored, so an unchanged input needs no second reading. Missing data are never replaced by others. This module opens no
-file of the user.
+The images are read by `data_generator.catalogue.resolve`, because a data set needs their number and largest side. These
+facts are stored, so that unchanged images are not read again. Missing images are never replaced by other data. This
+module itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def build(
     source: Path | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return the first `rows` images at `source`, or in the cache of `datasets` for a data set that it knows.
+    """Return the first `rows` images at `source`, or of a well-known data set in the cache of the `datasets` library.
 
-    Reads all of them unless that was done before; `on_rows` is called with the number read. Raises DataError if they
-    are missing or one is refused.
+    All of these images are read unless they are in our cache. `on_rows` is called with the number of images read so
+    far. Raises DataError if the images are missing or one image is refused.
     """
     source_of = _Source(name, rows, source)
     about = source_of.about()
@@ -106,7 +106,7 @@ class _Source:
     path: Path | None
 
     def look(self) -> UserInput:
-        """Return what is there now. Raises DataError if nothing is."""
+        """Return the current state of the input. Raises DataError if there is none."""
         if self.path is not None:
             return image_input.find(self.path)
         known = KNOWN.get(self.name)
@@ -124,7 +124,7 @@ class _Source:
         return found
 
     def about(self) -> dict[str, str]:
-        """Return what identifies these images, for Dataset.source."""
+        """Return facts that identify these images, for Dataset.source."""
         limit = {} if self.rows is None else {"first": str(self.rows)}
         return {**self.look().about(), **limit}
 

@@ -1,7 +1,7 @@
-"""Avro: count the blocks of records, and decode only those with rows of the sample.
+"""Read Avro files. All blocks of records are counted, but only blocks with rows of the sample are decoded.
 
-Types come from the file's schema. Values are decoded as the plain types in which Avro stores them, and become dates and
-points in time in Arrow, because Python's end with the year 9999 and have no nanoseconds.
+Types come from the file's schema. Dates and timestamps are decoded as the integers that Avro stores, and converted by
+Arrow, because Python's dates end with the year 9999 and Python's timestamps have no nanoseconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "enum": pa.string(),
 }
-"""Avro's plain types and Arrow's."""
+"""Avro's plain type -> Arrow's type."""
 
 _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
@@ -49,7 +49,7 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
     ("string", "uuid"): pa.string(),
 }
-"""Type and logical type (Avro 1.12) that have an Arrow type; decimals are handled separately."""
+"""Avro's type and logical type (Avro 1.12) -> Arrow's type. Decimals are handled separately."""
 
 _PAIRS = "format_bench_pairs"
 """Logical type that marks the arrays that replace maps."""
@@ -59,7 +59,7 @@ _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 
 @dataclass(frozen=True)
 class _Type:
-    """A type as decoded and as stored; `special` is a logical type that is ignored."""
+    """Arrow types of a column when decoded and when stored. `special` is a logical type that is ignored."""
 
     decoded: pa.DataType
     kept: pa.DataType

@@ -1,8 +1,8 @@
-"""Transfer of categories from the reading process: one set of categories for a whole column.
+"""Transfer categorical columns from the reading process, with one set of categories for a whole column.
 
-Each part of a table may have a separate dictionary: the row groups of a Parquet file, the batches of an Arrow stream.
-`Coder` turns all of them into codes of one growing set, in order of appearance, and `Decoder` combines codes and
-categories again. Unordered categories may appear in any order; those that occur in no row are kept.
+Each part of a table, such as a row group or a batch, may have a separate dictionary. `Coder` replaces all dictionaries
+of a column by one growing set of categories, in order of appearance. `Decoder` combines codes and categories again.
+Unordered categories may appear in any order. Categories that occur in no row are kept.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def coded(schema: pa.Schema) -> pa.Schema:
 
 
 class Coder:
-    """Turns batches into codes and new categories, in the reading process."""
+    """Converts batches to codes and new categories, in the reading process."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = coded(schema)
         self._columns = {place: _Column(field) for place, field in enumerate(schema) if pt.is_dictionary(field.type)}
 
     def add(self, batch: pa.RecordBatch) -> tuple[list[bytes], pa.RecordBatch]:
-        """Return messages of new categories and the batch with codes. Raises Refused for categories that do not fit
-        into one set."""
+        """Return messages with new categories, and the batch with codes. Raises Refused for categories that cannot be
+        combined into one set."""
         if not self._columns:
             return [], batch
         messages: list[bytes] = []
@@ -61,7 +61,7 @@ class _Column:
         self._known = pa.array([], field.type.value_type)
         self._dictionary: pa.Array | None = None
         self._codes = pa.array([], field.type.index_type)
-        """The code of each value of the last dictionary; null for a missing one."""
+        """The code of each value of the last dictionary; null for a null."""
 
     def coded(self, array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
         """Return the new categories and the codes of all rows. Raises Refused."""

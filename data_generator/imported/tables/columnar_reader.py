@@ -1,6 +1,7 @@
-"""Parquet, Arrow and ORC: read the number of rows from metadata, and only the parts with rows of the sample.
+"""Read Parquet, Arrow and ORC files. The number of rows comes from metadata, and only parts with rows of the sample are
+read.
 
-Batches are read one after the other: at most a part of the table is in memory.
+Batches are read one after the other, so the whole table is never in memory.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class _Contents:
 
 
 def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) -> Reading:
-    """Take the sample of the table that consists of the files in order. Raises Refused, also for a file whose schema
-    does not agree with the first one's."""
+    """Take the sample of a table that consists of these files in order. Raises Refused, also if the files' schemas do
+    not agree."""
     contents: list[_Contents] = []
     input_rows = 0
     for file in files:
@@ -134,8 +135,9 @@ def _union(contents: Sequence[_Contents], partitions: Partitions, int96_unit: st
 def _int96_unit(
     contents: Sequence[_Contents], blocks: Sequence[sampling.Block], input_rows: int, progress: Progress
 ) -> Generator[int, None, str]:
-    """Return the unit that holds the INT96 values of the sample, which are read for this; yields the number of rows as
-    a sign of life."""
+    """Return the timestamp unit that holds the INT96 values of the sample, which are read for this purpose.
+
+    Yields the number of rows repeatedly, because a process without messages is ended."""
     found = parquet_types.Int96Unit()
     start = 0
     for each in contents:
@@ -153,7 +155,7 @@ def _int96_unit(
 
 
 def _index_remarks(found: pa.Schema) -> list[str]:
-    """Return remarks on the index of a DataFrame, which pandas stores as columns, or as a range in its metadata."""
+    """Return remarks on a DataFrame's index, which pandas stores as columns or as a range in the metadata."""
     try:
         index = json.loads((found.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, KeyError, TypeError):
@@ -183,7 +185,7 @@ def _is_default(index: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the batches of all files become those of one table."""
+    """How the batches of all files are converted to batches of one table."""
 
     schema: pa.Schema
     partitions: Partitions
@@ -214,8 +216,8 @@ def _of_row_groups(
 def _of_batches(
     batches: Iterator[pa.RecordBatch], parts: Sequence[sampling.Block], schema: pa.Schema
 ) -> Generator[pa.RecordBatch, None, int]:
-    """Yield the rows of the parts as they are stored; return the number of rows read. Reads no batch after the last
-    part."""
+    """Yield the rows of the parts with their stored types, and return the number of rows read. Batches after the last
+    part are not read."""
     start = 0
     for batch in batches:
         for part in sampling.overlaps(parts, start, batch.num_rows):

@@ -1,7 +1,7 @@
-"""Detect the layout of a CSV file: lines before its header, delimiter, column names.
+"""Detect the layout of a CSV file: lines before its header, delimiter, and column names.
 
-It is found in the beginning of the file. If several readings fit, the one that most lines agree on is taken, with a
-remark. This module reads no values.
+The layout is detected from the beginning of the file. If several layouts are possible, the one that fits most lines is
+chosen and a remark is added. This module does not read values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, long
     """Return the layout of a file with this beginning; `options` take precedence over detection, as does a suffix for
     tabs.
 
-    `longest` is the most characters of a field. Raises Refused if the delimiter is not one character.
+    `longest` is the maximum number of characters in a field. Raises Refused if the delimiter is not one character.
     """
     csv.field_size_limit(longest)
     remarks: list[str] = []

@@ -1,7 +1,7 @@
-"""CSV: count the rows, read the sample as text, then find the types in the whole sample.
+"""Read CSV files: count the rows, read the sample as text, and then infer the types from the whole sample.
 
-The file is read exactly twice. pyarrow's type detection uses only its first block, and a column that begins with
-integers may continue with anything. This module does not depend on other kinds of files.
+The file is read exactly twice. pyarrow's own inference is not used, because it uses only the first block of a file, and
+a column that begins with integers may have other values later. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from data_generator.imported.tables.text_types.inference import Column, inferred
 from data_generator.imported.tables.text_types.numbers import NUMBER
 
 _FEW_COLUMNS = 32
-"""pyarrow reserves a whole block for each text column, which would be gigabytes for more columns than this.
-Dictionaries, which are four times as slow, reserve nothing."""
+"""Maximum number of columns that are read as plain text. For more columns, dictionaries are read. They are four times
+as slow, but pyarrow reserves a whole block for each text column, which would take gigabytes."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
-"""A quote amid text: part of an unquoted value, or one that parsers drop."""
+"""A quote within text. It is part of an unquoted value, or a quote that parsers drop."""
 
 _SCANNED_ROWS = 20_000_000
-"""Up to this many rows, row numbers are converted to line numbers by reading the file once more."""
+"""Maximum number of rows for which the file is read again to convert row numbers to line numbers."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _File:
         first = None
         try:
             first = next(records)
-            # pyarrow takes a header without a following row for a row that never ends.
+            # If no row follows the header, pyarrow treats the header as a row that never ends.
             if self.layout.has_header:
                 next(records)
         except StopIteration:
@@ -84,7 +84,7 @@ class _File:
         return list(map(str, range(len(self.first_record))))
 
     def batches(self, content: ByteStream, keys: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of these columns, block by block. Raises Refused, with the line, for what cannot be parsed."""
+        """Yield the rows of these columns, block by block. Raises Refused, with the line, for invalid rows."""
         rows = 0
         try:
             with self._reader(content, keys, kind) as reader:
@@ -150,7 +150,8 @@ class _File:
         raise Refused("ends within a UTF-8 character", "Write it again.", self.source.path)
 
     def refuse_lone_quote(self) -> None:
-        """Raise Refused for a quoted value with a quote that is not doubled: parsers drop it and change the value."""
+        """Raise Refused for a quoted value with a quote that is not doubled. Parsers drop such a quote, which changes
+        the value."""
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter, strict=True)
         try:
             for number, _ in enumerate(reader):
@@ -169,8 +170,8 @@ class _File:
         return f"{self.source.path}, line {lines[row]:,}" if row in lines else f"{self.source.path}, row {row + 1:,}"
 
     def lines_of(self, rows: Sequence[int]) -> dict[int, int]:
-        """Return the lines in which these rows begin; they differ from row numbers if a value has a newline or a line
-        is empty."""
+        """Return the numbers of the lines in which these rows begin. Line and row numbers differ if values contain
+        newlines or if lines are empty."""
         csv.field_size_limit(BLOCK_BYTES)
         wanted, found, row = set(rows), {}, -1 - self.layout.has_header
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter)
@@ -184,13 +185,14 @@ class _File:
                         break
                 before = self.layout.skipped + reader.line_num
         except csv.Error:
-            # A row of more than a block begins where the previous one ended.
+            # A row that is longer than a block begins where the previous row ended.
             found.setdefault(row + 1, before + 1)
         return found
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of a CSV file, whose first row has the names unless `source.options` deny it. Raises Refused."""
+    """Take the sample of a CSV file. The first row has the column names, unless `source.options.header` is False.
+    Raises Refused."""
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))

@@ -46,7 +46,7 @@ _KINDS: Mapping[type, str] = {
     datetime.timedelta: "duration",
 }
 _EXACT = 1 << 53
-"""A cell is a float64: integers below this are exact."""
+"""Integers below this limit are exact in a cell, because cells store numbers as float64."""
 _WORDS = frozenset(MISSING) - {""}
 
 _SAVED = "open the file in Excel or LibreOffice, save it, and read it again"
@@ -60,7 +60,7 @@ _ODD = {
     HUGE: ("numbers beyond the range of a cell in {} cells are infinite", "store them as text"),
     DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
 }
-"""Problem of cells -> the remark, and the next step."""
+"""Problem of cells -> the remark for the user and the next step."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Tables in memory from a program: stored in a file while they are measured.
+"""Store a program's in-memory table in a file while it is measured.
 
-The file is then read like any file of the user, so there is one import path. Its name is derived from the content: the
-same table is the same input again, even for a resumed run. Properties of a DataFrame that no table can have are refused
-here, where they can be named.
+The file is then read like any file of the user. Its name is derived from its content, so the same table is recognized
+as the same input, even by a resumed run. Properties of a DataFrame that no table can have are refused here, because
+only here the error can name them.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _CLASSES: dict[type, str] = {
     tuple: "list",
     dict: "dict",
 }
-"""Python's types that a column of objects may have, one per column; a class counts as the first of its bases listed
-here."""
+"""Python types that are allowed in a column of objects, one type per column. A subclass counts as the first of its base
+classes that is listed here."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class HeldTable:
 
 
 def is_given(data: object) -> bool:
-    """Return whether this is data to store as a table: neither a path nor None."""
+    """Return whether `data` is a table in memory, and not a path or None."""
     return data is not None and not isinstance(data, str | os.PathLike)
 
 
@@ -119,7 +119,7 @@ def _reader(data: Any, title: str) -> pa.RecordBatchReader:
 
 
 def _is_frame(data: Any) -> bool:
-    """Return whether pandas made it; a program that passes another table need not have loaded pandas."""
+    """Return whether `data` is a pandas object. This does not import pandas, which other tables do not need."""
     return any(f"{base.__module__}.{base.__name__}".startswith("pandas.") for base in type(data).__mro__) and (
         hasattr(data, "columns") and hasattr(data, "index")
     )

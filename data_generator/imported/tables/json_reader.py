@@ -1,4 +1,4 @@
-"""JSON: count the records, then parse those of the sample together, so that types come from all of them.
+"""Read JSON files: count the records, then parse the records of the sample, so that types come from all of them.
 
 data_generator.imported.tables.json_lines.columns finds the types. This module does not depend on other kinds of files.
 """
@@ -28,8 +28,8 @@ _MOST_AT_ONCE = 10_000
 _FIRST_AT_ONCE = 1_000
 _CELLS_AT_ONCE = 4_000_000
 _BYTES_AT_ONCE = 8 << 20
-"""Bytes parsed at once: Python's objects take up to 30 times the memory of the text, and each record has a cell for
-each name."""
+"""Bytes of text that are parsed at once. Python objects take up to 30 times the memory of the text, and each record has
+a cell for each name."""
 
 
 def read(source: TableFile) -> Reading:
@@ -98,7 +98,7 @@ class _Gathered:
 
 
 def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
-    """Return the columns; places with values of several kinds are text."""
+    """Return the columns of the sample. Paths with values of several kinds are text."""
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
     while True:

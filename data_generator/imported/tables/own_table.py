@@ -1,8 +1,8 @@
-"""The user's own table: a sample, taken once, checked, and stored in the cache of data sets.
+"""Take a sample of the user's table, check it, and store it in the cache of data sets.
 
-It is read when the data set is resolved, because its rows and schema must be known by then. The facts are stored, so an
-unchanged input needs no second reading. `share` makes a smaller data set of the same sample. This module opens no file
-of the user.
+The table is read by `data_generator.catalogue.resolve`, because a data set needs its number of rows and its schema.
+These facts are stored, so that an unchanged table is not read again. `share` makes a smaller data set of the same
+sample. This module itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def build(
     options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return a sample of at most `rows` rows of the table at `source`, read with `options`; of each block the first
-    `share`.
+    """Return a sample of at most `rows` rows of the table at `source`, read with `options`. Of each block of the
+    sample, only the first `share` is returned.
 
-    Reads the table unless that was done before; `on_rows` is called with the number of rows read. Raises DataError if
-    it is missing or refused.
+    The table is read unless its sample is in the cache. `on_rows` is called with the number of rows read so far. Raises
+    DataError if the table is missing or refused.
     """
     if source is None:
         raise DataError(f"The data set {name} needs `data`.", table_input.TAKEN, parameter="data")
@@ -91,7 +91,7 @@ class _Sample:
         return self._dataset(about, facts, schema)
 
     def about(self) -> dict[str, str]:
-        """Return what identifies this sample and this state of the input. Raises DataError."""
+        """Return facts that identify this sample and the current state of the input. Raises DataError."""
         found = table_input.find(self.path)
         table_input.check_options(found, self.options)
         return {**found.about(), "most_rows": str(self.rows), **self.options.about()}
@@ -113,7 +113,7 @@ class _Sample:
         schema: pa.Schema,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """Return the sample. Without `batches` it is taken again, because the cache has lost it."""
+        """Return the sample as a data set. Without `batches`, the data set reads the input again when it is used."""
 
         def again() -> Iterator[pa.RecordBatch]:
             return self._again(about, facts, schema)

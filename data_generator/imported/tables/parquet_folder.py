@@ -1,6 +1,6 @@
-"""The Parquet files of a folder as one table: one schema for all, and columns from the names of folders.
+"""Combine the Parquet files of a folder to one table, with one schema and with columns from the names of folders.
 
-Types agree if one of them holds the values of all; a column without values agrees with every type.
+Types of a column agree if one type holds the values of all files. A column without values agrees with every type.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def partition_of(name: str) -> dict[str, str | None]:
 
 
 class Partitions:
-    """The columns in the names of folders; all files have values for the same ones."""
+    """The columns whose values are in the names of folders. All files must have values for the same columns."""
 
     def __init__(self, partitions: Sequence[Partition], in_files: Container[str]) -> None:
-        """`partitions` are those of all files. As in pandas and pyarrow, a column is integer if all its values are,
-        else text. Columns that are `in_files` too have the files' type, and must agree."""
+        """`partitions` has the values of each file. As in pandas and pyarrow, a column is integer if all its values are
+        integers, else text. A column that is also in the files (`in_files`) has the files' type and must agree."""
         values = {name: [partition[name] for partition in partitions] for name in partitions[0] if name not in in_files}
         self._in_files = [name for name in partitions[0] if name in in_files]
         self.types = {name: _type(texts) for name, texts in values.items()}
@@ -114,7 +114,7 @@ def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
 
 
 class Union:
-    """The schema that holds the values of all files, in the column order of the first one."""
+    """The schema that holds the values of all files, with the column order of the first file."""
 
     def __init__(self, first: pa.Schema, name: str) -> None:
         """`name` is the first file."""

@@ -1,7 +1,7 @@
 """Facts on Parquet columns that pyarrow does not report: INT96, ENUM, and annotations that become plain bytes.
 
-INT96 holds any day with nanoseconds. pyarrow reads it as 64-bit nanoseconds, and values beyond the years 1677 to 2262
-wrap around silently, so the unit is chosen by the values.
+INT96 holds timestamps of any day in nanoseconds. pyarrow reads INT96 as 64-bit nanoseconds, and values outside the
+years 1677 to 2262 wrap around silently. Therefore, the unit is chosen by the values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Choose the rows of a sample: contiguous blocks, so that runs and sortedness survive.
+"""Choose the rows of a sample. They are contiguous blocks, so that runs of equal values and sortedness are preserved.
 
 This module handles only numbers; it does not depend on files or tables.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 BLOCKS = 16
-"""Blocks of a table that is larger than its sample."""
+"""Number of blocks in the sample of a table that is larger than its sample."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Block:
 def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
     """Return the blocks of a sample of `wanted_rows` rows (at least 1) in order; the whole table if it has no more.
 
-    Their lengths differ by at most one row, and they are evenly spread: the first begins with the first row, the last
-    ends with the last.
+    Their lengths differ by at most one row, and they are evenly spread. The first block begins with the table's first
+    row, and the last block ends with the table's last row.
     """
     if input_rows <= wanted_rows:
         return (Block(0, input_rows),) if input_rows else ()
@@ -69,7 +69,7 @@ def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
 
 
 def row_at(whole: Sequence[Block], place: int) -> int:
-    """Return the row of the table at this place of the sample. Raises IndexError beyond it."""
+    """Return the row of the table at index `place` of the sample. Raises IndexError if the index is out of range."""
     for block, lies in zip(whole, places(whole), strict=True):
         if place < lies.end:
             return block.start + place - lies.start

@@ -1,8 +1,8 @@
 """The types in which a user's table is stored: those of docs/data.md, and lists, structs and maps of them.
 
-Other types with the same values are converted (views and large types, extensions, and within nested columns
-dictionaries and half floats). Columns of all other types are refused. Metadata are dropped: pandas' metadata cannot be
-trusted.
+Some other types are converted to a stored type with the same values: views, large types and extension types, and,
+within nested columns, dictionaries and half floats. Columns of all other types are refused. Metadata are dropped,
+because pandas' metadata cannot be trusted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ hundred thousand columns take minutes and gigabytes."""
 _CODES = (pa.int8(), pa.int16(), pa.int32())
 """Types of codes that pandas or pyarrow give categories."""
 DECIMAL_DIGITS = 38
-"""Most digits of a decimal: wider ones have no counterpart in most formats."""
+"""Maximum number of digits of a decimal. Most formats do not support wider decimals."""
 
 _BOOL8 = "arrow.bool8"
 _EXTENSION_NAME = b"ARROW:extension:name"
@@ -200,7 +200,7 @@ def name_remarks(names: Sequence[str]) -> list[str]:
 
 
 def listed(said: Sequence[str]) -> str:
-    """Return the first three, and how many more there are."""
+    """Return the first three texts, and how many more there are."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 

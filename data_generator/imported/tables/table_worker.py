@@ -1,6 +1,6 @@
-"""The sample of the user's table that data_generator.imported.tables.table_import takes, checked.
+"""Receive and check the sample of the user's table from a process of data_generator.imported.tables.table_import.
 
-data_generator.imported.import_worker reports how that process ended.
+data_generator.imported.import_worker reports how the process ended.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from data_generator.imported.tables.table_reading import TableFacts
 from data_generator.imported.user_files import UserInput
 
 COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_import")
-"""-P: the user's current folder must not precede the project on the path."""
+"""Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this long without a message; it sends one for every 8 MB that it reads."""
+"""Maximum time without a message from the process; then it is ended. It sends a message for every 8 MB that it
+reads."""
 
 MEMORY_BYTES = 4 << 30
-"""Room for a sample of text, and for the column whose type is being determined."""
+"""Memory limit: enough for a sample of text, and for the column whose type is being determined."""
 
 
 @contextmanager

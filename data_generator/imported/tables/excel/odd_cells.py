@@ -1,8 +1,8 @@
 """Find cells of an .xlsx or .xlsm sheet that calamine reads incompletely.
 
-These are errors and formulas without a computed value, which it returns as empty cells, and values with more digits
-than it keeps. They are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers at
-all. This module does not depend on values and types.
+calamine returns errors and formulas without a computed value as empty cells, and it shortens values with many digits.
+Such cells are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers. This module
+does not depend on values and types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OVERLAP_BYTES = 64
 _LONGEST_ROW_BYTES = 16 << 20
 _MS_PER_DAY = 86_400_000
 _ROUNDING_MS = 0.002
-"""Tolerance for a point in time that is written with 16 digits, as days."""
+"""Tolerance in ms for timestamps, which a sheet stores as days with 16 digits."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
@@ -36,7 +36,7 @@ _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 @dataclass
 class OddCells:
-    """Cells of one column with the same problem: their number, and row (counted from 0) and text of the first."""
+    """Cells of one column with the same problem: their number, and the row (from 0) and text of the first cell."""
 
     count: int
     row: int
@@ -45,7 +45,7 @@ class OddCells:
 
 @dataclass(frozen=True)
 class Moments:
-    """Columns with dates or times, and those of them with dates."""
+    """The columns that contain dates or times, and the columns among them that contain dates."""
 
     columns: Sequence[int]
     dates: Sequence[int]
@@ -194,7 +194,7 @@ class _Scan:
     def _start_cell(self, attributes: dict[str, str]) -> None:
         reference = attributes.get("r")
         if reference is None:
-            # A cell without a reference follows the previous one.
+            # A cell without a reference is next to the previous cell.
             self._column = self._place() + 1
         self._reference = reference
         self._kind = attributes.get("t", "n")
@@ -233,7 +233,7 @@ class _Scan:
         if self._kind == "e":
             return ERROR
         if self._has_formula:
-            # An empty text comes from a formula with the value "".
+            # An empty text is the value of a formula that returns "".
             is_empty_text = self._kind == "str" and self._has_value
             if not text and not is_empty_text:
                 return FORMULA

@@ -1,4 +1,4 @@
-"""Choose the sheet of a workbook, and its cells without the empty ones around them."""
+"""Choose the sheet of a workbook, and cut off the empty cells around its content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_ONCE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Area:
-    """The cells of a sheet without the empty ones around them.
+    """The content of a sheet without the empty cells around it.
 
     They begin at `row` and `column`, counted from 0; `merged` are first and last rows of merged ranges.
     """
@@ -33,7 +33,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The sheet to read; `others` have rows too, and were not named."""
+    """The sheet to read. `others` are further sheets with rows, if the user did not name a sheet."""
 
     name: str
     number: int
@@ -82,8 +82,8 @@ def _is_encrypted(source: TableFile) -> bool:
 def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
     """Return the sheet to read; yields 0 for each sheet that is examined. Raises Refused.
 
-    It is the one that the user names, or the first visible work sheet with a header and a row, or the first such hidden
-    one.
+    This is the sheet that the user names, or the first visible work sheet with a header and a row, or the first hidden
+    work sheet with a header and a row.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]

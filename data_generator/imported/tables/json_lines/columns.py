@@ -1,8 +1,8 @@
-"""Columns of JSON values, collected part by part: nested objects and lists become structs and lists of columns.
+"""Collect JSON values part by part into columns. Nested objects become structs, and arrays become lists.
 
-Scalars are kept as the text in the file until all of them are known, except numbers that a type holds exactly as
-written. Where values of several kinds occur, they become text (JSON), but nothing above them does. If their text was
-not kept, they are collected again. This module does not depend on files.
+Scalars are kept as their text in the file until all values of a column are known. Numbers that a type holds exactly as
+written are converted earlier. If values of several kinds occur at a path, these values become text (JSON). If their
+text was not kept, they are collected again. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_LEVELS = 60
 Path = tuple[str | None, ...]
 """Names from the column downwards; None for the items of a list."""
 PlaceOf = Callable[[int], int]
-"""Maps the place of a value in a part to the row of the sample."""
+"""Function from the index of a value in a part to the row of the sample."""
 
 _NULL = type(None)
 _EMPTY: dict[str, Any] = {}
@@ -54,7 +54,7 @@ class Limit:
     """Counts columns while they are found, as table_types.check_number does."""
 
     def __init__(self) -> None:
-        # The records themselves count as their fields, like a struct.
+        # Count 1 for the records themselves; `add_objects` replaces it by the number of their fields.
         self._columns = 1
 
     def add(self, columns: int) -> None:
@@ -65,7 +65,7 @@ class Limit:
 
 @dataclass
 class Column:
-    """The values at one path. `as_text` are the paths whose values are text from the start."""
+    """The values at one path. `as_text` are the paths whose values are collected as text from the start."""
 
     path: Path
     as_text: frozenset[Path]
@@ -74,7 +74,7 @@ class Column:
     first: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Kind -> row of the sample and text of the first such value."""
     _parts: dict[int, pa.Array] = field(default_factory=dict)
-    """Number of a part -> its texts, or which of its objects and lists are present."""
+    """Number of a part -> the texts of its scalars, or flags that show which of its objects and lists are not null."""
     fields: dict[str, Column] = field(default_factory=dict)
     _item: Column | None = None
     _offsets: dict[int, Any] = field(default_factory=dict)
@@ -94,13 +94,13 @@ class Column:
         return len(self.kinds) > 1
 
     def __post_init__(self) -> None:
-        """Raises UnicodeEncodeError for a name with half a character."""
+        """Raises UnicodeEncodeError for a name with an unpaired surrogate."""
         "".join(name or "" for name in self.path).encode()
 
     def add(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
         """Add the values of the next part, one for each object or item above.
 
-        Raises Refused for too many columns, TooDeep, and UnicodeEncodeError for text with half a character.
+        Raises Refused for too many columns, TooDeep, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         counts = Counter(map(type, values))
         for kind in counts.keys() - self.counts.keys() - {_NULL}:
@@ -135,7 +135,7 @@ class Column:
         """Add the fields of objects, as `add` does."""
         columns = by_name([_EMPTY if value is None else value for value in values])
         new = columns.keys() - self.fields.keys()
-        # A struct counts as its fields, and was counted as one column.
+        # A struct counts as its fields. It was counted as one column before its fields were known.
         self.limit.add(len(new) - bool(new and not self.fields))
         for name, below in columns.items():
             if name in new:
@@ -231,7 +231,7 @@ def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
     than a table may have columns."""
     first = records[0]
     if len(first) > 1 and set(map(len, records)) == {len(first)}:
-        # Most files have the same names in each record; this takes a third of the time.
+        # In most files all records have the same names. Then this takes a third of the time.
         with contextlib.suppress(KeyError):
             return dict(zip(first, zip(*map(operator.itemgetter(*first), records), strict=True), strict=True))
     columns: dict[str, list[Any]] = {}

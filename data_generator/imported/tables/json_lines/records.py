@@ -1,7 +1,7 @@
-"""The records of a JSON file with their line numbers: one object per line, one array of objects, or objects over
-several lines.
+"""Find the records of a JSON file and their line numbers.
 
-Lines are not parsed here. The other two are parsed once to find where records end, within a bounded buffer.
+A file has one object per line, one array of objects, or consecutive objects over several lines. Files with one object
+per line are not parsed here. The other two layouts are parsed once, in a bounded buffer, to find where records end.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from data_generator.imported.tables.table_reading import TableFile
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
 MOST_BYTES = BLOCK_BYTES
-"""Most bytes of a record that is not a line."""
+"""Maximum bytes of a record in files whose records are not lines."""
 
 _WHITE = " \t\r\n"
-# Python would refuse long integers, and numbers do not matter here.
+# Keep numbers as text, because their values do not matter here and Python would refuse very long integers.
 _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 
@@ -209,7 +209,7 @@ def is_over_lines(beginning: str) -> bool:
     try:
         _, end = _decode(text, 0)
     except (ValueError, RecursionError) as error:
-        # One MiB may hold less than one object; an error is certain only if the first line ends within it.
+        # The beginning (1 MiB) may be shorter than an object. An error is certain only if the first line ends in it.
         is_cut = len(beginning.encode("utf-8", "replace")) >= 1 << 20
         return is_cut and getattr(error, "pos", 0) > len(line)
     return end > len(line)

@@ -1,6 +1,7 @@
-"""Convert JSON scalars, given as the text in the file, to columns of the type that all of them have.
+"""Convert JSON scalars, given as their text in the file, to columns of a common type.
 
-Numbers are converted as in CSV. Text is checked only for dates and points in time: text of digits is text in JSON.
+Numbers are converted as in CSV. Strings are checked only for dates and timestamps, because strings of digits are text
+in JSON.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from data_generator.imported.tables.text_types.numbers import numbers
 
 _NAN = "NaN"
 _EXACT_CHARACTERS = 16
-"""Shorter numbers have at most 15 digits, which float64 holds."""
+"""Numbers with fewer characters have at most 15 digits, which float64 holds exactly."""
 _MOST_CHARACTERS = 400
 
 
 def typed_scalars(path: str, texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, Sequence[Note]]:
     """Return values of one kind ('boolean', 'number' or 'text') in the type of all of them, and the warnings.
 
-    `path` is the place of the values for messages.
+    `path` names the values in messages.
     """
     if kind == "boolean":
         return texts.cast(pa.bool_()), ()

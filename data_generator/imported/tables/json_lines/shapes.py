@@ -1,6 +1,6 @@
-"""JSON that is not a table of records: its name, and the command that converts it to records.
+"""Recognize JSON that is not a table of records, and suggest a command that converts it to records.
 
-It is recognized by the beginning of the file alone, which may end anywhere.
+Only the beginning of the file is used, which may be cut off anywhere.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def _objects(fields: dict[str, Any]) -> tuple[str, str]:
 
 
 def _partial(text: str, at: int, level: int) -> tuple[Any, int]:
-    """Return the value that begins at this place, as far as it is present, and its end; -1 if the text ends first."""
+    """Return the value that begins at index `at`, and the index of its end; -1 if the text ends before the value.
+
+    An incomplete value is returned as far as it is present."""
     at = _behind_white(text, at)
     opening = text[at : at + 1]
     if opening == "{" and level < _MOST_LEVELS:

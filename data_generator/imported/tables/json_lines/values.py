@@ -1,4 +1,4 @@
-"""A JSON value: parsed so that numbers stay as written, and written again.
+"""Parse JSON values so that numbers keep their text, and write such values again.
 
 This module depends on neither files nor tables.
 """
@@ -85,7 +85,7 @@ def refuse(line: bytes, where: str) -> NoReturn:
 
 
 def is_sound(record: dict[str, Any]) -> bool:
-    """Return whether the record can be written again: not nested too deeply, and without half characters."""
+    """Return whether the record can be written again: it is not nested too deeply and has no unpaired surrogates."""
     try:
         _written(record).encode()
     except (UnicodeEncodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""A text column by its distinct values, so each value is examined once, however often it occurs."""
+"""Represent a text column by its distinct values, so that each distinct value is examined only once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Warn of text written like numbers or dates, but not in the spelling of pandas: it stays text.
+"""Warn about text that looks like numbers or dates but is not written as pandas expects. Such columns stay text.
 
-The warning names the option that converts the column. Nothing is converted here.
+The warning names the option that converts the column. This module converts nothing.
 """
 
 from __future__ import annotations

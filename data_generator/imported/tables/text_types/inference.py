@@ -1,6 +1,7 @@
 """Convert text columns to the type that all of their values have.
 
-Numbers, booleans and missing values are recognized as in pandas.read_csv; dates, times and points in time too.
+Numbers, booleans and missing values are recognized as in pandas.read_csv. Dates, times and timestamps are recognized
+too.
 """
 
 from __future__ import annotations
