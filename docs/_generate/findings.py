@@ -35,7 +35,7 @@ ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
 def wins(reference: Reference) -> str:
-    """Return one row for each table without codecs: the best variant, those tied with it, and the next with its ratio."""
+    """Return one row for each table without codecs: the best variant, those tied with it, and how far the next is."""
     return _wins(reference, "tabular")
 
 
