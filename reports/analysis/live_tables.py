@@ -104,8 +104,8 @@ class SoFar:
         return self._labels.get((place, variant), variant)
 
     def table(self, place: Cell) -> Table:
-        """Return one table, sorted as in a report, with rows that have figures first. Calls return the same object until
-        a figure changes."""
+        """Return one table, sorted as in a report: rows with figures come first. The same object is returned until a
+        figure changes."""
         if place not in self._made:
             (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
         return self._made[place]
