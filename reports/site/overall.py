@@ -58,7 +58,7 @@ class Group:
 
     @cached_property
     def rows(self) -> tuple[OverallRow, ...]:
-        """Every variant that is ranked in one of the tables, sorted by the leading mean; variants without a mean last."""
+        """Every variant that is ranked in one of the tables, sorted by the leading mean; variants without one last."""
         by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
         slugs = Slugs()
         rows = []

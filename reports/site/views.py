@@ -331,8 +331,7 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """The best variants of each column with a figure. To limit the number, memory is shown for main operations only.
-        """
+        """The best variants of each column with a figure. Memory is shown for main operations only, for brevity."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:

@@ -70,8 +70,8 @@ class Screens:
     def screen(self, place: Cell, width: int, height: int) -> Screen:
         """Return all tables in at most `height` lines of `width` columns.
 
-        The table at `place`, which is being measured, comes first. The others follow as far as they fit; each of the
-        rest gets one line.
+        The table at `place`, which is being measured, gets its lines first. Other tables are shown as far as they fit,
+        and each table that does not fit is summed up in one line.
         """
         names = self.so_far.names
         others = [other for other in names if other != place]

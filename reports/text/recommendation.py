@@ -118,7 +118,7 @@ def _paste(page: Console, python: Sequence[str]) -> None:
 
 
 def _of_part(title: str, text: str) -> Sequence[str]:
-    """Return the lines of an operation with its title, above them or at the end of a single line that is short."""
+    """Return the lines of an operation with its title, which is above them or at the end of a single, short line."""
     whole = f"{text}  # {title}"
     return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 

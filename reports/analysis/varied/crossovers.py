@@ -42,7 +42,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Behind:
-    """`after` is clearly ahead from `since` on. Below it, `after` is tied with `before`, which no variant beats there."""
+    """`after` is clearly ahead from `since` on. Below `since` the two are tied, and no variant beats `before`."""
 
     before: Variant
     after: Variant
