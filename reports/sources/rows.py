@@ -25,7 +25,7 @@ ROLES = {
 }
 """The role of each figure. The size ratio of a codec is computed, all others are registered."""
 ACROSS = ("",)
-"""Data sets of a finding that compares data sets. It has no data set of its own, because its pairs name them."""
+"""Value of `datasets` for findings that compare data sets, because their pairs name the data sets instead."""
 
 
 @dataclass(frozen=True)
