@@ -39,7 +39,7 @@ def write_settings(folder: Path, machine: str) -> Path:
 
 
 def _describe(path: Path, machine: str) -> None:
-    """Write the description like `asv machine`, which would ask the user some questions."""
+    """Write the description that `asv machine` would write, but without questions to the user."""
     known = json.loads(path.read_text()) if path.exists() else {"version": 1}
     if machine in known:
         return

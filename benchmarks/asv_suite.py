@@ -22,7 +22,8 @@ ROUNDS = 5
 def suite_class(name: str) -> type:
     """Return the base class of a suite's asv class; its parameters are the suite's data sets and variants.
 
-    asv identifies caches by the source position of `setup_cache`, so each class defines one, which calls `make_data`.
+    asv identifies caches by the source position of `setup_cache`. Each class therefore defines its own `setup_cache`,
+    which calls `make_data`.
     """
     trial = Trial(name)
     datasets = list(dict.fromkeys(dataset for dataset, _ in cells(name)))
@@ -40,7 +41,7 @@ def suite_class(name: str) -> type:
         "make_data": staticmethod(trial.make_data),
         "params": (datasets, variants(name)),
         "param_names": ["dataset", "variant"],
-        # Another number of rows starts another history of figures.
+        # With another number of rows, figures are not comparable, so asv starts a new history.
         "version": f"1, {rows(name)} rows",
         "rounds": ROUNDS,
         "repeat": 1,

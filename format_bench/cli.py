@@ -29,7 +29,7 @@ from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
-"""Flags of the thesis: `--tabular ...` is exactly `run tabular ...`. Other suites have no flag."""
+"""Flags of the thesis's program: `--tabular ...` is the same as `run tabular ...`. Other suites have no flag."""
 
 EPILOG = """
 \b
@@ -89,10 +89,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program and exit with its code. A wrong request gives a message, not a traceback."""
     words = expanded(sys.argv[1:] if arguments is None else arguments)
     try:
-        # The words are recorded in the run.
+        # The run records these words as its command.
         code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=[PROGRAM, *words])
     except click.exceptions.Abort:
-        # Ctrl-C, as click raises it. Verbs that keep results report that themselves, with the same code.
+        # click raises this after Ctrl-C. Verbs that keep results report Ctrl-C themselves, with the same exit code.
         click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)
     except click.NoSuchOption as error:

@@ -17,7 +17,7 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
     if not length.by_format:
         return ""
     if len(length.unknown) > len(length.by_format):
-        # The known ones would suggest minutes for a run that takes an hour.
+        # The sum of the known durations would suggest minutes for a run that takes an hour.
         return f"duration unknown: no earlier measurement of {len(length.unknown)} variants"
     whole = length.middle_s
     named = [name for name, seconds in length.by_format.items() if seconds >= LARGE_SHARE * whole][:MOST_NAMED]
@@ -37,7 +37,7 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
 
 
 def _range(low_s: float, high_s: float) -> str:
-    """Return '2:10 to 3:20 min', with one unit if both have the same."""
+    """Return a range such as '2:10 to 3:20 min'. A unit that both ends share appears once."""
     low, high = clock_text(low_s), clock_text(high_s)
     if low == high:
         return low
@@ -46,7 +46,7 @@ def _range(low_s: float, high_s: float) -> str:
 
 
 def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
-    """Return 'round 3, 2:10 min left, now: parquet on core'; without a time left, 'data: core'."""
+    """Return 'round 3, 2:10 min left, now: parquet on core', or 'data: core' if the time left is unknown."""
     if seconds_left is None:
         return f"{stage}: {step}" if step else stage
     return f"{stage}, {clock_text(seconds_left)} left, now: {step}"

@@ -1,7 +1,7 @@
 """The live table: the tables of a run on the terminal while it is measured, row by row and round by round.
 
-It has no thread. It draws only when a method is called, which is between two samples and never while one is taken.
-reports.text.live lays out the screen; this module controls the terminal.
+The live table uses no thread. It draws only when one of its methods is called, which happens between two samples and
+never during one. reports.text.live lays out the screen, and this module controls the terminal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reports.analysis.live_tables import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
 
 STAYS_NS = 3_000_000_000
-"""Shortest time that a table stays in front, ns, if not all fit: a round alternates between tables."""
+"""Shortest time, in ns, that a table stays in front if not all tables fit, because a round alternates between them."""
 _LINES_BESIDES = 3
 """Lines other than tables: the status line, an empty line, and the cursor's line."""
 _LEAST_ROOM = 4
@@ -75,7 +75,7 @@ class LiveTable(Watcher):
         self._draw()
 
     def measured(self, samples: Sequence[Sample]) -> None:
-        """Take stored samples. The next step, which follows at once, draws them."""
+        """Take stored samples. The call of `step` that follows at once draws them."""
         if self._screens is not None:
             self._screens.so_far.take(samples)
             self._screen = None
@@ -119,7 +119,7 @@ class LiveTable(Watcher):
                 self._clear()
             self._live.update(Lines(self._lines()), refresh=True)
         except OSError:
-            # The terminal was closed. A signal, if any, ends the run.
+            # The terminal was closed. If the system also sends a signal, the signal ends the run.
             self._closed = True
 
     def _lines(self) -> list[Text]:
@@ -137,7 +137,7 @@ class LiveTable(Watcher):
         return [above, Text(), *self._screen.marked(self._variant)]
 
     def _clear(self) -> None:
-        """Clear the screen and start again: how a resized terminal has wrapped its lines is unknown."""
+        """Clear the screen and start again, because it is unknown how a resized terminal has wrapped its lines."""
         self._live.stop()
         self._console.clear()
         self._size, self._screen = self._console.size, None

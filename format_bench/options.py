@@ -170,7 +170,7 @@ def read_options(given: dict[str, Any]) -> ReadOptions:
 
 
 def _unescaped(delimiter: str | None) -> str | None:
-    """Return a tab for 'tab' and for a backslash followed by t: a tab is hard to type in a shell."""
+    """Return a tab for 'tab' and for a backslash followed by t, because a tab is hard to type in a shell."""
     return "\t" if delimiter in ("\\t", "tab") else delimiter
 
 

@@ -1,6 +1,6 @@
 """Parameter types of the command line: times, names, levels, percentages, weights and needs.
 
-Only this module turns words into typed values. The API checks what they mean.
+This module turns the text of options into typed values. The API checks whether the values make sense.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Duration(click.ParamType):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Parse, or fail with what is allowed."""
+        """Parse the text, or fail with a message that shows what is allowed."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", str(value).strip())
@@ -45,7 +45,7 @@ class Levels(click.ParamType):
     name = "levels"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
-        """Split at commas, or fail with what is allowed."""
+        """Split the text at commas, or fail with a message that shows what is allowed."""
         parts = Names().convert(value, param, ctx)
         if not all(re.fullmatch(r"\d{1,3}", str(part)) for part in parts):
             self.fail(f"{value!r} is not a list of levels. Write e.g. 1,3,9.", param, ctx)
@@ -58,7 +58,7 @@ class Percent(click.ParamType):
     name = "percent"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Parse, or fail with what is allowed."""
+        """Parse the text, or fail with a message that shows what is allowed."""
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", str(value).strip())
@@ -76,7 +76,7 @@ class Wish(click.ParamType):
         self._parser = parser
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse, or fail with what is allowed."""
+        """Parse the text, or fail with a message that shows what is allowed."""
         from reports.analysis.recommendation.preferences import PreferenceError
 
         if not isinstance(value, str):
@@ -93,7 +93,7 @@ class Over(click.ParamType):
     name = "trait"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Split at '=' and commas, or fail with what to write."""
+        """Split the text at '=' and commas, or fail with a message that shows what to write."""
         if not isinstance(value, str):
             return value
         trait, equals, values = value.partition("=")
@@ -109,8 +109,8 @@ class Uses(click.ParamType):
     name = "uses"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse, or raise the API's error of two lines."""
-        # These import the operations, so only when there is a value to parse.
+        """Parse the text, or raise a UsageError with the text of the API's error."""
+        # These modules import the operations, so they are imported only when there is a value to parse.
         from format_bench.errors import RequestError
         from format_bench.terminal import with_flags
         from format_bench.uses import parse_uses
@@ -129,7 +129,7 @@ class ColumnType(click.ParamType):
     name = "column"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split at the last '=', because names may contain one, or fail with what to write."""
+        """Split the text at its last '=', because column names may contain '=', or fail with what to write."""
         if isinstance(value, tuple):
             return value
         name, equals, kind = str(value).rpartition("=")

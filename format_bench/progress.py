@@ -37,7 +37,7 @@ class EachMinute(Silent):
     """A watcher for pipes and logs: prints progress on standard error once a minute."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
-        """As `Silent`."""
+        """`on_part` shows a partly measured run, as in `Silent`."""
         super().__init__(on_part)
         self._stage, self._said_ns = "", now_ns()
 
@@ -69,11 +69,11 @@ class EachMinute(Silent):
 def watching(on_part: OnPart | None = None) -> Iterator[Watcher]:
     """Yield the watcher that fits standard error. What it draws is removed at the end."""
     console = Console(stderr=True)
-    # Forced colour does not make a pipe a terminal. A terminal without cursor control or our characters shows garbage.
+    # Forced colour does not make a pipe a terminal. A terminal without cursor control or Unicode would show garbage.
     if not (sys.stderr.isatty() and console.is_interactive) or console.options.ascii_only:
         yield EachMinute(on_part)
         return
-    # Imports the reports, which only the tables need.
+    # This module imports the reports, which only the live table needs.
     from format_bench.live_table import LiveTable
 
     table = LiveTable(console, on_part)

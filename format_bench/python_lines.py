@@ -1,7 +1,7 @@
 """Make the lines of Python that save and read data as a variant does.
 
-The adapter declares the calls, next to the code that is measured. This module adds names, and the conversion from what
-the user holds, which the harness does inside its clock. It runs none of these lines.
+Each adapter declares its calls next to the code that is measured. This module adds variable names, and the conversion
+from the user's objects, which the harness includes in the measured time. It does not run the lines.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ OWN_CODE = "# Format Bench's own code"
 class Lines:
     """Import lines, the line that saves `df`, and the line that reads it back.
 
-    `df` is `table` for Arrow, `lines` for JSON Lines, `arrays` and `labels` for images. For images and documents `save`
-    and `read` may be several lines.
+    Instead of `df`, the name is `table` for Arrow, `lines` for JSON Lines, and `arrays` and `labels` for images. For
+    images and documents, `save` and `read` may be several lines.
     """
 
     imports: tuple[str, ...]
@@ -60,7 +60,7 @@ class PartLines:
 def lines_of(variant: str, target: str, key: str = "id") -> Lines:
     """Return the lines for a spelled variant and a target: 'pandas', 'arrow', 'images' or 'documents' (with `key`).
 
-    Settings of the harness (nulls=numpy) are left out. Raises what Registry.engine raises.
+    Settings of the harness (nulls=numpy) are left out. Raises the errors of Registry.engine.
     """
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
@@ -78,8 +78,8 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
 def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> PartLines:
     """Return the lines for an operation on a part of the stored data.
 
-    A variant without a call for it reads everything and then selects, or saves everything anew, as the harness does.
-    Raises what Registry.engine raises, and PlanError for an unknown operation.
+    If a variant has no call for the operation, the lines read everything and select, or save everything anew, as the
+    harness does. Raises the errors of Registry.engine, and PlanError for an unknown operation.
     """
     adapter = _adapter(variant)
     if isinstance(adapter, DocumentStoreAdapter):
@@ -165,13 +165,14 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
 def _whole(
     lines: Lines, name: str, kind: Kind | None, target: str, held: str, adapter: TabularFormat
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return imports and lines that read everything and select, or add rows and save everything anew."""
+    """Return imports, and lines that read everything and select a part, or that add rows and save everything anew."""
     pandas = target == "pandas"
     if name == "append":
         in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
         joined = "pd.concat([df, more], ignore_index=True)" if pandas else in_arrow
         imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
-        # Into a new file: the table may be memory-mapped from the old one, which also survives a failed save.
+        # Save into a new file, because the table may be memory-mapped from the old one. If the save fails, the old file
+        # is intact.
         grown = lines.save.replace('"data.', '"grown.')
         removed = (f'shutil.rmtree("data{adapter.suffix}")',) if adapter.is_folder else ()
         imports += ("import shutil",) if adapter.is_folder else ()
@@ -258,9 +259,10 @@ def _built(adapter: DocumentStoreAdapter) -> str:
 
 
 def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
-    """Return the lines for a part of the documents, through the handle that the lines for reading opened, or a new one.
+    """Return the lines for a part of the documents.
 
-    Stores without a call for the part read everything. If the lines for reading use no handle, `documents` exists.
+    They use the handle that the lines for reading opened, or open a new one. Stores without a call for the part read
+    everything. If the lines for reading use no handle, their result `documents` is used.
     """
     imports: tuple[str, ...] = ()
     before: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """What all commands share: exit codes, the console, and errors as messages that name flags.
 
-Data goes to standard output, progress and warnings to standard error. Heavy modules are imported inside functions:
-`--help` must not pay for them.
+Data goes to standard output, progress and warnings to standard error. Heavy modules are imported inside functions, so
+that `--help` does not load them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def forget_output() -> None:
 def with_flags(text: str) -> str:
     """Replace each parameter in backticks by its flag: `work_dirs` by --work-dir, `target='arrow'` by --target arrow.
 
-    Names and flags come from click's own parameters: those of the current command, else of another one.
+    Names and flags come from click's parameters, first of the current command, then of the other commands.
     """
     context = click.get_current_context(silent=True)
     commands = [] if context is None else [*getattr(context.find_root().command, "commands", {}).values()]
@@ -71,7 +71,7 @@ def with_flags(text: str) -> str:
 
 
 def _words(value: str, parameter: click.Parameter) -> list[str]:
-    """Return a value in Python's spelling as the words that the option takes: one each if it can be repeated."""
+    """Return the command-line words for a value in Python's spelling; a repeatable option takes one word per item."""
     try:
         found = ast.literal_eval(value)
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""How a user's file was read, as lines of text: printed before a run and by `inspect`."""
+"""Describe how a user's file was read, in lines of text that are printed before a run and by `inspect`."""
 
 from __future__ import annotations
 

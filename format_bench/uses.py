@@ -1,7 +1,7 @@
 """Parse what a user does with a table: 'take 100 rows 1000 times a day, read all once'.
 
-The result is spelled operations with their number per day. bench_runner checks the parameters of operations; the
-reports weigh the times.
+The result maps each operation, spelled with its parameters, to its number per day. bench_runner checks the parameters
+of operations, and the reports combine the numbers with measured times.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _OFTEN = re.compile(rf"(?:^|\s+)(once|twice|({_NUMBER})\s+times?)(?:\s+(?:a|an|p
 _SPELLED = re.compile(r"[\w-]+\[[^\[\]]*\]")
 
 USES: Mapping[str, type[Operation]] = {name: operation for name, operation in OPERATIONS.items() if operation.use}
-"""The operations that `--use` understands. `use` of each is a pattern: `[...]` is optional, `a|b` are alternatives,
-`{rows:N}` is a number that help calls N, `{kind}` is one of this parameter's words, `{handle:reopened}` is only that
-word. A number before 'percent' is a share."""
+"""The operations that `--use` understands. The attribute `use` of an operation is a pattern: `[...]` is optional, and
+`a|b` are alternatives. `{rows:N}` is a number, called N in help texts. `{kind}` is one of the words of this parameter,
+and `{handle:reopened}` only the word 'reopened'. A number before 'percent' is a share."""
 PARTS = tuple(name for name in USES if name not in WEIGHED)
 """The operations on a part of the data."""
 
@@ -143,7 +143,7 @@ def words_of(use: Use) -> str:
 
 def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
     """Return the weights with every operation on a part of a table spelled in full, and the titles of those
-    operations. Raises RequestError for a name that is neither."""
+    operations. Raises RequestError for any name that cannot have a weight."""
     found: dict[str, float] = {}
     titles: dict[str, str] = {}
     for name, weight in weights.items():
@@ -170,7 +170,7 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
 
 
 def _operation(parameter: str, text: str) -> tuple[str, str]:
-    """Its spelling with every parameter that names have, and its title."""
+    """Return the full spelling of an operation, and its title. Raises RequestError if it does not exist."""
     try:
         operation = operation_of(text, parameter)
     except PlanError as error:

@@ -29,7 +29,7 @@ Schema = str | dict[str, Any] | list[Any]
 _ROW_NAME = "row"
 
 _HEADER_BYTES = 1 << 20
-"""More than the schema of any table here needs."""
+"""Bytes to read for a header, which is more than the schema of any table here needs."""
 
 _TO_AVRO: Mapping[str, Schema] = {
     "null": "null",
@@ -284,7 +284,7 @@ class AvroPolars(PolarsEngine):
         return self._polars.read_avro(location)
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Decode all columns and keep these; they come back in the order of the file."""
+        """Decode all columns and keep these columns, which come back in the order of the file."""
         return self._polars.read_avro(location, columns=columns).select(self._polars.selectors.by_name(*columns))
 
     def stored(self, location: Path) -> Stored:

@@ -167,9 +167,10 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def offers(self) -> Offers:
-        """Appending works only without a codec, reading in batches only with the C parser.
+        """Appending works only without a codec, and reading in batches only with the C parser.
 
-        Without keep_default_na batches are not offered: numbers would become text only in batches with missing values.
+        With keep_default_na=False, batches are not offered, because a column of numbers would become text only in
+        batches with missing values.
         """
         plain = self.values["codec"] == "none"
         batches = self.values["parser"] == "c" and self.values["keep_default_na"] == "true"
@@ -194,7 +195,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         return self._parsed(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Parse only these columns; they come back in the order of the file."""
+        """Parse only these columns, which come back in the order of the file."""
         return in_order(self._parsed(location, columns), columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
@@ -307,7 +308,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         return self._parsed(location, self._csv.ConvertOptions(include_columns=columns))
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Parse a block of bytes at a time; types are guessed from the first block."""
+        """Parse one block of bytes at a time. The types are guessed from the first block."""
         read_options = self._csv.ReadOptions(use_threads=self.threads is None)
         convert_options = self._csv.ConvertOptions(include_columns=columns)
         with self._csv.open_csv(location, read_options, convert_options=convert_options) as reader:

@@ -61,7 +61,7 @@ class DuckdbTable(DuckdbEngine):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse durations, names that SQL takes for the same, and names that hide the numbers of rows."""
+        """Refuse durations, names that SQL does not distinguish, and names that hide the numbers of rows."""
         import pyarrow.types as of
 
         for field in schema:
@@ -73,7 +73,7 @@ class DuckdbTable(DuckdbEngine):
         return reason or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import duckdb, and pyarrow for the numbers of rows that are asked for."""
+        """Import duckdb, and pyarrow, which passes the requested row numbers to it."""
         super().load_library()
         import pyarrow
 
@@ -99,7 +99,7 @@ class DuckdbTable(DuckdbEngine):
             with self.refusing():
                 connection.register("given", given)
                 connection.execute(statement)
-            # Ends the log next to the file, to which changes go first.
+            # DuckDB writes changes to a log next to the file first. The checkpoint moves them into the file.
             connection.execute("CHECKPOINT kept")
             connection.execute("DETACH kept")
 
@@ -113,7 +113,7 @@ class DuckdbTable(DuckdbEngine):
         return connection.table(_TABLE)
 
     def open_rows(self, location: Path) -> Handle:
-        """Keep a connection. Takes join the requested numbers, whose range excludes other row groups.
+        """Keep a connection. A take joins the requested numbers, whose range excludes other row groups.
 
         No rows are ever removed, so numbers follow the order of insertion.
         """

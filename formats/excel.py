@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHEET_ROWS = 1_048_576
-"""Rows of a sheet, by Excel's specification of limits. The first holds the names."""
+"""Most rows of a sheet, by Excel's specification of limits. The first row holds the names."""
 
 _CELL_CHARACTERS = 32_767
-"""Characters of a cell, by the same specification. pandas cuts longer text with a warning."""
+"""Most characters of a cell, by the same specification. pandas cuts longer text with a warning."""
 
 _FORMULAS_AS_NULL = Loss(
     "text that begins with '=' is stored as a formula without a value and becomes missing",
@@ -244,7 +244,7 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def native_read(self) -> Native:
-        """DataFrames of polars or of pandas."""
+        """The kind of DataFrame that the reading call returns: of polars or of pandas."""
         return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
 
     @property

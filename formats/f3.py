@@ -25,7 +25,7 @@ class F3(TabularFormat):
     """f3.write and f3.open(..).read, always on one thread."""
 
     format = "f3"
-    # There is one call, so settings alone distinguish the variants.
+    # F3 has only one call, so variants differ only by their settings.
     engine = None
     title = "F3"
     # The project itself comes first: its version is the version of the format's code.
@@ -85,8 +85,8 @@ class F3(TabularFormat):
     def load_library(self) -> None:
         """Import the package, its encodings, and for decoder=wasm the runtime.
 
-        Raises RefusedData if the native library is requested but not built: otherwise another decoder would be measured
-        under its name.
+        Raises RefusedData if the native library is requested but not built, because otherwise another decoder would be
+        measured under its name.
         """
         from libraries import f3
         from libraries.f3.decoders import native
@@ -108,7 +108,7 @@ class F3(TabularFormat):
             raise RefusedData(str(error)) from error
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a unit at a time. It gets its name when it is complete."""
+        """Write one file, a unit at a time. The file gets its name when it is complete."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
             with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:

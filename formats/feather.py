@@ -38,7 +38,7 @@ DEFAULT_BATCH_ROWS = 65_536
 
 
 class _Feather(TabularFormat):
-    """The common parts of all engines: Arrow IPC files are alike, whatever wrote them."""
+    """The common parts of all engines. Arrow IPC files are alike, whatever library wrote them."""
 
     format = "feather"
     title = "Feather"
@@ -58,11 +58,11 @@ class _Feather(TabularFormat):
 
     @property
     def codec(self) -> Any:
-        """The codec as the calls name it: one of the literals in their type hints."""
+        """The codec as the calls name it, typed as one of the literals in their type hints."""
         return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec of the first record batch: all have the same, and pyarrow has no call that returns it."""
+        """Return the codec of the first record batch, which all batches share. pyarrow has no call that returns it."""
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
@@ -80,7 +80,7 @@ def _places(file: pa.NativeFile) -> list[int]:
 
 
 def _rows_of_batches(file: pa.NativeFile) -> list[int]:
-    """Return the rows of each record batch from its metadata. pyarrow's call would read the batches."""
+    """Return the number of rows of each record batch from its metadata. pyarrow's call would read the batches."""
     rows = []
     for place in _places(file):
         file.seek(place)
@@ -129,7 +129,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.feather, and what filters such files."""
+        """Import pyarrow.feather, and the modules that filter such files."""
         import pyarrow.dataset
         import pyarrow.feather
 
@@ -154,7 +154,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         rows = int(self.values["batch_rows"] or DEFAULT_BATCH_ROWS)
         with whole_or_nothing(location), self._arrow.ipc.new_file(str(location), schema, options=options) as writer:
             for table in gathered(schema, batches, rows):
-                # Rows that arrived in several batches would be written as several.
+                # Without combining, rows that arrived in several batches would be written as several batches.
                 writer.write_table(table.combine_chunks())
 
     def stored(self, location: Path) -> Stored:
@@ -173,7 +173,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
     def project(self, location: Path, columns: list[str]) -> pa.Table:
         """Read only the buffers of these columns, or map them."""
         if self.values["mapped"] == "true" and self.values["codec"] == "none":
-            # With a list of columns pyarrow copies them out of the mapping.
+            # If pyarrow gets a list of columns, it copies their data out of the mapping.
             return self._read(location).select(columns)
         # pyarrow keeps the order of the file if the names are in alphabetical order.
         return self._read(location, columns).select(columns)
@@ -184,7 +184,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read or map one record batch after the other, only the buffers of these columns."""
+        """Read or map the buffers of these columns, one record batch after the other."""
         with self._opened(location) as source:
             names = self._arrow.ipc.open_file(source).schema.names
             if missing := set(columns).difference(names):

@@ -232,15 +232,15 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append rows. Raises RefusedData if text exceeds the width that the first rows have set, or types differ."""
+        """Append rows. Raises RefusedData if a text is longer than the first rows' width for texts, or types differ."""
         with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
-        """Append the rows of each batch; write nothing without batches.
+        """Append the rows of each batch. Without batches, no file is written.
 
-        Text must fit into the bytes that the first batch has set, and types must be its own. Raises RefusedData
-        otherwise.
+        The first batch determines the types and the width of texts. Raises RefusedData for batches of other types or
+        with longer texts.
         """
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         level: Any = self.values["level"]

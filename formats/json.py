@@ -170,7 +170,7 @@ class JsonPandas(_Json):
 
     @property
     def offers(self) -> Offers:
-        """Appending works only without a codec, reading in batches only with the ujson parser."""
+        """Appending works only without a codec, and reading in batches only with the ujson parser."""
         plain = self.values["codec"] == "none"
         return Offers(append=plain, batches=self.values["parser"] == "ujson", save_stream=plain)
 

@@ -96,8 +96,8 @@ class LancePylance(TabularFormat):
 
     @property
     def calls(self) -> Calls | None:
-        """The calls as a user writes them; None with a codec (set in the metadata of every field) or an index (a
-        separate call), which take more than one line."""
+        """The calls as a user writes them. None for variants with a codec, which is set in the metadata of every field,
+        or with an index, which is a separate call, because they take more than one line."""
         if self.values["codec"] != "auto" or self.values["structural"] != "default" or self.values["index"] != "none":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
@@ -166,7 +166,7 @@ class LancePylance(TabularFormat):
                 raise RefusedData(f"Lance refuses this data ({message})") from error
             raise
         if self.values["index"] != "none":
-            # The column of a later condition is not known when a table is saved, so all get an index.
+            # All columns get an index, because the save does not know which column a later condition will use.
             dataset = self._lance.dataset(str(location))
             for field in filter(_takes_index, data.schema):
                 dataset.create_scalar_index(field.name, "BTREE")
@@ -208,7 +208,8 @@ class LancePylance(TabularFormat):
         rows = dataset.count_rows()
 
         def project(columns: Sequence[str]) -> pa.Table:
-            # Lance takes names for expressions. This drops columns added by '*', and raises for other expressions.
+            # Lance takes names as expressions. The selection drops columns added by '*', and raises for other
+            # expressions.
             return dataset.to_table(columns=list(columns)).select(columns)
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
@@ -224,7 +225,7 @@ class LancePylance(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write a fragment and a version that includes it. Indices omit its rows, which are tested one by one."""
+        """Write a fragment and a new version that includes it. Indices omit these rows, so conditions test each row."""
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS_OF_LEAST_STRIPE = 10_000
-"""Rows that any stripe may have, however small its limit of bytes: a stride of the writer's index."""
+"""Rows that a stripe may have even if its limit of bytes is small, because the writer's index has this stride."""
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
@@ -92,7 +92,7 @@ class OrcPyarrow(_Orc):
         **_Orc.settings,
         "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before its codec; without it 64 MiB"),
     }
-    # A file object has one position: streams that share it would read each other's bytes.
+    # A file object has only one position, so streams that share it would read each other's bytes.
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
@@ -121,7 +121,7 @@ class OrcPyarrow(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.orc, the file systems that its read call uses, and what filters such files."""
+        """Import pyarrow.orc, the file systems that its read call uses, and the modules that filter such files."""
         import pyarrow.dataset
         import pyarrow.fs
         import pyarrow.orc
@@ -133,12 +133,12 @@ class OrcPyarrow(_Orc):
         self._orc.write_table(table, str(location), compression=self.codec, **self._stripes())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, with a stripe whenever one is full."""
+        """Write one file, and each stripe as soon as it is full."""
         with (
             whole_or_nothing(location),
             self._orc.ORCWriter(str(location), compression=self.codec, **self._stripes()) as writer,
         ):
-            # Without any write, the writer makes no file.
+            # If nothing is written, the writer makes no file.
             writer.write(schema.empty_table())
             for batch in batches:
                 writer.write(self._arrow.Table.from_batches([batch]))
@@ -163,7 +163,7 @@ class OrcPyarrow(_Orc):
             return self._orc.read_table(str(location))
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read only the streams of these columns; they come back in the order of the file."""
+        """Read only the streams of these columns, which come back in the order of the file."""
         with self.refusing():
             return self._orc.read_table(str(location), columns).select(columns)
 
@@ -178,7 +178,7 @@ class OrcPyarrow(_Orc):
                 yield from tables(read, columns, rows)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Filter all rows after reading: statistics of stripes are not used."""
+        """Read all rows, then filter them. Statistics of stripes are not used."""
         table = self._dataset.dataset(str(location), format="orc")
         condition = arrow_expression(predicate)
         with self.refusing():
@@ -187,7 +187,8 @@ class OrcPyarrow(_Orc):
     def open_rows(self, location: Path) -> Handle:
         """Open the file and count the rows of each stripe.
 
-        pyarrow returns the number only for stripes that it reads, so it reads one column of each, if there are several.
+        pyarrow returns this number only for stripes that it reads. If there are several stripes, one column of each is
+        read.
         """
         source = location.open("rb")
         file = self._orc.ORCFile(source)
@@ -270,7 +271,7 @@ class OrcPandas(_Orc):
             return self._pandas.read_orc(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read only the streams of these columns; they come back in the order of the file."""
+        """Read only the streams of these columns, which come back in the order of the file."""
         with self.refusing():
             return in_order(self._pandas.read_orc(location, columns), columns)
 

@@ -1,7 +1,7 @@
 """HDF5 through PyTables, in a table of this project's design: rows of one compound type with a field per column.
 
-HDF5 tables have no nulls and no texts of any length. A column may therefore have another field for whether a value
-exists, and one for the length of a text. The columns' names and types are stored next to the table.
+HDF5 tables support neither nulls nor texts of variable length. A column may therefore have additional fields, one for
+whether a value exists and one for the length of a text. The columns' names and types are stored next to the table.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Pytables(TabularFormat):
             numexpr.set_num_threads(1)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write all rows at once. Raises RefusedData for types without a field: pandas' vectors have any length."""
+        """Write all rows at once. Raises RefusedData for types that no field can hold, such as pandas' vectors."""
         if reason := self.refusal(table.schema, table.num_rows):
             raise RefusedData(reason)
         fields = self._fields(table)
@@ -75,7 +75,8 @@ class Pytables(TabularFormat):
             stored.append(rows)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Append rows. Raises RefusedData for longer texts than at first, and for nulls in a column without any."""
+        """Append rows. Raises RefusedData for texts longer than the first rows' width, and for nulls in a column
+        that had none."""
         fields = self._fields(table)
         with self._tables.open_file(str(location), "a") as file:
             stored = file.get_node(_TABLE)

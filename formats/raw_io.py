@@ -1,9 +1,10 @@
 """Raw I/O: the speed of the machine without any format, as the yardstick for every figure.
 
-The table's own Arrow buffers are written by plain writes, each after a few bytes of description (an Arrow IPC stream).
-They are read by one `readinto` into fresh memory, over which the table is laid. Columns are read by one `readinto` per
-column and batch, from the offsets in the messages; rows by one `preadv` each. A condition reads its column, makes a
-mask, and applies it to the other columns. Nothing is encoded. It is not a format to use.
+The Arrow buffers of the table are written by plain writes as an Arrow IPC stream, with a few bytes of metadata before
+each batch. A read fills fresh memory by one `readinto`, and the table refers to this memory without a copy. Columns are
+read by one `readinto` per column and batch, from the offsets in the messages, and rows by one `preadv` each. A
+condition reads its column, makes a mask, and applies the mask to the other columns. Nothing is encoded. Raw I/O is not
+a format to use.
 """
 
 from __future__ import annotations
@@ -37,14 +38,15 @@ _HEADER = struct.Struct("<8sQ")
 _MAGIC = b"FB-FLOOR"
 
 _PREFIX = struct.Struct("<II")
-"""Precedes the metadata of each message of a stream: a mark, and their length; 0 ends the stream."""
+"""Prefix of the metadata of each message of a stream: a mark, and the length of the metadata. Length 0 ends the stream.
+"""
 
 _END = _PREFIX.pack(0xFFFFFFFF, 0)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The places of columns in a file, and by place the other bytes that a stream needs."""
+    """The offsets of columns in a file, and by offset the other bytes that a stream needs."""
 
     schema: pa.Schema
     columns: tuple[list[tuple[int, int]], ...]
@@ -67,7 +69,7 @@ class RawIO(TabularFormat):
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick, not a format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    # Reads other than by rows use seek, and a file has one position.
+    # Reads other than of single rows use seek, and a file has only one position.
     offers = Offers(
         project=True,
         take=Reach.ROWS,
@@ -138,7 +140,7 @@ class RawIO(TabularFormat):
 
         def project(columns: Sequence[str]) -> pa.Table:
             places = [_place(layout.schema, column) for column in columns]
-            # As large as the file; unused parts are never touched and take no memory.
+            # The buffer is as large as the file, but parts that are never touched take no memory.
             buffer = self._arrow.allocate_buffer(size_bytes)
             view = memoryview(buffer).cast("B")
             for start, piece in layout.others.items():
@@ -153,7 +155,7 @@ class RawIO(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             checked(numbers, int(layout.starts[-1]))
-            # With batches without rows, this finds the last one, which has the row.
+            # If batches without rows start at the same number, this finds the last batch, which has the row.
             batches = np.searchsorted(layout.starts, numbers, side="right") - 1
             runs = Runs(batches, numbers - layout.starts[batches], np.ones(len(numbers), np.int64))
             fields = [layout.schema.field(_place(layout.schema, column)) for column in columns]
@@ -181,7 +183,7 @@ class RawIO(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches, close=file.close)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Replace the mark that ends the stream by the buffers, and write the mark after them.
+        """Write the buffers over the mark that ends the stream, and write the mark after them.
 
         Raises AdapterError if `save` has not finished the file.
         """

@@ -37,7 +37,7 @@ _BATCH_ROWS = 65_536
 _MOST_COLUMNS = 2_000
 """SQLite's default limit, which a build can change."""
 _ROW_NUMBERS = ("rowid", "oid", "_rowid_")
-"""SQLite's names for the number of a row, unless a column has the name."""
+"""SQLite's names for the number of a row. A column of the same name hides it."""
 
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TIMESTAMP = re.compile(r"TIMESTAMP(TZ)?\((\d)\)")
@@ -90,7 +90,7 @@ class Sqlite(TabularFormat):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse types that no declared type can represent, and names that SQL takes for the same."""
+        """Refuse types that no declared type can represent, and names that SQL does not distinguish."""
         for field in schema:
             if _declared(field.type) is None:
                 return f"SQLite has no type for {field.type} (column {field.name})"
@@ -107,7 +107,7 @@ class Sqlite(TabularFormat):
         self._sqlite3, self._arrow = sqlite3, pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file in one transaction; its journal is next to it until the commit."""
+        """Write one file in one transaction. Its journal is next to the file until the commit."""
         columns = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in table.schema)
         with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
             connection.execute("BEGIN")
@@ -295,7 +295,7 @@ def _condition(predicate: Predicate, name: str, kind: pa.DataType) -> tuple[str,
 
 
 def _after(prefix: str) -> str | None:
-    """Return the first text after all that begin with `prefix`; None if there is none."""
+    """Return the first text that sorts after all texts that begin with `prefix`; None if there is none."""
     for place in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[place]) + 1
         if following <= 0x10FFFF:

@@ -105,7 +105,7 @@ class VortexData(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import vortex; threads=1 leaves its pool without workers, next to the calling thread."""
+        """Import vortex. With threads=1 its pool has no workers, so only the calling thread works."""
         import pyarrow
         import pyarrow.types  # used to distinguish the types of columns
         import vortex
@@ -152,7 +152,7 @@ class VortexData(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             (file,) = opened
-            # A number that is too large would end the process.
+            # The numbers are checked, because a number that is too large would end the process.
             unique, places = ascending(checked(numbers, rows))
             asked = self._vortex.array(self._arrow.array(unique))
             read = file.to_arrow(list(columns), indices=asked).read_all()
@@ -217,14 +217,14 @@ def _equal(expr: Any, column: Any, value: Any) -> Any:
 
 
 def plain_views(table: pa.Table) -> pa.Table:
-    """Return the table with plain text and bytes in place of all views, of which pyarrow cannot take rows."""
+    """Return the table with plain text and bytes in place of all views, because pyarrow cannot take rows of views."""
     import pyarrow as pa
 
     return table.cast(pa.schema([_plain(field) for field in table.schema]))
 
 
 def _has_lists_of_views(kind: pa.DataType) -> bool:
-    """Return whether a list at any depth has views as its values; views in structs and maps are converted fine."""
+    """Return whether a list at any depth has views as its values. pyarrow can convert views in structs and maps."""
     import pyarrow.types as of
 
     inside = [kind.field(place).type for place in range(kind.num_fields)]

@@ -31,9 +31,9 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
 class XmlPandas(TabularFormat):
     """pandas.to_xml and read_xml, with lxml or the standard library's etree."""
 
-    # No projection. read_xml has `iterparse`, which searches each element for every requested column: 10 of 20 columns
-    # took 1.7 times the time of reading all with lxml, and with etree time grows with the square of their number. It
-    # ignores missing columns, and finds nothing if a column is named `row`.
+    # Projection is not offered. The parameter `iterparse` of read_xml searches each element for every requested column.
+    # With lxml, 10 of 20 columns took 1.7 times as long as all columns, and with etree the time grows with the square
+    # of their number. `iterparse` also ignores missing columns, and finds nothing if a column is named `row`.
 
     format = "xml"
     engine = "pandas"
@@ -91,7 +91,7 @@ class XmlPandas(TabularFormat):
         """Import the parser, and pandas including modules that its first call would load."""
         import pandas
 
-        # pandas looks for lxml when it reads, whatever the parser.
+        # pandas looks for lxml when it reads, whichever parser is used.
         lxml = _MODULES["lxml"] if find_spec("lxml") is not None else ()
         for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]], *lxml):
             import_module(module)

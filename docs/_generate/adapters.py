@@ -1,4 +1,4 @@
-"""What formats and their calls declare, as lists and tables."""
+"""Show what formats and their calls declare, as lists and tables."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ def broken_columns() -> str:
 
 
 def _code(call: str) -> str:
-    """Return a call as a code span, with names in its places."""
+    """Return a call as a code span, with variable names in place of its placeholders."""
     return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""

@@ -35,17 +35,17 @@ ANSWERED = "python main.py recommend --from reference --datasets core"
 
 
 def wins(reference: Reference) -> str:
-    """Return one row for each table without a codec: the best, the tied, and the next by how much."""
+    """Return one row for each table without codecs: the best variant, those tied with it, and how far the next is."""
     return _wins(reference, "tabular")
 
 
 def image_wins(reference: Reference) -> str:
-    """Return the same for images."""
+    """Return the same rows as `wins`, for images."""
     return _wins(reference, "image")
 
 
 def codec_wins(reference: Reference) -> str:
-    """Return the same for every format with each of its codecs and without."""
+    """Return the same rows as `wins`, for every format with each of its codecs and without a codec."""
     return _wins(reference, "compression", "codecs")
 
 
@@ -76,7 +76,7 @@ def format_or_call(reference: Reference) -> str:
 def _spread(found: Sequence[engines.Calls]) -> tuple[str, str]:
     """Return the smallest and largest ratio between calls of a format, and the formats whose calls are tied."""
     several = [(calls.by_call, calls.format) for calls in found if calls.by_call is not None]
-    # Medians may have another order than the rounds, paired: then neither call is the slower one.
+    # Medians can rank two calls differently than ratios paired by round. Then neither call counts as slower.
     tied = [name for ratio, name in several if ratio.tied or ratio.ratio <= 1]
     apart = sorted((each for each in several if each[1] not in tied), key=lambda each: each[0].ratio)
     ends = [f"{_times(ratio)} ({name})" for ratio, name in apart[:1] + apart[1:][-1:]]

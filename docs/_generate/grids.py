@@ -20,7 +20,7 @@ from reports.analysis.units import spread_text
 from reports.text.page import markdown_table
 
 READS_ALL, FROM_MEMORY = "†", "‡"
-"""As in the reports."""
+"""The marks of the reports for calls that read everything, and for answers from a library's own memory."""
 LESS, FEW = "<", "n="
 MARKS = {
     "**": "**bold**: best of its column",
@@ -129,11 +129,12 @@ IN_THE_REPORT = {
 }
 """Operations on documents that the page leaves out, because a table of 14 columns is too wide to read."""
 WAITS = {"first batch ms": 4, "p99 gap ms": 5}
-"""The waits of a training loop, by their place among the texts of a loader."""
+"""The waits of a training loop -> their index among the texts of a loader."""
 
 
 def encodings(reference: Reference) -> str:
-    """Return taking ten rows over the sizes of values, those of one length last; the report has 4 B and 16 KiB too."""
+    """Return the time to take ten rows by size of the values. Values of fixed size come last. The page leaves out 4 B
+    and 16 KiB, which the report has."""
     return _told(
         _head(_value_size(table.dataset), run, table, TAKE)
         for run, table in reference.of("encodings")
@@ -151,7 +152,7 @@ def _value_size(dataset: str) -> str:
 
 
 def writing(reference: Reference) -> str:
-    """Return time and peak of saving and reading events batch by batch, and their size."""
+    """Return times and peak memory of saving and reading the data set `events` batch by batch, and its size."""
     calls = (("stream-save", SAVE_STREAM), ("stream-read", READ_STREAM))
     wanted = [(name, operation, Role.TIME) for name, operation in calls]
     wanted += [(f"{name} peak", operation, Role.MEMORY) for name, operation in calls]
@@ -164,7 +165,7 @@ def writing(reference: Reference) -> str:
 
 
 def wide(reference: Reference) -> str:
-    """Return the time of ten columns of a file that is opened anew, by the number of columns."""
+    """Return the time to read ten columns of a newly opened file, by the number of its columns."""
     return _told(
         _head(f"{int(shape[1]):,} columns", run, table, PROJECT)
         for run, table in reference.of("wide")
@@ -173,7 +174,7 @@ def wide(reference: Reference) -> str:
 
 
 def near_storage(reference: Reference) -> str:
-    """Return the time of queries over a narrow line by the share of row groups that they read."""
+    """Return the time of queries over a network of 1,000 Mbit/s by the share of row groups that they read."""
     return _told(
         _head(f"{100 * float(share[1]):g} %", run, table, column.operation)
         for run, table in reference.of("near-storage")
@@ -184,7 +185,7 @@ def near_storage(reference: Reference) -> str:
 
 
 def documents(reference: Reference) -> str:
-    """Return size, ingestion, look-ups and the first two questions of each store, about events."""
+    """Return size and times of ingestion, look-ups and the first two questions of each store, for one data set."""
     return _told(
         _head(title, run, table, operation, role)
         for run, table in reference.of("documents")
@@ -210,7 +211,7 @@ def _head(title: str, run: Run, table: Table, operation: OperationName, role: Ro
 
 
 def _told(found: Iterable[Head | None]) -> str:
-    """Return a grid of the columns that were measured, with its machine."""
+    """Return a grid of the columns that were measured, below a line with rows, cache state and machine."""
     heads = [head for head in found if head is not None]
     most = max((head.table for head in heads), key=lambda table: table.data_rows)
     least = min(head.table.data_rows for head in heads)
@@ -219,7 +220,7 @@ def _told(found: Iterable[Head | None]) -> str:
 
 
 def training(reference: Reference) -> str:
-    """Return rows a second in each order, and the waits of the most shuffled one."""
+    """Return rows per second for each order of the rows, and the waits for the most shuffled order."""
     told = []
     for run, table in reference.of("training"):
         if has_loaders(table):
@@ -248,7 +249,7 @@ def _orders(run: Run, table: Table) -> str:
 
 
 def _rate(texts: Sequence[str], rounds: int) -> str:
-    """Return rows a second with their spread, and the share of an epoch that was ended early."""
+    """Return rows per second with their spread, and the share of the epoch that was read if it was ended early."""
     rate, spread, share = texts[0], texts[1], texts[-1]
     few = f"{FEW}{rounds}" if rounds < FEWEST_ROUNDS else ""
     return " ".join(filter(None, [rate, spread, few, "" if share == WHOLE else f"of {share}"]))

@@ -2,7 +2,8 @@
 
     from format_bench import run, recommend, report, compare
 
-Paths are `Path | str`, times are in seconds, sizes in bytes, rates in bytes per second. Nothing here parses words or
-prints. A wrong request raises format_bench.errors.RequestError, a ValueError, or the error of the package that refuses
-it: bench_runner.errors, data_generator.errors, adapters.errors, bench_runner.results.records.RecordError.
+Paths are `Path | str`, times are in seconds, sizes in bytes, rates in bytes per second. This package neither parses
+command-line text nor prints. A wrong request raises format_bench.errors.RequestError, which is a ValueError. If another
+package rejects the request, the error is one from bench_runner.errors, data_generator.errors or adapters.errors, or
+bench_runner.results.records.RecordError.
 """

@@ -24,10 +24,10 @@ def compare(
     anyway: bool = False,
     most_rounds: int | None = None,
 ) -> RunComparison:
-    """Return what changed from one run to another, each a result folder or a Run.
+    """Return what changed between two runs, each given as a result folder or a Run.
 
     Changes up to the share `least_change` (0.05 is 5 %) are ignored. Runs of different machines or data are refused
-    unless `anyway`. `most_rounds` is the limit of rounds of two runs that were measured in turn until enough was known.
+    unless `anyway`. Set `most_rounds`, the limit of rounds, if the two runs were measured in turn and stopped early.
     Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
     """
     if not least_change >= 0:
@@ -46,7 +46,7 @@ def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anywa
 
 
 def decided_variants(before: Path, after: Path, most_rounds: int) -> set[Variant] | None:
-    """Return the variants of two runs measured in turn that need no further round, or None if none does."""
+    """Return the variants that need no further round in two runs measured in turn; None if no variant needs one."""
     return comparing.decided_variants(read_run(before), read_run(after), most_rounds)
 
 

@@ -1,6 +1,6 @@
 """Guess from the first lines whether a user's JSON Lines file holds documents rather than table rows.
 
-It is only a hint. Unreadable lines are skipped, because the import reports them.
+The result is only a hint. Unreadable lines are skipped here, because the import reports them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _KINDS = {bool: "true or false", int: "number", float: "number", str: "text", li
 
 
 def document_hint(file: Path) -> str | None:
-    """Return what distinguishes the file from a table, or None.
+    """Return the sign that the file holds documents, such as "'user' holds objects"; None if there is no sign.
 
-    That is a field with an object, or with an array of objects ("'user' holds objects"), or a field whose kind changes
-    ("'size' is number in one line and text in another"). None also if the file's name does not end like JSON Lines.
+    Signs are a field with an object or an array of objects, and a field whose kind changes between lines ("'size' is
+    number in one line and text in another"). A file whose name does not end like JSON Lines also gives None.
     """
     if file.suffix.lower() not in ENDINGS:
         return None
@@ -42,7 +42,7 @@ def _fields(line: bytes) -> list[tuple[str, Any]]:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
-        # Usually the last line, which is cut.
+        # This is usually the last line, which the limit on bytes cuts off.
         return []
     return list(document.items()) if isinstance(document, dict) else []
 

@@ -37,10 +37,10 @@ def inspect(
     first_rows: int = 5,
     watcher: Watcher | None = None,
 ) -> Inspected:
-    """Read your own table, images, or with `key` documents, as `run` would.
+    """Read your own table or images as `run` would, or documents if `key` is given.
 
-    `options` are those for reading a table, `rows` is the largest sample, as in `run`. Raises RequestError for invalid
-    arguments and data_generator's DataError for a file that is refused.
+    `options` define how a table is read, and `rows` limits the sample, both as in `run`. Raises RequestError for
+    invalid arguments and data_generator's DataError for a file that is refused.
     """
     path = Path(data)
     if not path.exists():

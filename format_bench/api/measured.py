@@ -34,8 +34,8 @@ def measured_answer(
 ) -> Answer:
     """Measure for one decision and return the answer.
 
-    Raises what `measure_for_choice` raises, RunError if nothing could be measured, and Interrupted after Ctrl-C, with
-    the folder of what was measured.
+    Raises RunError if nothing could be measured, and Interrupted with the result folder after Ctrl-C. Errors of
+    `measure_for_choice` are passed on.
     """
     folders: list[Path] = []
     screening: Choice | None = None
@@ -76,7 +76,7 @@ def measured_answer(
 
 
 def _stopped(folders: Iterable[Path]) -> Interrupted | None:
-    """Return what a stopped measurement keeps: the rounds of the race, or else the screening."""
+    """Return the error for a stopped measurement, with the folder of the race or else of the screening."""
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):

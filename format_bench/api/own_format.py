@@ -1,7 +1,7 @@
-"""The baseline: the format of the user's own file, with the default call for it.
+"""Choose the baseline: the format of the user's own file, with the default call for it.
 
-For a table that is pandas' call without options (fastavro's for Avro, which pandas lacks), for images Pillow's. Only
-file names are looked at.
+The default call for a table is pandas' call without options, or fastavro's for Avro, which pandas does not support. The
+default call for images is Pillow's. The format is derived from file names alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_TABLES: Mapping[str, str] = {
     table_input.PARQUET: "parquet[engine=pandas,codec=snappy]",
     table_input.ARROW: "feather[engine=pandas,codec=lz4]",
     table_input.ORC: "orc[engine=pandas,codec=none]",
-    # to_excel takes xlsxwriter where it is installed, as it is with our extra.
+    # to_excel uses xlsxwriter if it is installed, and our extra `excel` installs it.
     table_input.EXCEL: "excel[save=xlsxwriter,read=openpyxl]",
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
@@ -44,9 +44,9 @@ PLAIN: Mapping[str, Variant] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, 
 
 
 def plain_call(data: Path, kind: DataKind) -> str | None:
-    """Return the spelled variant of the user's file.
+    """Return the name of the variant that the user's file corresponds to.
 
-    None for files of several formats, of a format that is not measured, or invalid ones, which the plan reports.
+    Return None for files of several formats, of a format that is not measured, or with an error that the plan reports.
     """
     if kind is DOCUMENTS:
         return PLAIN_JSON_LINES

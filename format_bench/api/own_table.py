@@ -12,9 +12,9 @@ Made = TypeVar("Made")
 
 
 def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Decorate a call so that `data` may be a table: it is written to a temporary file for the duration of the call.
+    """Decorate a call so that `data` may be a table in memory.
 
-    Errors name the table instead of the file.
+    The table is written to a temporary file for the duration of the call. Errors name the table instead of the file.
     """
 
     @wraps(verb)

@@ -29,9 +29,9 @@ def run_length(plan: Plan, options: Options) -> Length:
 
 
 def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
-    """Yield the suites, each followed by those that ask the same about other kinds of data.
+    """Yield the suites, each followed by the suites that ask the same question about other kinds of data.
 
-    Without the latter if the request has options for tables only, or the user's own data.
+    Those additional suites are left out if the request has options for tables only, or the user's own data.
     """
     about_tables = request.target or request.tracks or request.webface or request.generated_webface
     narrow = request.data or about_tables or request.strings != Request().strings
@@ -42,7 +42,7 @@ def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
 
 
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
-    """Return what the suites of these names would measure for the request. Own data are read for this.
+    """Return what the suites of these names would measure for the request. The user's own data are read for the plan.
 
     Raises RequestError, PlanError and DataError.
     """

@@ -26,7 +26,7 @@ from reports.analysis.recommendation.recommend import Recommendation, compared, 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One question of a run with all its candidates. `screening` is the same question on few rows, if there was one."""
+    """One question of a run with all its candidates. `screening` is the same question measured on few rows, if any."""
 
     summary: RunSummary
     question: Question
@@ -59,7 +59,9 @@ class Choice:
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
-    """Return the only question of a run that was made for one decision, with a sample projected to the whole table.
+    """Return the only question of a run that was made for one decision.
+
+    If the run measured two samples of a table, the figures are projected to the whole table.
 
     Raises RunError if nothing was measured.
     """
@@ -77,7 +79,7 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
-    """Yield variants that did not fail but have no counted round of something that decides: the machine was busy."""
+    """Yield variants that did not fail but lack a counted round of a decisive figure, because the machine was busy."""
     for candidate in for_preferences(candidates, preferences):
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
             yield candidate.variant
@@ -102,7 +104,7 @@ def rank(
 def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
     """Rank the candidates and add those that the screening left out.
 
-    If only the screening measured the baseline, it is compared on the rows of the screening.
+    If only the screening measured the baseline, the baseline is compared on the rows of the screening.
     """
     if choice.screening is None:
         return rank(choice, preferences)

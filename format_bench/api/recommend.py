@@ -58,7 +58,7 @@ from reports.analysis.recommendation.preferences import (
 )
 
 WHOLE = (SAVE, READ)
-"""What is measured whatever is asked: sizes and memory come of it, and needs are held against it."""
+"""Operations that are always measured. They give sizes and memory, and needs are judged relative to their times."""
 HOW_TO_MEASURE = (
     *("key", "rows", "cache", "threads", "target", "strings", "seed", "out"),
     *("machine", "budget_s", "work_dirs"),
@@ -103,11 +103,11 @@ def recommend(
         weights: Numbers of at least 0 for 'read', 'save', 'size', 'read_memory', 'save_memory' and for operations such
             as 'take' or 'take[rows=10]' (default: read 3, size 2, save 1).
         uses: How often per day each operation is done, {'take[rows=100]': 1000, 'read': 1}; their time per day decides.
-        needs: Of 'append', 'projection', 'random-access', 'pushdown' (measured), 'types', 'nested', 'no-pickle',
-            'other-languages', 'single-file'.
-        max_memory_bytes: Variants that need more are dropped.
-        reads_per_save: Makes one time of a save and this many reads.
-        bandwidth_bytes_per_s: Of your storage; adds the transfer to the times.
+        needs: Any of 'append', 'projection', 'random-access', 'pushdown' (judged by measured times), 'types', 'nested',
+            'no-pickle', 'other-languages', 'single-file'.
+        max_memory_bytes: Variants that need more memory are dropped.
+        reads_per_save: Replaces the two times by the sum of one save and this many reads.
+        bandwidth_bytes_per_s: Bandwidth of your storage. The time to transfer the data is added to the times.
         accept: Minimum maturity: 'established', 'young', or 'experimental', which accepts all.
 
     How to measure:
@@ -115,7 +115,7 @@ def recommend(
         rows: The most rows to measure.
         The other keywords are those of `run`.
 
-    Raises what `run` raises, and RunError if nothing could be measured.
+    Raises the same errors as `run`, and RunError if nothing could be measured.
     """
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     refuse_unknown(wanted, SharedFields)
@@ -218,7 +218,7 @@ def _weights(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the weights, with operations spelled in full, and the titles of these operations. Raises RequestError.
 
-    With uses, their time per day is the only time that may have a weight.
+    If uses are given, their time per day is the only time that may have a weight.
     """
     if given is None and kind is DOCUMENTS and not uses:
         return weighed(OF_DOCUMENTS)
@@ -262,9 +262,9 @@ def _weights(
 
 
 def _check_whole_times(preferences: Preferences) -> None:
-    """Raise RequestError for a bandwidth or reads per save with operations on a part of the data.
+    """Raise RequestError if a bandwidth or reads per save are combined with operations on a part of the data.
 
-    How many bytes such an operation transfers is known only inside the format.
+    Only the format itself knows how many bytes such an operation transfers.
     """
     if not (preferences.uses or preferences.weighed_parts):
         return
@@ -288,7 +288,7 @@ def _check_whole_times(preferences: Preferences) -> None:
 def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> DataKind:
     """Return the kind of the requested data; a file without a key counts as a table.
 
-    Raises RequestError for a key without its data.
+    Raises RequestError for a key that is empty, has no `data`, or is combined with `datasets`.
     """
     if key == "":
         raise RequestError(
@@ -342,10 +342,10 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
 
 
 def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
-    """Return the request with the operations that are weighed, and those that show whether a need is met.
+    """Return the request with the operations that have a weight, and the operations that show whether a need is met.
 
-    If one of them can only give Arrow tables, the target is Arrow unless the user chose another; then needs are judged
-    by what formats declare.
+    If one of these operations returns only Arrow tables, the default target becomes Arrow. If the user chose another
+    target, such an operation is not measured for a need, and the need is judged by what formats declare.
     """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]

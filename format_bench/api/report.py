@@ -20,10 +20,10 @@ def report(
 ) -> tuple[Path, ...]:
     """Write reports of runs, each a result folder, a Run or 'reference'. Return the paths of the files.
 
-    `csv` and `pdf` are written into each run's folder, those of the reference below `results/reference`. `html` is the
-    folder of one site of all runs, whose front page is the first path. Raises RequestError if nothing is asked for, a
-    library is missing, or `html` is a folder with other content than such a site; RecordError if a folder holds no run;
-    OSError if a file cannot be written.
+    CSV and PDF files are written into each run's folder, or below `results/reference` for the reference. `html` is the
+    folder for one site of all runs; the first returned path is its front page. Raises RequestError if no report is
+    requested, a library is missing, or `html` is a folder with other content than such a site. Raises RecordError if a
+    folder holds no run, and OSError if a file cannot be written.
     """
     if not runs or not (csv or pdf or html is not None):
         raise RequestError("Nothing to write.", "Name at least one run, and request `csv`, `pdf` or `html`.")
@@ -51,7 +51,7 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
 
 
 def _place_for(run: Run) -> Path:
-    """Return the folder for a run's files: its own, or for runs of the package one below `results`."""
+    """Return the folder for a run's files: its own folder, or one below `results` for runs of the package."""
     if not run.folder.resolve().is_relative_to(reference.PLACE.resolve()):
         return run.folder
     place = RESULTS / reference.NAME / run.folder.name

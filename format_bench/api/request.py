@@ -30,7 +30,7 @@ TRACKS = ("plain", "default", "equal")
 RESULTS = Path("results")
 """Default parent of result folders, relative to the current folder."""
 UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
-"""Keywords that are not recorded with a call: they are positional, or not set by the user."""
+"""Keywords that the record of a call omits, because they are positional or not set by the user."""
 
 
 class SharedFields(TypedDict, total=False):
@@ -79,12 +79,12 @@ def refuse_unknown(wanted: Mapping[str, object], fields: type) -> None:
 
 
 def texts(parameter: str, given: Texts) -> tuple[str, ...]:
-    """As a tuple; one text alone is one of them. Raises RequestError for anything else."""
+    """Return the texts as a tuple; a single text becomes a tuple of one. Raises RequestError for anything else."""
     return (given,) if isinstance(given, str) else several(parameter, given, str, "('one', 'another')")
 
 
 def several(parameter: str, given: Sequence[Item], kind: type[Item], example: str) -> tuple[Item, ...]:
-    """As a tuple. Raises RequestError for one alone, and for values of another type."""
+    """Return the items as a tuple. Raises RequestError for a single item, and for items of another type."""
     if isinstance(given, str) or not isinstance(given, Collection) or not all(type(each) is kind for each in given):
         allowed = f"a list or tuple of {kind.__name__}, e.g. {example}"
         raise RequestError(parameter=parameter, given=given, allowed=allowed)
@@ -131,14 +131,14 @@ def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
 
 
 def one_of(parameter: str, given: str, allowed: Collection[str]) -> str:
-    """`given`, if it is one of the values that the option takes. Raises RequestError."""
+    """Return `given` if it is one of the allowed values. Raises RequestError otherwise."""
     if given not in allowed:
         raise RequestError(parameter=parameter, given=given, allowed=allowed)
     return given
 
 
 def at_least(parameter: str, given: int | None, least: int) -> int | None:
-    """`given`, if it is a whole number from `least` on, or None. Raises RequestError."""
+    """Return `given` if it is None or a whole number of at least `least`. Raises RequestError otherwise."""
     if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < least):
         raise RequestError(
             next_step="Omit it to use the default.",
@@ -150,7 +150,7 @@ def at_least(parameter: str, given: int | None, least: int) -> int | None:
 
 
 def above_zero(parameter: str, given: Number, unit: str) -> Number:
-    """`given`, if it is a number above 0; `unit` is what it counts. Raises RequestError."""
+    """Return `given` if it is a number above 0, else raise RequestError. The message names the number's `unit`."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not (math.isfinite(given) and given > 0):
         raise RequestError(parameter=parameter, given=given, allowed=f"a number of {unit} above 0")
     return given
@@ -168,7 +168,7 @@ def checked_machine(name: str | None) -> str | None:
 
 
 def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]) -> Path:
-    """Return the result folder: `out`, which must be new or empty unless `resume`, else a new one from `make`.
+    """Return the result folder: `out`, which must be new or empty unless `resume`, or without `out` one from `make`.
 
     Raises RequestError.
     """
@@ -201,7 +201,7 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
 
 
 def usual_values(verb: Callable[..., object]) -> dict[str, object]:
-    """Return the default of each keyword: the verb's own, and those of a request."""
+    """Return the default of each keyword, both of the verb's own keywords and of those of a request."""
     own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
     return {name: getattr(Request(), name) for name in _fields()} | own
 

@@ -108,13 +108,14 @@ def run(
         service: 'warm' or 'fresh'.
 
     How to measure:
-        rounds: For every cell; `quick` is one round of a part of each suite on fewer rows, within three minutes on two
-            cores, plus whatever is named here.
+        rounds: Rounds of every cell.
+        quick: Whether to measure one round of a part of each suite on fewer rows, which takes at most three minutes on
+            two cores. Formats, data sets and operations that you name replace those of the quick selection.
         budget_s: Seconds for everything, counted from `began_ns` (bench_runner.clock; None: now); every cell gets at
             least one round.
         timeout_s: Seconds for one operation.
         seed: Orders the measurements.
-        isolate: 'forkserver' or 'spawn'.
+        isolate: How processes are started: 'forkserver' or 'spawn'.
         fidelity: Whether to check every kind of column.
         fresh: Whether to ignore what earlier runs on this machine found about losses, imports and the memory probe.
 

@@ -28,10 +28,10 @@ from reports.analysis.recommendation.preferences import Preferences
 
 
 def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Return the first of several runs that measured such a data set.
+    """Return the first run that measured one of these data sets.
 
-    Runs with every weighed operation come first, then tables before images, and both before codecs and calls. Raises
-    RequestError if several runs are given and no data set is named.
+    Runs that measured every operation with a weight are preferred. Among equals, the suite 'tabular' comes before
+    'image', and both come before other suites. Raises RequestError if several runs are given and no data set is named.
     """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
@@ -58,8 +58,8 @@ def stored_answer(
 ) -> Answer:
     """Return the answer from a stored run. `formats` and `formats_not` select among its variants.
 
-    Raises RunError if the run has several data sets or conditions and none is chosen, if it has no figure of something
-    that is weighed, or if none of its variants is selected.
+    Raises RunError if `datasets` does not choose one of several data sets or conditions, if the run lacks a figure that
+    has a weight, or if none of its variants is selected.
     """
     summary = summary_of(ask_todays_adapters(_of_formats(run, formats, formats_not)))
     found = _questions_asked(summary, preferences, datasets)
@@ -74,7 +74,7 @@ def stored_answer(
 
 
 def ask_todays_adapters(run: Run) -> Run:
-    """Return the run with declarations of the current adapters, where the measuring version did not record them.
+    """Return the run, and add declarations of the current adapters if the measuring version did not record them.
 
     Variants of plugins that are not installed stay unchanged.
     """
@@ -100,7 +100,7 @@ def ask_todays_adapters(run: Run) -> Run:
 def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
     """Return the run with only the variants that these patterns select, and the user's current one for comparison.
 
-    Raises RunError if a selected variant is `required` and there is none, and PlanError for an invalid pattern.
+    Raises PlanError for an invalid pattern, and RunError if no variant is selected although one is `required`.
     """
     if not (formats or formats_not):
         return run
@@ -125,9 +125,9 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
 
 
 def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Sequence[str]) -> list[Question]:
-    """Return the question about these data sets; for a run of `recommend`, both sizes of its sample.
+    """Return the question about these data sets; for a run of `recommend`, one question for each size of its sample.
 
-    Some variant has a time of each weighed operation. Raises RunError unless there is exactly one such question.
+    Raises RunError unless there is exactly one such question in which every operation with a weight was measured.
     """
     lacking = {
         question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
@@ -161,7 +161,7 @@ def _is_named(patterns: Sequence[str], dataset: str) -> bool:
 def _what_measures(
     run: Run, preferences: Preferences, datasets: Sequence[str], question: Question, missing: Sequence[str]
 ) -> tuple[str, str]:
-    """Return what the run has no figure of, and the call that measures it."""
+    """Return two texts: which figures the run lacks, and the call that measures them."""
     titles = ", ".join(preferences.title(name) for name in missing)
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
     kind = kind_of_target(question.conditions.target)

@@ -139,7 +139,7 @@ def _wishes(preferences: Preferences) -> Iterator[str]:
 def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
     """Yield the selectivity from which filtering near the storage beats fetching the files, if the run shows it.
 
-    For a bandwidth without such a run, yield the command that measures it.
+    If a bandwidth is given and the run does not show it, yield the command that measures it.
     """
     bandwidth, dataset = preferences.bandwidth_bytes_per_s, choice.question.dataset
     found = list(sentences(break_evens(choice.summary.cells, bandwidth, (dataset,))))

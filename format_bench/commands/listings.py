@@ -65,7 +65,7 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
                 state = f"not installed: {here.install}"
-            # If the engine has no name, the settings below name the libraries, or there is only one call.
+            # An engine has no name if there is only one call, or if the settings below name the libraries.
             call = f"{engine.title} by {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
             if engine.maturity != shown:

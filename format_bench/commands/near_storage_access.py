@@ -51,7 +51,7 @@ def _lacking(error: ImportError) -> str:
 
 
 def _silent(error: Exception) -> str:
-    """Return the message for a service that does not answer: clients call only the catalog without naming it."""
+    """Return the message for a service that does not answer, which is always the catalog if no service is named."""
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 
@@ -70,7 +70,7 @@ def client_token(file: Path | None) -> str:
 
 
 def private_text(file: Path, parameter: str) -> str:
-    """What a file holds that no other user may read. Raises RequestError."""
+    """Return the text of a private file. Raises RequestError if other users may read it, or if reading fails."""
     try:
         if os.stat(file).st_mode & 0o077:
             raise RequestError(
@@ -101,7 +101,7 @@ def made_once(file: Path, text: str) -> bool:
         made.flush()
         os.fsync(made.fileno())
         try:
-            # Named only when complete: a process killed in between leaves no empty file of this name.
+            # The file gets its name only when it is complete, so a killed process leaves no empty file of this name.
             os.link(made.name, file)
         except FileExistsError:
             return False

@@ -68,7 +68,7 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 
 
 def selected(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove what to measure, and under which conditions, from the options. Return keywords of
+    """Remove the options that define what is measured and under which conditions. Return them as keywords of
     format_bench.api.request.requested."""
     from typing import get_type_hints
 
@@ -111,7 +111,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
 
 
 def _show_partial(folder: Path) -> None:
-    """Show what a stopped run measured, on a terminal only: a pipe gets complete runs."""
+    """Show what a stopped run measured, but only on a terminal. A pipe receives only complete runs."""
     from bench_runner.results.records import read_run
 
     if not sys.stdout.isatty():
@@ -122,8 +122,8 @@ def _show_partial(folder: Path) -> None:
 
 
 def _show_part(folder: Path, *, report: bool) -> None:
-    """Write the files, and on a terminal show the tables, while the slow formats are still to be measured. A pipe gets
-    complete runs only."""
+    """Write the files and show the tables before the slow formats are measured. Tables are shown only on a terminal,
+    because a pipe receives only complete runs."""
     from bench_runner.results.records import read_run
     from format_bench.api.report import files_of
 
@@ -135,7 +135,7 @@ def _show_part(folder: Path, *, report: bool) -> None:
 
 
 def _show(measured: Run) -> None:
-    """Print the tables. The files are written: a reader that closes the pipe, as `| head` does, is not an error."""
+    """Print the tables. The files exist already, so a reader that closes the pipe, as `| head` does, is no error."""
     from reports.text import terminal as tables
 
     try:

@@ -1,6 +1,6 @@
 """`format-bench side-by-side`: measure two environments in turn and compare them.
 
-Suites and options of `run` are passed on as words, because another interpreter parses them: see
+Suites and options of `run` are passed on unparsed, because the interpreters of both environments parse them. See
 bench_runner.run.side_by_side.
 """
 
@@ -16,10 +16,10 @@ from format_bench.options import ANYWAY, FAIL_ABOVE, FORM
 from format_bench.terminal import FAILED, INTERRUPTED, errors_told, with_flags
 
 NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
-"""Options of `run` that set the number of rounds, or that only a single run has."""
+"""Options of `run` that `side-by-side` does not accept."""
 
 
-# Without -h: click looks for it letter by letter in options that are passed on with a value, such as -fhdf5.
+# -h is not defined, because click would find it in options that are passed on with a value, such as -fhdf5.
 @click.command("side-by-side", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]})
 @click.argument("words", nargs=-1, metavar="SUITE... [OPTIONS OF run]", type=click.UNPROCESSED)
 @click.option(
@@ -100,7 +100,7 @@ def side_by_side(
 
 
 def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) -> Path:
-    """Check both interpreters, then make and return the folder of the two result folders."""
+    """Check both interpreters, then make and return the folder that will hold both result folders."""
     from bench_runner.run.measuring import new_folder
     from bench_runner.run.side_by_side import Environment, check
     from format_bench.api.request import RESULTS, result_folder
@@ -111,7 +111,7 @@ def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) ->
 
 
 def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, rounds: int, anyway: bool) -> bool:
-    """Measure, and return whether all rounds of both are there. Else print why not, and what to do."""
+    """Measure both environments. Return whether all rounds were measured; if not, print why, and what to do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
     from format_bench.api.compare import check_comparable, decided_variants

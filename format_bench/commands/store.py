@@ -204,7 +204,7 @@ def _connected(reaching: dict[str, Any]) -> Client:
 
 
 def _progress() -> Callable[[int, int | None], None] | None:
-    """Return what prints the bytes stored so far on one line of a terminal, or None if standard error is none."""
+    """Return a function that prints the bytes stored so far on one line; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         return None
 

@@ -108,7 +108,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a row group at a time. Given single batches, the writer would make a row group of each."""
+        """Write one file, a row group at a time. If the writer got single batches, each would become a row group."""
         writing = self._writing()
         rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
         codec, level = self.values["codec"], self.values["level"]
@@ -145,7 +145,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
         """Read the column chunks piece by piece.
 
-        By default pyarrow keeps all chunks that it has read until the end, and without a buffer it reads each whole.
+        By default, pyarrow keeps all chunks that it has read until the end. Without a buffer, it reads each chunk at
+        once.
         """
         with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
             read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)

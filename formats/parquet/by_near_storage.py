@@ -1,7 +1,7 @@
 """Parquet by near storage: many files whose row groups are pruned and filtered by their metadata.
 
-A stored copy is the folder of a catalog and of one node, as they would serve it. Without services, the same code reads
-it in this process. pyarrow's data sets and DuckDB read the same files for comparison.
+A stored copy consists of the folders of a catalog and of one node, as these services use them. If no services run, the
+same code reads the copy in this process. pyarrow's data sets and DuckDB read the same files for comparison.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ParquetNearStorage(Parquet):
 
     @property
     def is_served(self) -> bool:  # type: ignore[override]
-        """Whether services can read the copy; pyarrow and DuckDB read files in this process."""
+        """Whether services can read the copy. They cannot if the reader is pyarrow or DuckDB."""
         return self._reader.way is not None
 
     def load_library(self) -> None:
@@ -174,7 +174,7 @@ class ParquetNearStorage(Parquet):
     # --- serving -----------------------------------------------------------------------------------------------
 
     def data_of(self, location: Path) -> Path:
-        """Return the node's files; the catalog writes into its own folder."""
+        """Return the folder of the node's files, without the catalog's folder."""
         return location / NODE
 
     def services(self, location: Path) -> tuple[Service, ...]:
@@ -191,10 +191,10 @@ class ParquetNearStorage(Parquet):
         self._reached = location, served
 
     def warm_up(self, location: Path) -> None:
-        """Read one column in the way that is measured.
+        """Read one column by the access path that is measured.
 
-        reader=parquet reads all files, so that the node holds parsed footers. Other readers, for which the node holds
-        none, read one row.
+        With reader=parquet all rows are read, so that the node holds the parsed footers of all files. With other
+        readers, the node holds no footers, and one row is enough.
         """
         from libraries.near_storage.query import Query
 
@@ -216,7 +216,7 @@ class ParquetNearStorage(Parquet):
             handle.close()
 
     def open(self, location: Path) -> Handle:
-        """Connect to the services that serve this copy; without services, read the files' metadata but no values."""
+        """Connect to the services of this copy. If none run, read the metadata of its files, but no values."""
         return self._reader.open(Copy(location), self._client(location))
 
     def _client(self, location: Path) -> Client | None:

@@ -188,7 +188,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
             return None
-        # LZ4 of other writers is LZ4_RAW in the specification, whose LZ4 is an older framing.
+        # Other writers use lz4 for the codec that the specification calls LZ4_RAW. Its LZ4 is an older framing.
         name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
         argument = "compresslevel" if codec == "gzip" else "level"
         return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
@@ -264,7 +264,7 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
             dictionary_enabled=self.values["dictionary"] == "true",
             **{key: value for key, value in asked.items() if value is not None},
         )
-        # One partition: with several, chunks of a table are distributed and their rows written in any order.
+        # With several partitions, chunks of a table are distributed, and their rows are written in any order.
         frame = self.session(partitions=1).from_arrow(table)
         frame.write_parquet_with_options(str(location), options)
 

@@ -35,7 +35,7 @@ MOST_ROWS = range(1, 2**31)
 
 
 class Parquet(TabularFormat):
-    """The common parts of all engines: Parquet files are alike, whatever wrote them."""
+    """The common parts of all engines. Parquet files are alike, whatever library wrote them."""
 
     format = "parquet"
     title = "Parquet"

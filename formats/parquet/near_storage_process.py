@@ -1,7 +1,7 @@
 """A service of near storage as a process: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
 
-When it is ready, it prints its port as a line of JSON. The token in the environment is the client's; the services
-derive the one between themselves from it.
+When the service is ready, it prints its port as a line of JSON. The environment has the client's token, from which the
+services derive the token that they use between themselves.
 """
 
 from __future__ import annotations

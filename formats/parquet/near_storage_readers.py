@@ -76,7 +76,7 @@ class Reader(ABC):
     warm_up_rows: ClassVar[int | None] = 1
     """Rows of one column that warm up the services; None for all rows."""
     has_techniques: ClassVar[bool] = False
-    """Whether to skip row groups or rows can be chosen. Such readers hold metadata in their own form."""
+    """Whether the user can choose if row groups or rows are skipped. Such readers hold metadata in their own form."""
 
     def __init__(self, values: Mapping[str, str | int | None], threads: int | None) -> None:
         self.values, self.threads = values, threads
@@ -108,7 +108,7 @@ class _ByNearStorage(Reader):
         if client is None:
             files = LocalFiles.of(zip(copy.paths, copy.infos(), strict=True))
             if footers == "cached":
-                # Like pyarrow and DuckDB. Otherwise the first call that meets a file would take longer than others.
+                # pyarrow and DuckDB keep footers too. Otherwise the first call that reads a file would take longer.
                 files.keep_footers()
 
         def ask(query: Query) -> pa.Table:
@@ -167,7 +167,8 @@ class Ranges(_ByNearStorage):
 
 
 class NodeRows(_ByNearStorage):
-    """Rows, which the node decodes and filters. It holds parsed footers, or their bytes if each query parses them."""
+    """Rows, which the node decodes and filters. The node holds parsed footers, or their bytes if each query parses
+    them."""
 
     way = "v1"
     warm_up_rows = None

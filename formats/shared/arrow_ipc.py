@@ -1,6 +1,6 @@
 """Read the metadata of Arrow IPC messages from their flatbuffers (Message.fbs and File.fbs), which pyarrow cannot.
 
-Flatbuffers omit fields that have their default. Formats find the messages in their files.
+Flatbuffers omit fields that have their default value. The modules of the formats find the messages in their files.
 """
 
 from __future__ import annotations

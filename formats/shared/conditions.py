@@ -1,6 +1,7 @@
 """Conditions for libraries that several formats use: Arrow's expressions and functions, polars', and SQL.
 
-All follow adapters.predicate: NaN matches nothing, null matches only IS NULL, and -0.0 equals 0.0.
+All conditions follow the rules of adapters.predicate: NaN matches nothing, null matches only IS NULL, and -0.0 equals
+0.0.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
 
 
 def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
-    """Return the condition for polars' lazy frames. Columns are not given as names: '*' and '^..$' are patterns."""
+    """Return the condition for polars' lazy frames. Plain names are not used: '*' and '^..$' would be patterns."""
     column = polars.selectors.by_name(predicate.column).as_expr()
     if predicate.kind is Kind.NULL:
         return column.is_null()
@@ -154,7 +155,7 @@ def sql_literal(value: Any) -> str:
 
 
 def minus_zero(value: Any) -> Any:
-    """Return the value, with -0.0 for both zeros, as a bound for engines to which -0.0 is less than 0.0."""
+    """Return a bound for engines to which -0.0 is less than 0.0: -0.0 for both zeros, other values unchanged."""
     return -0.0 if isinstance(value, float) and value == 0 else value
 
 

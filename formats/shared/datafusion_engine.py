@@ -44,9 +44,9 @@ class DatafusionEngine(ProjectsByOneCall):
 
         The default is one if the condition is one thread, else DataFusion's own default.
         """
-        # Otherwise the batches of a filter come in any order.
+        # Without this setting, the batches of a filter come in any order.
         config = self._datafusion.SessionConfig().set("datafusion.optimizer.enable_round_robin_repartition", "false")
-        # Otherwise an idle partition takes over a range of the file from another.
+        # Without this setting, an idle partition takes over a range of the file from another partition.
         config = config.set("datafusion.execution.enable_file_stream_work_stealing", "false")
         if (partitions := partitions or self.threads) is not None:
             config = config.with_target_partitions(partitions)
@@ -70,7 +70,7 @@ class DatafusionEngine(ProjectsByOneCall):
         return self._collected(self._selected(frame.filter(self._condition(predicate, frame.schema())), columns))
 
     def _selected(self, frame: datafusion.DataFrame, columns: list[str]) -> datafusion.DataFrame:
-        # Not by plain names: DataFusion converts capitals to small letters, and splits names at dots.
+        # Plain names are not used, because DataFusion converts capitals to small letters and splits names at dots.
         return frame.select(*(self._datafusion.col(quoted(name)) for name in columns))
 
     def _collected(self, frame: datafusion.DataFrame) -> pa.Table:

@@ -46,7 +46,7 @@ class DuckdbEngine(TabularFormat):
         """Yield a new database in memory, with one thread if that is the condition; close it afterwards."""
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
         with self._duckdb.connect(":memory:", config=config) as connection:
-            # Otherwise timestamps come back in the time zone of the machine.
+            # Without this setting, timestamps come back in the time zone of the machine.
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
 
@@ -104,9 +104,9 @@ class DuckdbCopies(DuckdbEngine):
         self._copy(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write a stream of batches as one file. After an error of the source, COPY writes the batches so far.
+        """Write a stream of batches as one file. After an error of the source, COPY first writes the previous batches.
 
-        A COPY that is stopped halfway may wait forever for one of its own writing threads (seen with DuckDB 2.0.0,
+        If COPY were stopped halfway, it could wait forever for one of its own writing threads (seen with DuckDB 2.0.0,
         `AsyncWriteQueue::AbortWrites`).
         """
         import pyarrow as pa

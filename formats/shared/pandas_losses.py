@@ -161,7 +161,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
 
 
 def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) -> Loss:
-    """Columns of Python objects in pandas have no type if all are missing."""
+    """Columns of Python objects in pandas have no type if all values are missing."""
     return Loss(
         "columns of objects without any value lose their type",
         "all values are missing",
@@ -174,7 +174,7 @@ def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) ->
 
 
 def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
-    """Categoricals of pandas have values of another Arrow type if all are missing."""
+    """Categoricals of pandas have values of another Arrow type if all values are missing."""
     return Loss(
         f"categoricals without any value become those of {values}",
         "all values are missing",

@@ -103,12 +103,12 @@ class LazyPolarsEngine(PolarsEngine):
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
 
     def load_library(self) -> None:
-        """Import polars, and what makes a lazy frame of a stream of batches."""
+        """Import polars, and the module that makes a lazy frame from a stream of batches."""
         super().load_library()
         self._sources = import_module("polars.io.plugins")
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Read only these columns. Not by plain names, because polars takes '*' and '^..$' for patterns."""
+        """Read only these columns. Plain names are not used, because polars takes '*' and '^..$' as patterns."""
         return self.lazy(location).select(self._polars.selectors.by_name(*columns)).collect()
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Reading some columns, or rows that match a condition, for engines whose calls open the file themselves."""
+"""Read some columns, or rows that match a condition, by engines whose calls open the file themselves."""
 
 from __future__ import annotations
 

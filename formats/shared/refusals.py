@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def of_bytes(schema: pa.Schema, library: str) -> str | None:
-    """Return why a library that writes bytes as text cannot hold the first column of bytes; None without one."""
+    """Return why a library that writes bytes as text cannot hold the first column of bytes; None if there is none."""
     import pyarrow.types as of
 
     for field in schema:
@@ -22,7 +22,7 @@ def of_bytes(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_nested(schema: pa.Schema, reason: str) -> str | None:
-    """Return `reason` with the first column of lists, structs or maps; None without one."""
+    """Return `reason` with the name of the first column of lists, structs or maps; None if there is none."""
     import pyarrow.types as of
 
     nested = next((field for field in schema if of.is_nested(field.type)), None)
@@ -30,7 +30,7 @@ def of_nested(schema: pa.Schema, reason: str) -> str | None:
 
 
 def of_printed_vectors(schema: pa.Schema) -> str | None:
-    """Return why pandas' text cannot hold the first column of vectors; None without one."""
+    """Return why pandas' text cannot hold the first column of vectors; None if there is none."""
     import pyarrow.types as of
 
     for field in schema:
@@ -43,7 +43,7 @@ def of_printed_vectors(schema: pa.Schema) -> str | None:
 
 
 def of_half_floats(schema: pa.Schema, library: str) -> str | None:
-    """Return why a library without float16 cannot hold the first column of it; None without one."""
+    """Return why a library without float16 cannot hold the first float16 column; None if there is none."""
     import pyarrow.types as of
 
     for field in schema:
@@ -53,7 +53,7 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return why DuckDB, which renames one of them, cannot hold names that differ only by case; None without such."""
+    """Return why DuckDB cannot hold names that differ only by case (it renames one of them); None if there are none."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 

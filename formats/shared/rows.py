@@ -1,4 +1,4 @@
-"""Rows by their numbers, for engines that read row groups or need ascending numbers. Runs inside the clock."""
+"""Find rows by their numbers, for engines that read row groups or need ascending numbers. This code is timed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[st
 
 
 def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
-    """Return the numbers if a table with this number of rows has all of them. Raises IndexError."""
+    """Return the numbers if a table of `rows` rows has all of them, else raise IndexError."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < rows):
         wrong = next(int(number) for number in numbers if not 0 <= number < rows)
         raise IndexError(f"row {wrong} does not exist; the table has {rows:,} rows, counted from 0")
@@ -30,9 +30,9 @@ def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
 
 
 def ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the distinct numbers in ascending order, and the place among them of each requested number.
+    """Return the distinct numbers in ascending order, and for each requested number its index among them.
 
-    The places are None if the numbers were ascending and distinct.
+    The indices are None if the numbers were ascending and distinct.
     """
     if len(numbers) < 2 or bool(np.all(numbers[1:] > numbers[:-1])):
         return numbers, None
@@ -46,9 +46,12 @@ def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """Return the groups of these rows, ascending, and the rows' places in their concatenation. Raises IndexError."""
+    """Return the groups of these rows in ascending order, and the rows' positions in the concatenated groups.
+
+    Raises IndexError for a row that does not exist.
+    """
     checked(numbers, int(starts[-1]))
-    # With groups without rows, this finds the last one, which has the row.
+    # If groups without rows start at the same number, this finds the last group, which has the row.
     groups = np.searchsorted(starts, numbers, side="right") - 1
     needed, places = np.unique(groups, return_inverse=True)
     lengths = np.diff(starts)[needed]

@@ -1,4 +1,4 @@
-"""Streams of tables, for engines that write and read them. Runs inside the clock."""
+"""Help engines to write and read streams of tables. This code is timed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 RACES = 100
-"""How often a file may appear between the listing of a folder and its removal before the folder is left."""
+"""Attempts to remove a folder in which files may still appear. After that, the folder stays."""
 
 
 @contextmanager
 def whole_or_nothing(location: Path) -> Iterator[None]:
-    """Remove what the block has begun at `location` if it raises.
+    """Remove the file or folder at `location` if the block raises.
 
-    Writers that are closed properly would leave a file that looks complete but holds only the rows so far.
+    Writers that are closed properly would otherwise leave a file that looks complete but holds only some rows.
     """
     try:
         yield
@@ -35,9 +35,9 @@ def whole_or_nothing(location: Path) -> Iterator[None]:
 
 @contextmanager
 def apart_until_whole(location: Path) -> Iterator[Path]:
-    """Yield a place in a separate folder, and move it to `location` after the block; remove it if the block raises.
+    """Yield a path in a separate folder, and move its file to `location` after the block; remove it on an error.
 
-    For writers whose threads may still open the file after the call has raised: they find no folder.
+    Use this for writers whose threads may still open the file after the call has raised. They then find no folder.
     """
     folder = location.with_name(f"{location.name}.begun")
     folder.mkdir()
@@ -58,7 +58,7 @@ def apart_until_whole(location: Path) -> Iterator[Path]:
 def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator[Any]:
     """Yield the batches, and end without an error if their source raises.
 
-    The error is then in `broken`, and the caller has to raise it. For writers that must not be stopped halfway.
+    The error is then in `broken`, and the caller has to raise it. Use this for writers that must not stop halfway.
     """
     try:
         yield from batches
@@ -69,7 +69,7 @@ def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator
 def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """Yield the rows in tables of `rows` rows, the last one with fewer. Copies nothing.
 
-    For writers that make one unit of each table.
+    Use this for writers that make one unit of each table.
     """
     import pyarrow as pa
 

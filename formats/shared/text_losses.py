@@ -1,6 +1,6 @@
 """Losses of text formats whose readers keep nulls in columns of any type, as those of pyarrow, polars and DuckDB do.
 
-Each is a guess of such a reader. Guesses of pandas' readers are in pandas_losses.
+Each loss follows from a guess of such a reader. Guesses of pandas' readers are in pandas_losses.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NULLS_AS_NULL = Loss(
     Relation(nulls.nulls_as_null),
     _NULL,
 )
-"""Declare this and the next one before the others, which would otherwise apply to the column's original type."""
+"""Declare this and the next loss before other losses, which would otherwise apply to the column's original type."""
 
 NULLS_AS_TEXT = Loss(
     "columns without any value become text",

@@ -1,7 +1,7 @@
 """Calls that silently give wrong answers, which users may confuse with the measured calls.
 
-No format uses them. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/limits.md`
-lists them from here.
+No format uses these calls. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/limits.md`
+lists the calls of this module.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Compute what samples mean: tables, comparisons, recommendations, codecs, calls. Outputs are in the other packages."""
+"""Evaluate samples: tables, comparisons, recommendations, codecs, calls. Other packages of `reports` print them."""

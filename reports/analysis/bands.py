@@ -1,6 +1,6 @@
 """Define five bands for the ratio to the best, with their colours, and the colours of lines.
 
-PDF and site share limits and words. The site has its own colours for light and dark.
+PDF and site share the limits of the bands and their names. The site has its own colours for light and dark pages.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compare each codec with the same format without a codec, paired by round.
 
-Also find the variants on the Pareto frontier of size and time, and the storage bandwidth above which the smaller file
-no longer reads faster. All functions are pure functions of a table of stored samples.
+This module also finds the variants on the Pareto frontier of size and time, and the storage bandwidth above which the
+smaller file no longer reads faster. Its functions are pure functions of a table of stored samples.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class CodecEffect:
     base: Row
     """The same format and settings without a codec."""
     codec: str
-    """The codec with its level, where the variant names one: 'zstd 1'."""
+    """The codec, followed by its level if the variant sets one: 'zstd 1'."""
     save_delta_ns: Interval | None
     read_delta_ns: Interval | None
     ratio: float | None
-    """Size with the codec / size without it: below 1 is smaller."""
+    """Size with the codec / size without it; below 1 if the codec saves space."""
 
     @property
     def saves_nothing(self) -> bool:
@@ -41,8 +41,8 @@ class CodecEffect:
 
     @property
     def break_even(self) -> BreakEven | None:
-        """The bandwidth above which the smaller file no longer reads faster; None if it is not smaller, or if a read is
-        missing."""
+        """The bandwidth above which the smaller file no longer reads faster; None if the codec makes the file no
+        smaller, or if the time of a read is missing."""
         plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
         delta = self.read_delta_ns
         if plain is None or packed is None or delta is None or self.saves_nothing:
@@ -59,8 +59,8 @@ class BreakEven:
     """Bandwidth below which the smaller file reads faster, in bytes per second.
 
     A read of n bytes takes its measured warm time plus n / bandwidth, so the limit is saved bytes / added time. `least`
-    uses the longest added time of the interval, `usual` the median. Both are None if the smaller file is faster at any
-    bandwidth. `usual` alone is None if the added time may be zero.
+    uses the upper end of the interval of the added time, `usual` its median. Both are None if the smaller file is
+    faster at any bandwidth. `usual` alone is None if the added time may be zero.
     """
 
     least: float | None
@@ -68,7 +68,7 @@ class BreakEven:
 
 
 def codec_effects(table: Table) -> list[CodecEffect]:
-    """Return each codec of a table with its uncompressed base, in the order of the table."""
+    """Return the effect of each codec compared with its uncompressed base, in the order of the table."""
     bases = {_base(row.variant): row for row in table.rows if row.measured and _codec(row.variant) is None}
     found = []
     for row in table.rows:
@@ -160,7 +160,7 @@ def point(row: Row, time: Column) -> tuple[float, float] | None:
 
 
 def _delta(row: Row, base: Row, column: Column) -> Interval | None:
-    """Return the differences within each round, so that what slows down a whole round cancels out."""
+    """Return the difference from `base`, paired by round, so that disturbances of a whole round cancel out."""
     values, others = _by_round(row, column), _by_round(base, column)
     differences = [float(values[number] - others[number]) for number in sorted(values.keys() & others.keys())]
     return median_interval(differences) if differences else None

@@ -1,6 +1,6 @@
 """Show what a cold start costs: importing the libraries, and the first call of each operation in a fresh process.
 
-Rule 2 excludes these costs from the figures that rank formats. They are shown separately so that they are not hidden.
+Rule 2 of the method excludes these costs from the figures that rank formats, so they are shown separately.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, Unit
 from reports.analysis.words import NOTHING
 
 MOST_OPERATIONS = 4
-"""With more operations than this, only the first of each name is shown: other parameters load nothing else."""
+"""With more operations than this, only the first operation of each name is shown. The same operation with other
+parameters loads nothing else."""
 MOST_TOGETHER = 6
-"""Most columns of one table, and of one grid on the terminal. More are split into times and memory."""
+"""Most columns of one table, and of one grid on the terminal. If there are more, times and memory are separate tables.
+"""
 
 
 def cold_starts(run: Run) -> Iterator[Figures]:
-    """Yield the costs of each variant with counted samples as medians over all of them, the lowest sum of times first.
+    """Yield the median costs of each variant with counted samples, the lowest sum of times first.
 
-    Raw I/O has none, because it loads nothing. If the run has samples under both thread conditions, only those under
+    Raw I/O is left out, because it loads nothing. If the run has samples under both thread conditions, only those with
     the libraries' own thread count are used.
     """
     usual = Conditions().threads

@@ -51,8 +51,8 @@ SIZE = _column(SAVE, Role.SIZE, "size")
 SAVE_PEAK = _column(SAVE, Role.MEMORY, "save peak memory")
 READ_PEAK = _column(READ, Role.MEMORY, "read peak memory")
 THESIS_METRICS = (SAVE_TIME, READ_TIME, SIZE, SAVE_PEAK, READ_PEAK)
-"""The five metrics of the thesis (its tables 6.3 to 6.7), for reports on save and read only. A table may lack each of
-them."""
+"""The five metrics of the thesis (its tables 6.3 to 6.7), for reports that are only about save and read. A table may
+lack any of them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Columns:
 
     @property
     def operations(self) -> tuple[OperationName, ...]:
-        """Operations: writing ones first, then read, then the others."""
+        """All operations: those that write first, then read, then the others."""
         return tuple(column.operation for column in self.times)
 
     @property

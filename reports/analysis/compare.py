@@ -1,8 +1,9 @@
 """Compare two runs: which times, sizes and memory peaks changed by more than noise.
 
-A change counts if the interval of its ratio excludes 1 and the ratio exceeds the noise between the two runs: for times
-the spread of the shifts of all cells, for memory peaks the spread of their rounds. A shift common to all cells is drift
-of the machine: it is estimated, reported and removed. reports.text.comparison shows the result.
+A change counts if the interval of its ratio excludes 1 and the ratio exceeds the noise between the two runs. The noise
+of times is the spread of the shifts of all cells, and the noise of memory peaks is the spread of their rounds. A shift
+that all cells share is drift of the machine, which is estimated, reported and removed. reports.text.comparison shows
+the result.
 """
 
 from __future__ import annotations
@@ -20,26 +21,27 @@ from reports.analysis.columns import Role
 from reports.analysis.sequential import Decision, decision
 
 LEAST_CHANGE = 0.05
-"""Smaller changes are not reported, however certain: the same code at another memory address may differ as much."""
+"""Smaller changes are not reported, because the time of the same code can differ as much at another memory address."""
 LEAST_NOISE_DEVIATIONS = 3.0
 """The noise of a cell between two runs is at least this many standard deviations of its shift."""
 FALSE_CHANGES = 0.05
-"""Probability that two runs of the same code show any change: more cells need more deviations."""
+"""Allowed probability that two runs of the same code show any change. It follows that with more cells, a change must
+exceed more standard deviations."""
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""If a dozen cells spread this many times as much as their intervals predict, it is more than chance: the runs differ
-as a whole."""
+"""If a dozen cells spread this many times as much as their intervals predict, this is more than chance, and the two
+runs differ as a whole."""
 INTERVALS_COUNT = 2
-"""Below that, weight of the intervals relative to the spread, which a dozen cells determine only to a third. Of 100 to
-300 pairs of runs of equal code, with 7 to 50 rounds each, 2 to 3 % showed a change by both, 5 to 11 % by the spread
-alone."""
+"""If the spread is below SURELY_MORE, weight of the intervals relative to the observed spread. A dozen cells determine
+the spread only to about a third. Of 100 to 300 pairs of runs of equal code, with 7 to 50 rounds each, 2 to 3 % showed
+a change if intervals and spread were combined, and 5 to 11 % with the spread alone."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
-"""With fewer cells their spread is meaningless; then a change must exceed the widest interval."""
+"""With fewer cells, their spread is meaningless, and a change must exceed the widest interval instead."""
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
-"""Memory changes below a huge page are not reported: allocators take memory in steps, and all samples of a run may be
-one step higher than those of the next (seen: 1 MiB more in each sample, with equal code)."""
+"""Memory changes below this size, a huge page, are not reported. Allocators take memory in steps, and all samples of
+one run may be a step higher than those of the next run (observed: 1 MiB more in each sample with equal code)."""
 FIGURES = (Role.TIME.figure, Role.MEMORY.figure, Role.SIZE.figure)
 """Figures that are compared, for every operation that has them."""
 
@@ -74,13 +76,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The common shift of all times of an operation, as a ratio. `yardstick` is that of raw I/O, None without it."""
+    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, None without it.
+    """
 
     operation: str
     ratio: float
     yardstick: float | None
     noises: Mapping[Cell, float]
-    """Ratios of a cell above 1 + noise are more than noise."""
+    """The noise of each cell. A ratio above 1 + noise is a change."""
     cells: int
 
     @property
@@ -107,7 +110,7 @@ class RunComparison:
     libraries: tuple[str, ...]
     """Libraries whose versions differ."""
     differences: tuple[str, ...]
-    """Why the runs should not be compared, if the user compares them anyway."""
+    """Why the runs should not be compared; not empty only if the user compares them anyway."""
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -135,8 +138,8 @@ def compare(
 ) -> RunComparison:
     """Compare two runs cell by cell. `least_change` is a share: 0.1 reports changes of more than 10 %.
 
-    `most_rounds` is for runs that were measured in turn and looked at meanwhile: times are judged by
-    reports.analysis.sequential then, because the usual rule holds for one look alone.
+    Set `most_rounds`, the limit of rounds, if the runs were measured in turn and compared several times meanwhile.
+    reports.analysis.sequential then judges the times, because the usual rule is valid only for a single comparison.
 
     Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
@@ -217,8 +220,8 @@ def _drifts(
 ) -> Iterable[Drift]:
     """Yield for each operation the median shift of the times of its cells, and the noise around it.
 
-    The noise is estimated from the cells of all operations, because the six of one are too few: of 420 pairs of equal
-    runs 7 % showed a change by the spread of one operation, 4 % by that of both.
+    The noise is estimated from the cells of all operations, because the six cells of one operation are too few. Of 420
+    pairs of equal runs, 7 % showed a change by the spread of one operation, and 4 % by the spread of both operations.
     """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:
@@ -248,9 +251,9 @@ def _drifts(
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
     """Return the noise of each cell as a logarithm: a multiple of the standard deviation of its shift.
 
-    The multiple is one that chance seldom exceeds. The deviation follows from the cell's interval, or from the median
-    interval if that is wider. It is corrected by the ratio of the observed distances from the drift to those that the
-    intervals predict. If the distances spread clearly more than that, their spread is used instead.
+    The multiple is chosen so that chance seldom exceeds it. The deviation follows from the cell's interval, or from the
+    median interval if that is wider. It is corrected by a factor: the observed distances from the drift, relative to
+    the distances that the intervals predict. If the distances spread clearly more, their spread is used instead.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
@@ -258,7 +261,7 @@ def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Ce
         return dict.fromkeys(widths, max(widths.values(), default=0.0))
     usual = statistics.median(widths.values())
     said = {cell: max(width, usual) / (2 * _WITHIN) for cell, width in widths.items()}
-    # The drifts are estimated from the same cells: without this correction a few cells would seem to vary less.
+    # The drifts are estimated from the same cells, so without this correction few cells would seem to vary too little.
     corrected = _TO_DEVIATION * math.sqrt(count / (count - operations))
     spread = corrected * statistics.median(distances.values())
     deviations = max(statistics.NormalDist().inv_cdf(1 - FALSE_CHANGES / 2 / count), LEAST_NOISE_DEVIATIONS)
@@ -348,8 +351,10 @@ def _decision(values: tuple[Sequence[float], Sequence[float]], drift: float, mos
 
 
 def decided_variants(before: Run, after: Run, most_rounds: int) -> set[Variant] | None:
-    """Return the variants that need no further round of two runs which are measured in turn: of each of their times it
-    is known whether it changed, or one of the runs has none. None if that is so for all."""
+    """Return the variants that need no further round in two runs that are measured in turn; None if all need none.
+
+    A variant needs none if each of its times is known to have changed or not, or is missing from one of the runs.
+    """
     ours, theirs = (_by_cell(run) for run in (before, after))
     measured = [cell for cell in ours if cell in theirs and ours[cell].rounds and theirs[cell].rounds]
     drift_of = {drift.operation: drift.ratio for drift in _drifts(measured, ours, theirs)}
@@ -382,7 +387,7 @@ _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
 
 
 def _of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
-    """Return the changed libraries that take part in a cell: its engine's and the shared ones."""
+    """Return the changed libraries that take part in a cell: those of its engine, and those shared by all cells."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
     return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())

@@ -1,7 +1,7 @@
-"""Separate the share of the format from the share of the call: what the suite `engines` answers.
+"""Separate how much of the time depends on the format and how much on the call, as the suite `engines` asks.
 
-For each operation, a format's slowest call is compared with its fastest, paired by round, and its fastest call with
-the fastest of all formats, as in every ranking. Formats are never averaged.
+For each operation, a format's slowest call is compared with its fastest call, paired by round. Its fastest call is
+compared with the fastest call of all formats, as in every ranking. Formats are never averaged.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def answers(table: Table) -> Iterator[str]:
 
 def _of_calls(found: Sequence[Calls]) -> str:
     ratios = {calls.format: calls.by_call for calls in found if calls.by_call is not None}
-    # Medians can be in another order than the ratios paired by round. Then neither call counts as slower.
+    # Medians can rank two calls differently than ratios paired by round. Then neither call counts as slower.
     tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
     apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
     same = f"no clear difference between the calls of {' and '.join(tied)}" if tied else ""

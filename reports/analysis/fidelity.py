@@ -1,5 +1,6 @@
-"""Show what each variant does to each kind of column (exact, lossy or refused), for each target, with what the target
-itself already loses. All functions are pure functions of stored verdicts.
+"""Show for each target whether each variant stores each kind of column exactly, with losses or not at all.
+
+Losses of the target itself are shown separately. All functions are pure functions of stored verdicts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Matrix:
-    """The verdicts for one target: `cells` by variant and kind, each without and with nulls (None: not tried)."""
+    """The verdicts for one target. `cells` has two for each variant and kind: without and with nulls (None: not tried).
+    """
 
     target: str
     strings: str
@@ -43,7 +45,7 @@ class Matrix:
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
-        """Return what is not exact in words, each with the kinds it affects."""
+        """Return each loss or refusal of a variant in words, with the kinds that it affects."""
         found: dict[str, list[str]] = {}
         for kind in self.kinds:
             pair = self.cells.get((variant, kind), (None, None))

@@ -11,8 +11,8 @@ from bench_runner.variants import Variant
 class Figures:
     """Figures under a title, with a line for each label and explaining `notes`.
 
-    Without a title, `corner` names the figures. A line break in a header is where a narrow column breaks it. A column
-    without a header holds the spread of the column before it.
+    Without a title, `corner` names the figures. A line break in a header marks where a narrow column breaks the header.
+    A column without a header holds the spread of the column before it.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Figures:
     suite: str = ""
     """The only suite of these figures in a section about a whole run; '' if they cover all suites."""
     abreast: int = 0
-    """Columns that the terminal keeps next to each other, with long labels folded; 0: as many as fit with whole
-    labels."""
+    """Number of columns that the terminal keeps next to each other, for which it folds long labels. With 0, it shows as
+    many columns as fit next to whole labels."""
     leading: frozenset[str] = frozenset()
     """Labels of the lines that are best, or tied with the best."""

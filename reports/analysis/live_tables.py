@@ -19,7 +19,7 @@ from reports.analysis.tables import Table, distinguishing_names, table_cell, tab
 
 @dataclass(frozen=True)
 class Counts:
-    """Progress of one table: `tried` of its `cells` have a figure or a reason why not; `round` is the last one."""
+    """Progress of one table: `tried` of its `cells` have a figure or a reason for none; `round` is the last round."""
 
     tried: int
     cells: int
@@ -27,7 +27,7 @@ class Counts:
 
 
 class SoFar:
-    """What a run has measured so far, and what is still missing. Tables are named by a cell without variant and
+    """What a run has measured so far, and what is still missing. The key of a table is a cell without variant and
     operation."""
 
     def __init__(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
@@ -104,8 +104,8 @@ class SoFar:
         return self._labels.get((place, variant), variant)
 
     def table(self, place: Cell) -> Table:
-        """Return one table, sorted as in a report: rows with figures first. The object stays the same until something
-        in it changes."""
+        """Return one table, sorted as in a report: rows with figures come first. The same object is returned until a
+        figure changes."""
         if place not in self._made:
             (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
         return self._made[place]

@@ -1,6 +1,6 @@
 """Compute geometric means over data sets of the ratios to the best, column by column.
 
-No winner is named, because a user's data are one data set.
+No winner is named over all data sets, because a user has only one data set.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Means:
 
 
 def means_of(found: Sequence[Table]) -> list[Means]:
-    """Return the groups of tables that differ only in their data set, if a group has more than one data set."""
+    """Return the groups of at least two tables that differ only in their data set."""
     groups: dict[tuple[object, ...], list[Table]] = {}
     for table in found:
         groups.setdefault((table.suite, table.machine, table.conditions), []).append(table)

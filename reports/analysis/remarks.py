@@ -1,4 +1,4 @@
-"""Collect what limits the trust in a run: too few rounds, an unfinished run, drift, samples that are not counted."""
+"""Collect reasons to trust a run less: too few rounds, an unfinished run, drift, samples that are not counted."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench_runner.results.statistics import (
 
 @dataclass(frozen=True)
 class Remark:
-    """Something the reader of a run must know, and what to do about it ('' if nothing can be done)."""
+    """A fact that the reader of a run must know, and what to do about it ('' if nothing can be done)."""
 
     text: str
     remedy: str = ""
     warns: bool = True
-    """Whether it limits the trust in the figures. Otherwise it explains how they came about."""
+    """Whether the remark limits the trust in the figures. Otherwise it explains how they were obtained."""
 
 
 def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
@@ -61,14 +61,14 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
 
 
 def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
-    """Yield the throughput that each limited network was measured to let through."""
+    """Yield the measured throughput of each limited network."""
     for each in info.calibrations:
         found = f"{each.found_bits_per_s / 1e6:,.0f} Mbit/s"
         yield Remark(f"{network_text(each.network)}: {found}, measured before the first round", warns=False)
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:
-    """Return what was known before the run, grouped by day."""
+    """Return which facts were taken over from earlier runs, grouped by day."""
     names: dict[str, list[str]] = {}
     for name, fact in sorted(info.facts.items()):
         if fact.kept:
@@ -81,7 +81,7 @@ def _kept_remark(info: RunInfo) -> list[Remark]:
 
 
 def _account(run: Run) -> list[Remark]:
-    """Return the share of the run's time inside the clock, and what the rest was spent on."""
+    """Return the share of the run's time that was measured time, and how the rest was spent."""
     whole_ns = sum(run.info.stages_ns.values())
     timed_ns = sum(sample.clocked_ns for sample in run.samples)
     if not whole_ns or not timed_ns:

@@ -1,6 +1,7 @@
 """Build the command that repeats one measurement of a run: one variant on one data set under the same conditions.
 
-The command is made from the stored records alone, without the planner. A test plans every such command.
+The command is made from the stored records alone, without the planner. A test checks that every such command can be
+planned.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _CODECS = "codecs"
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:
-    """Return the shell command, with as many rounds as were counted. Raw I/O is measured next to any variant, so its
-    command names the first other variant."""
+    """Return the shell command, with as many rounds as were counted. Raw I/O is measured in addition to any variant, so
+    its command names the first other variant."""
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
     if variant.is_raw_io:
@@ -33,7 +34,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
     words += _operations(row)
     words += _conditions(table)
     if not table.conditions.network and variant.engine == "near-storage":
-        # The suite defaults to several networks.
+        # The network is named, because the suite measures several by default.
         words += ["--network", "one-process"]
     words += _request(run.info, table)
     if run.info.isolate == "spawn":
@@ -69,7 +70,8 @@ def _conditions(table: Table) -> Iterator[str]:
     of_tables = kind_of_target(table.conditions.target).has_columns
     for condition in CONDITIONS:
         value = getattr(table.conditions, condition.name)
-        # The track is always named, because suites default to several. The suite about calls runs both thread counts.
+        # The track is always named, because suites measure several by default. The suite about calls also measures two
+        # thread counts by default.
         named = condition.name == "track" or (condition.name == "threads" and is_about_calls(table))
         if (named or value != getattr(usual, condition.name)) and (of_tables or not condition.of_tables):
             asked = condition.repeated(value)
@@ -77,7 +79,7 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _request(info: RunInfo, table: Table) -> Iterator[str]:
-    """Yield the options that decided which variants and data were available."""
+    """Yield the options of the run that are needed to make the same variants and data available."""
     request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):

@@ -1,7 +1,7 @@
 """List the sections of a report. Terminal, PDF and site are all made from this list.
 
-A section that consists of figures needs only a row here: each output has one renderer for all such sections. Any other
-section has a renderer in each output; an output that does not show it states where it is shown, or why not.
+A section that consists of figures needs only an entry in this list, because each output has one renderer for all such
+sections. Any other section needs a renderer in each output, or `Elsewhere` with the reason why the output has none.
 """
 
 from __future__ import annotations

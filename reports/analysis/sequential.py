@@ -1,8 +1,9 @@
 """Decide while two versions are measured in turn whether a figure changed, so that equal cells need fewer rounds.
 
-At each look the two samples are compared by Mann and Whitney's test. A change is named early only if
-it is beyond the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials, Biometrics 35, 1979),
-so that all looks together name a false change as seldom as one test. What is plainly equal stops early as well.
+At each interim comparison, called a look, the two samples are compared by Mann and Whitney's test. A change is
+reported early only if it is beyond the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials,
+Biometrics 35, 1979). All looks together then report a false change as seldom as a single test. Cells that are plainly
+equal are decided early as well.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from collections.abc import Sequence
 from enum import Enum
 
 CHANGED_DEVIATIONS = 3.0
-"""Standard deviations of the test's statistic that show a change at the last look; earlier looks need more. With
-looks every 20 rounds up to 240, of 12 cells with a scatter of 14 %, 2 % of pairs named a false change (simulated)."""
+"""Standard deviations of the test's statistic that show a change at the last look; earlier looks need more. In a
+simulation of 12 cells with a scatter of 14 % and a look every 20 rounds up to 240, 2 % of pairs showed a false change.
+"""
 FEWEST_EQUAL_ROUNDS = 40
 """No cell is called unchanged before this many rounds."""
 EQUAL_DEVIATIONS = (0.8, 2.8)
-"""Standard deviations below which a cell is unchanged: at FEWEST_EQUAL_ROUNDS and at the last look, interpolated
-between them."""
+"""Standard deviations below which a cell counts as unchanged, at FEWEST_EQUAL_ROUNDS and at the last look. Limits
+between them are interpolated."""
 
 
 class Decision(Enum):
-    """What a look says of a figure."""
+    """What a look decides about a figure."""
 
     CHANGED = "changed"
     SAME = "same"
@@ -30,8 +32,10 @@ class Decision(Enum):
 
 
 def deviations(after: Sequence[float], before: Sequence[float]) -> float:
-    """Return Mann and Whitney's statistic in standard deviations from what equal samples give; above 0 where `after`
-    is larger. Ties count half."""
+    """Return the distance of Mann and Whitney's statistic from its value for equal samples, in standard deviations.
+
+    The distance is above 0 if `after` is larger. Ties count half.
+    """
     many, few = len(after), len(before)
     ordered = sorted([(value, 0) for value in before] + [(value, 1) for value in after])
     ranks = 0.0
@@ -47,7 +51,7 @@ def deviations(after: Sequence[float], before: Sequence[float]) -> float:
 
 
 def decision(after: Sequence[float], before: Sequence[float], most_rounds: int) -> Decision:
-    """Return what two samples say when there will be at most `most_rounds` values of each."""
+    """Return what two samples show if each will have at most `most_rounds` values."""
     rounds = min(len(after), len(before))
     if not rounds:
         return Decision.OPEN

@@ -30,17 +30,17 @@ from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
-"""A time below EMPTY_FACTOR times the time of an empty call is shown as '<' (rule 19)."""
+"""A time below EMPTY_FACTOR times the time of an empty call is shown as '<' (method rule 19)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One variant in a table, with those of its operations that were tried."""
+    """One variant in a table, with the operations that were tried."""
 
     variant: Variant
     label: str
     cells: Mapping[OperationName, CellSummary]
-    """By operation, in the order of the table's columns."""
+    """Summaries by operation, in the order of the table's columns."""
 
     def interval(self, column: Column) -> Interval | None:
         """Return the figure of a column, None if nothing was counted."""
@@ -82,7 +82,7 @@ class Row:
 
     @property
     def failures(self) -> dict[Failure, tuple[OperationName, ...]]:
-        """Each reason with the operations that it stopped. A reason that only repeats another one is left out."""
+        """Each failure with the operations that it stopped. Failures that only repeat another failure are left out."""
         found: dict[Failure, tuple[OperationName, ...]] = {}
         for operation, summary in self.cells.items():
             for failure in summary.failures:
@@ -95,7 +95,7 @@ class Row:
 
 
 def _repeats(failure: Failure, other: Failure) -> bool:
-    """Return whether `failure` is only a consequence of `other`: its reason ends with the other's."""
+    """Return whether `failure` is only a consequence of `other`, because its reason ends with the reason of `other`."""
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
@@ -105,8 +105,8 @@ def _is_unrankable(row: Row, operation: OperationName) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """How many of the measured variants have a figure. A variant without a counted round has none, for example on a
-    busy machine. Refused and failed variants are in neither number."""
+    """How many of the measured variants have a figure. A variant without a counted round, for example on a busy
+    machine, has no figure. Refused and failed variants are counted in neither number."""
 
     having: int
     measured: int
@@ -148,7 +148,7 @@ class Table:
             return self.least_bytes
         if column.role is not Role.TIME:
             return 0
-        # For longer calls the time of the clock itself does not matter.
+        # Only short calls are considered, because for longer calls the time of the clock itself does not matter.
         found = [row.cells[column.operation].figures for row in self.rows if column.operation in row.cells]
         clocked = [(each[column.figure].median, each[EMPTY].median) for each in found if EMPTY in each]
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)
@@ -176,7 +176,7 @@ class Table:
 
     @property
     def amount(self) -> str:
-        """The amount of data: '1,000,000 rows', '50,000 images', '20,000 documents'."""
+        """The amount of data, such as '1,000,000 rows', '50,000 images' or '20,000 documents'."""
         return f"{self.data_rows:,} {kind_of_target(self.conditions.target).counted}"
 
     @property
@@ -186,7 +186,7 @@ class Table:
 
 
 def amount_text(run: Run, table: Table) -> str:
-    """Return the amount of data, and the whole if it is a sample: 'a sample of 1,000,000 of 12,345,678 rows'."""
+    """Return the amount of data, for a sample with that of the whole: 'a sample of 1,000,000 of 12,345,678 rows'."""
     about = run.info.datasets.get(table.dataset)
     if about is None or about.whole_rows is None:
         return table.amount
@@ -291,7 +291,7 @@ def unit_of(table: Table, column: Column) -> Unit:
 
 
 def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
-    """Return a unique name for each table, by its place: data set and track, and whatever else differs in the run."""
+    """Return a unique name for each table by its index: data set and track, and whatever else differs in the run."""
     names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
     usual = ("dataset", "track")
     facts = [{"suite": table.suite, "machine": table.machine, **asdict(table.conditions)} for table in found]

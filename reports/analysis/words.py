@@ -19,9 +19,9 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
 WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/limits.md"
-"""In every report. An installed package has no docs/ folder, so the page is named but not linked."""
+"""A reference in every report. An installed package has no docs/ folder, so the page is named but not linked."""
 FALLBACK = "†"
-"""Marks every figure of a call that does more than was asked."""
+"""Marks every figure of a fallback call, which does more than the operation needs."""
 FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the engine has no call for this, so everything is read before selecting, or gathered before "
     "saving; not ranked"
@@ -33,9 +33,9 @@ NOT_COUNTED = "not counted (machine busy, page cache not warm, garbage collected
 MOST_BESIDE = 3
 """Up to this many operations share a cell with slashes between them; with more it would be unreadable."""
 BLOCKS_WORTH_TELLING = 1.05
-"""Disk blocks are mentioned if they exceed the bytes in them by more than this factor."""
+"""Disk blocks are mentioned if they take more than this many times the bytes that they hold."""
 LONG_NS = 10_000_000_000
-"""From here on, a time in a column of milliseconds is shown in seconds with its unit: '29.4s'."""
+"""A time of at least this is shown in seconds with its unit ('29.4s'), even in a column of milliseconds."""
 
 
 def stage_text(maturity: MaturityInfo) -> str:
@@ -62,7 +62,7 @@ def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
 
 
 def fallback_mark(row: Row, column: Column) -> str:
-    """Return FALLBACK for a figure of a fallback call, CACHED for one from the library's memory, else ''."""
+    """Return FALLBACK for a figure of a fallback call, CACHED for a figure from the library's memory, else ''."""
     if row.fallback(column.operation):
         return FALLBACK
     return CACHED if row.cached(column.operation) else ""
@@ -111,8 +111,8 @@ def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[Cel
 def fidelity_text(row: Row) -> str:
     """Return 'exact' or 'lossy', else one word for why there is no verdict.
 
-    If only some operations were stopped, they are named, with a count where several have the same name. Operations that
-    were not counted are not considered stopped.
+    If a failure stopped only some operations, these are named, with a count if several have the same name. Operations
+    that were merely not counted do not appear.
     """
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
@@ -134,7 +134,7 @@ def _some(kind: str, stopped: int, asked: int) -> str:
 
 
 def why_none(row: Row, column: Column) -> str:
-    """Return in a word why a row has no figure in a column."""
+    """Return one word for why a row has no figure in a column."""
     summary = row.cells.get(column.operation)
     if summary is None:
         return "not run"

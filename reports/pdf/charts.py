@@ -1,7 +1,7 @@
 """Draw the PDF's pages of bar charts: one chart for each column of a table, as in the thesis's figure 5.3.
 
-They differ from that figure where it misleads. Bars have intervals and values, the axis is logarithmic if values span
-more than a decade, and colour shows the ratio to the best, not to the mean, which one slow format distorts.
+The charts differ from that figure where it misleads. Bars have intervals and values, and the axis is logarithmic if
+values span more than a decade. Colour shows the ratio to the best, not to the mean, which one slow format distorts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 """Variants that fit on one page; further ones go to another page of the same table."""
 FEWEST_ROWS = 10
-"""Room for at least this many rows, so that the bars of a short table are not too thick."""
+"""A chart has space for at least this many rows, so that the bars of a short table are not too thick."""
 MOST_REMARKS = 15
 """Lines of remarks that fit next to the charts."""
 BESIDE = 2
-"""Further operations that share a page."""
+"""Number of further operations that share a page."""
 LONG_TITLE, LONGEST_TITLE = 42, 54
 """Titles over LONG_TITLE characters are set smaller to end with their chart; over LONGEST_TITLE they shrink further."""
 NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
@@ -51,7 +51,7 @@ VALUE_WIDTH = 0.085
 
 
 def table_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages of save and read: the five charts of the thesis's figure, as far as the table has their columns."""
+    """Yield pages of save and read: the five charts of the thesis's figure, or those that the table has columns for."""
     columns = [column for column in table.columns if column.operation in table.columns.main]
     places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
     title = f"{table.suite}: {table.dataset}"
@@ -66,7 +66,7 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
     further = table.columns.further
     for start in range(0, len(further), BESIDE):
         operations = further[start : start + BESIDE]
-        # Two charts a line. Sizes of further operations are in the terminal's table and on the site.
+        # A line has only two charts. Sizes of further operations are in the terminal's table and on the site.
         shown = [[column for column in table.columns.of(name) if _has_chart(table, column)] for name in operations]
         charts = {(down, across): column for down, line in enumerate(shown) for across, column in enumerate(line)}
         tried = [row for row in table.rows if row.cells.keys() & set(operations)]
@@ -75,7 +75,7 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def _has_chart(table: Table, column: Column) -> bool:
-    """Return whether a column gets a chart: times always, to explain missing ones; memory only with figures."""
+    """Return whether a column gets a chart. Times always do, to explain missing ones; memory only if it has figures."""
     if column.role is Role.TIME:
         return True
     return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
@@ -107,8 +107,8 @@ def _page(
     charts: dict[tuple[int, int], Column],
     explained: tuple[int, int],
 ) -> Figure:
-    """Draw charts of `rows` by their place (down, across) on a grid of three lines of two. The cell `explained` holds
-    the legend and the notes on `told`."""
+    """Draw charts of `rows` at their positions (down, across) in a grid of three lines with two charts. The cell
+    `explained` holds the legend and the notes on `told`."""
     about = run.info.datasets.get(table.dataset)
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
@@ -131,7 +131,7 @@ def row_name(name: str) -> str:
 
 
 def _points(label: str, rows: int) -> float:
-    """Return the type size for a label next to its bar. Two lines have smaller type, depending on their length."""
+    """Return the type size for a label next to its bar. Labels of two lines are smaller, depending on their length."""
     lines = label.splitlines()
     usual = _NAME_POINTS if len(lines) < 2 else _TWO_LINES_POINTS if rows <= FEW_ROWS else _SMALL_POINTS
     return min(usual, _NAME_POINTS * NAME_LETTERS / max(map(len, lines)))
@@ -152,7 +152,7 @@ def _chart(
 
 
 def title_points(title: str) -> float:
-    """Return the type size with which a title ends where its chart does."""
+    """Return the type size at which a title is no wider than its chart."""
     return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
 
 

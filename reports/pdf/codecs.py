@@ -21,7 +21,7 @@ _LEFTS, _TOP, _WIDTH, _HEIGHT = (0.085, 0.57), 0.895, 0.33, 0.25
 LINE_CHARACTERS = 72
 MOST_NAME_LINES = 4
 MOST_LINES = 34
-"""Codecs that fit in the page's table; the terminal shows all."""
+"""Number of codecs that fit in the page's table; the terminal shows all."""
 
 
 def draw(figure: Figure, run: Run, table: Table) -> None:
@@ -34,7 +34,7 @@ def draw(figure: Figure, run: Run, table: Table) -> None:
         title = f"size against {column.title}, with the Pareto frontier"
         axes.set_title(title, fontsize=8.5, fontweight="bold", loc="left", y=1)
         names = [row.label.replace("[", " ").rstrip("]") for row in frontier(table, column)]
-        # Non-breaking spaces keep a number with its name.
+        # Non-breaking spaces keep each number next to its name.
         told = "  ".join(f"{number} {name}".replace(" ", "\xa0") for number, name in enumerate(names, 1))
         lines = textwrap.wrap(told, LINE_CHARACTERS, break_on_hyphens=False)[:MOST_NAME_LINES]
         figure.text(left, _TOP - _HEIGHT - 0.032, "\n".join(lines), fontsize=6, va="top", linespacing=1.35)

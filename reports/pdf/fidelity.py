@@ -29,7 +29,7 @@ def fidelity_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def _shared(found: Sequence[Matrix]) -> list[list[tuple[Matrix, tuple[str, ...]]]]:
-    """Group matrices, with the kinds to show, into pages: two short ones, or one."""
+    """Group matrices, with the kinds to show, into pages of two short matrices or one long matrix."""
     pages: list[list[tuple[Matrix, tuple[str, ...]]]] = []
     for matrix in found:
         for start in range(0, len(matrix.kinds), MOST_KINDS):
@@ -82,7 +82,7 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
                     color=colour,
                     fontweight="bold",
                 )
-    # As one artist, because drawing thousands separately takes seconds.
+    # All cells are one artist, because drawing thousands separately takes seconds.
     axes.add_collection(PatchCollection(cells, match_original=True), autolim=False)
     axes.set_xlim(0, max(len(variants), 1))
     axes.set_ylim(len(kinds), 0)

@@ -35,7 +35,7 @@ _TOLD_WIDTH = 78
 
 
 def lines_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages. The charts of a table share pages, and so do those whose values are data sets."""
+    """Yield pages. The charts of a table share pages, and so do charts whose values are data sets."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         axis = (chart.axis.title, chart.axis.rest) if chart.axis.owner is Owner.DATA else ()
@@ -50,7 +50,7 @@ def lines_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def throughput_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages of throughput over the share of row groups: the networks of one data set share pages."""
+    """Yield pages of throughput over the share of row groups. The networks of one data set share pages."""
 
     def about(chart: Chart) -> tuple[str, str, str]:
         return chart.suite, chart.dataset, chart.machine

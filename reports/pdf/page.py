@@ -1,6 +1,6 @@
 """Draw a page of the PDF: A4, with a title, a foot with run, machine and versions, and tables of text.
 
-Without pyplot, so that no figures stay open.
+pyplot is not used, so that no figures stay open.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 A4_INCHES = (8.27, 11.69)
 TEXT, FAINT = "#222222", "#777777"
 TOP, LINE_HEIGHT = 0.91, 0.018
-"""Where the lines of a text table begin, and their distance, as shares of the page."""
+"""Height at which the lines of a text table begin, and distance of the lines, as shares of the page."""
 _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
-"""Where the foot begins, and the height of one of its lines: 6-point type with a letter height of 1.17 and a line
-spacing of 1.4."""
+"""Height at which the foot begins, and height of one of its lines, which has 6-point type with a letter height of 1.17
+and a line spacing of 1.4."""
 LABEL_LETTERS = 34
 """Characters that fit before the first column of figures; longer labels take two lines, the longest in smaller type."""
 _POINTS, _HEAD_POINTS, _TWO_LINES_POINTS = 7.0, 6.4, 5.8
@@ -29,7 +29,7 @@ _POINTS, _HEAD_POINTS, _TWO_LINES_POINTS = 7.0, 6.4, 5.8
 _MIDDLE = 4.1 / 72 / A4_INCHES[1]
 """Distance from the top of a line to the middle of its type."""
 FURTHER_LINE = 0.62
-"""Height of a further line in the same cell, in lines of the page."""
+"""Height of a further line in the same cell, as a multiple of the height of a line of the page."""
 MOST_LINES = 44
 """Lines of a text table that fit on a page."""
 
@@ -85,8 +85,8 @@ def spaced(label: str) -> str:
 
 
 def lines_of(text: str, width: int, between: str = " ") -> list[str]:
-    """Wrap a text at `width` characters. It breaks at `between`; a part longer than a line also breaks before and
-    within its settings, but nowhere else."""
+    """Wrap a text at `width` characters. Lines break at `between`. A part that is longer than a line also breaks before
+    and within its settings, but nowhere else."""
     words = [part for word in text.split(between) for part in _parted(word, width)]
     found: list[str] = []
     for word, glued in words:
@@ -119,8 +119,8 @@ def draw_lines(
 ) -> None:
     """Draw a table of text, with the first line as its head if `head`.
 
-    `lefts` are the positions of the columns. With `numbers`, all columns but the first end there, and long labels take
-    two lines of smaller type. `start` is the number of lines of the page above the table.
+    `lefts` are the positions at which columns begin. With `numbers`, all columns except the first end at their position
+    instead, and long labels take two lines of smaller type. `start` is the number of lines above the table.
     """
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):

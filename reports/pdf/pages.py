@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIRST, _LAST = 0.34, 0.965
-"""Where the first and the last column of figures end, as shares of the page."""
+"""Positions at which the first and the last column of figures end, as shares of the page."""
 _USE_HEADERS = ("use", "fastest", "tied with it (=), or times as long")
 _USE_LEFTS, _USE_WIDTHS = (0.05, 0.25, 0.56), (29, 42, 58)
 """Positions of the columns on the page of uses, and the characters that fit into them."""
 MOST_COLUMNS = 8
 """Columns of figures that fit next to each other."""
 MOST_WIDE_COLUMNS = 4
-"""The same if each column has several figures."""
+"""Columns that fit next to each other if each column has several figures."""
 _NARROW = 11
 """Longest figure, in characters, for which MOST_COLUMNS fit."""
 _NOTE_WIDTH = 150
@@ -52,7 +52,7 @@ _NOTE_WIDTH = 150
 
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield the page of codecs compared with their formats without one."""
+    """Yield the page that compares codecs with the same formats without a codec."""
     figure = new_page(run, f"{table.suite}: {table.dataset}, {TITLES['codecs']}", about(run, table))
     codecs.draw(figure, run, table)
     yield figure
@@ -73,7 +73,7 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages of the fastest format for each use, and the next ones."""
+    """Yield pages with the fastest format for each use, and the next fastest ones."""
     title = f"{table.suite}: {table.dataset}, {TITLES['uses']}"
     figure, used = None, 0.0
     for use in uses_of(run, table):
@@ -95,9 +95,9 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) -> Iterator[Figure]:
-    """Yield pages of figures below one another, each with its title and its notes, as many on a page as fit.
+    """Yield pages of figures, each with its title and its notes. A page has as many figures as fit below each other.
 
-    Wide ones are split into parts, and those longer than a page continue on the next.
+    Figures that are too wide are split into parts, and figures that are too long continue on the next page.
     """
     figure, used = new_page(run, title, below), 0
     for each in found:
@@ -132,7 +132,7 @@ def _with_spread(figures: Figures) -> Figures:
 
 @dataclass(frozen=True)
 class _Part:
-    """What of a table goes on one page: `most` columns fit next to each other, and heads take `high` extra lines. The
+    """The part of a table on one page: `most` columns fit next to each other, and heads take `high` extra lines. The
     notes follow the last part."""
 
     corner: str

@@ -29,8 +29,8 @@ def view_of(run: Run, table: Table) -> TableView:
 
 
 def bars_spec(chart: Chart, *, labelled: bool, points: Mapping[str, float]) -> Spec:
-    """Return bars in the order of their rows, each label in the size from `points`. Omit labels that the chart to the
-    left has already."""
+    """Return bars in the order of their rows, with labels in the sizes from `points`. Unless `labelled`, the bars have
+    no labels, because the chart to the left has them already."""
     spec = charts.bars()
     labels = [row["label"] for row in chart["rows"]]
     sizes = [{"test": f"datum.label === {json.dumps(label)}", "value": points[label]} for label in labels]

@@ -47,7 +47,7 @@ OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
 
 
 class ReportError(Exception):
-    """The report cannot be made. The message names what is missing, and the command that installs it."""
+    """The report cannot be made. The message names the missing libraries and the command that installs them."""
 
 
 def write_pdf(run: Run, path: Path) -> Path:

@@ -1,6 +1,6 @@
 """Draw charts on PDF pages: Vega lays out the site's Vega-Lite specifications, and matplotlib draws the marks.
 
-A chart is specified only once, and becomes vectors with searchable text on the page.
+Site and PDF share one specification for each chart. On a page, the chart consists of vectors and searchable text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stro
 
 
 def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float, width: float, height: float) -> Axes:
-    """Draw a chart into a rectangle of the page, given as shares of it. Axes and labels are outside of it."""
+    """Draw a chart into a rectangle, given as shares of the page. Axes and labels are outside of the rectangle."""
     wide, high = width * figure.get_figwidth() * POINTS, height * figure.get_figheight() * POINTS
     axes = figure.add_axes((left, top - height, width, height))
     axes.set_axis_off()

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from bench_runner.results.information import READ, SAVE
 
 _MEASURES = ((r"time_(\w+)", "{} time"), (r"track_size", "size"), (r"track_(\w+)_peak_memory", "{} peak memory"))
-"""Names of a suite's benchmarks, and what they measure, in the order of every report."""
+"""Patterns for names of a suite's benchmarks, and what these measure, in the order of every report."""
 _FIRST = (SAVE, READ)
 
 
@@ -69,8 +69,8 @@ def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
 
 
 def _measured_datasets(folder: Path, name: str, parameters: list[list[str]]) -> set[str]:
-    """Return data sets with a figure. For each version asv keeps one value for each pair of parameters, in the order of
-    their product."""
+    """Return the data sets that have a figure. For each version, asv keeps one value for each pair of data set and
+    variant, in the order of their product."""
     pairs = list(product(*parameters))
     found = set()
     for path in (folder / "graphs").rglob(f"{name}.json"):

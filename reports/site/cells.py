@@ -29,7 +29,7 @@ class CellView:
     row: RowView
     summary: CellSummary
     names: tuple[str, ...]
-    """Its figures, in the order of the register."""
+    """Names of the cell's figures, in the order in which figures are registered."""
     lines: tuple[SampleLine, ...]
 
     @property

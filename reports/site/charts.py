@@ -1,7 +1,7 @@
 """Build the charts of a table as Vega-Lite: two specifications without data, and the figures of each table.
 
-A browser draws them on the site, and reports.pdf prints them. Colours are names to which the page's style gives values
-for light and dark.
+A browser draws the charts on the site, and reports.pdf prints them. Colours are names, to which the page's style gives
+values for light and dark mode.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def scatter() -> dict[str, Any]:
 
 
 def powers(least: float, most: float) -> list[float]:
-    """Return the grid values of a logarithmic axis: powers of ten, or 1, 2 and 5 times each on a short axis."""
+    """Return the grid values of a logarithmic axis: powers of ten, on a short axis also 2 and 5 times these."""
     steps = (1,) if math.log10(most / least) > 2.5 else (1, 2, 5)
     first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
     found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]

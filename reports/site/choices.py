@@ -29,7 +29,7 @@ class Facet:
 
 
 def facets(shown: Sequence[Mapping[str, str]], runs: Sequence[Place]) -> list[Facet]:
-    """Return the choices of a page that shows sections with these facets. A value shared by all is not a choice."""
+    """Return the choices of a page that shows sections with these facets. A facet with only one value is no choice."""
     titles = {place.slug: place.title for place in runs}
     found = []
     for key, title in TITLES.items():

@@ -167,7 +167,7 @@ def _tables(view: TableView) -> dict[str, Any]:
     """Return the charts of a table, and all its figures."""
     run, time = view.place.run, unit_for(view.table, "wall_ns")
     operations = view.columns.operations
-    # With more operations than a head can name, use those that a table shows first. Samples name the others.
+    # If there are more operations than a head can name, use those that a table shows first. Samples pages name all.
     beside = operations if len(operations) <= words.MOST_BESIDE else view.columns.main
     return {
         "charts": site_charts.chart_data(view),
@@ -235,7 +235,7 @@ def _calls(view: TableView) -> dict[str, Any]:
 
 
 def _uses(view: TableView) -> dict[str, Any]:
-    """Return the fastest format for each use, and the next ones."""
+    """Return the fastest format for each use, and the next fastest ones."""
     return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
 
 
@@ -308,7 +308,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _facts(place: Place) -> Iterator[tuple[str, str]]:
-    """Yield the known facts on machine and request."""
+    """Yield the known facts about the machine and the request of a run."""
     info, machine = place.run.info, place.run.info.machine
     told = {
         "machine": machine.name,

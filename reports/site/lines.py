@@ -30,7 +30,7 @@ LABELS_FROM = 8
 """Pixels to the right of the chart where labels begin; thin lines join them to the ends of their lines."""
 _LABEL_PIXELS = 14
 _TWO_LINES = 1.3
-"""Height of a label of two lines, relative to the others."""
+"""Height of a label of two lines, relative to a label of one line."""
 BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
 """Facets that do not select throughput charts, because these charts compare their values."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -185,7 +185,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
 
 
 def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """Return the throughput charts of one suite of a run, the networks of one data set together."""
+    """Return the throughput charts of one suite of a run, grouped so that the networks of a data set are together."""
     slugs, found = Slugs(), []
     of_suite = [chart for chart in place.contents.throughput_lines if chart.suite == suite]
     for (dataset, machine), group in itertools.groupby(of_suite, lambda chart: (chart.dataset, chart.machine)):
@@ -296,7 +296,7 @@ def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
         "scale": {**kind, "domain": domain, "nice": False},
         "axis": {
             "values": chart.axis.values,
-            # Written out, because the scale would round labels to the distance between ticks.
+            # The format is set here, because the scale would round labels to the distance between ticks.
             "labelExpr": "format(datum.value, ',~r')",
             "title": chart.axis.title,
             "labelFlush": False,

@@ -24,7 +24,7 @@ class OverallRow:
     format: str
     slug: str
     means: tuple[float | None, ...]
-    """A mean for each column of the group; None if a data set lacks it."""
+    """A mean for each column of the group; None if a data set has no ratio in the column."""
     parts: tuple[tuple[RowView | None, TableView], ...]
 
 
@@ -43,7 +43,7 @@ class Group:
 
     @property
     def id(self) -> str:
-        """Its name in addresses."""
+        """Name of the group in addresses."""
         return f"{self.views[0].place.slug}-{self.name}"
 
     @property
@@ -58,7 +58,7 @@ class Group:
 
     @cached_property
     def rows(self) -> tuple[OverallRow, ...]:
-        """Every variant that is ranked in one of the tables, sorted by its leading mean; those without a mean last."""
+        """Every variant that is ranked in one of the tables, sorted by the leading mean; variants without one last."""
         by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
         slugs = Slugs()
         rows = []

@@ -1,8 +1,8 @@
 """Write the interactive site: a folder of pages that a browser opens from disk or GitHub Pages, without any network.
 
-Each page is self-contained: style, script, figures and the drawing library are embedded, and its security policy blocks
-everything else. Without scripts every figure is still there, in tables. The text of runs is not trusted, so templates
-escape everything.
+Each page is self-contained: style, script, figures and the drawing library are embedded, and a security policy blocks
+everything else. A browser without scripts still shows every figure, in tables. The text of runs is not trusted, so
+templates escape everything.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MANIFEST = "site.json"
 """Lists the files of a site, so that the next one removes outdated files and nothing else."""
 TITLE = "Format Bench"
 MOST_PAGE_BYTES = 4_000_000
-"""A larger page opens slowly. One complete run of all suites makes 1.5 MB, six make 4."""
+"""Size above which a page opens slowly. A complete run of all suites makes a page of 1.5 MB, six runs make 4 MB."""
 
 
 class SiteError(Exception):
@@ -73,7 +73,7 @@ def write_site(
     copied = () if files_in else shown
     copies = {f"{place.files}/{path.name}": path for place in copied for path in site_contents.raw_files(place)}
     written = {*pages, *copies, MANIFEST}
-    # Written first, and with the earlier files, so that a half-written site is recognised and replaced next time.
+    # The manifest is written first and includes earlier files, so that the next call can replace a half-written site.
     _put_manifest(folder, written | (before or set()))
     for name in (before or set()) - written:
         (folder / name).unlink(missing_ok=True)
@@ -151,7 +151,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """Return the error with its file, which a failed write does not name."""
+    """Return the error with the name of its file, which the error of a failed write lacks."""
     return OSError(error.errno, error.strerror, str(path))
 
 
@@ -206,8 +206,8 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
 
 @cache
 def environment() -> Environment:
-    """Return the templates, which escape all values. Cached, because compiling them takes longer than making the pages
-    of a run, and a publication has many sites."""
+    """Return the templates, which escape all values. They are cached, because compiling them takes longer than making
+    the pages of a run, and a publication has many sites."""
     import jinja2
 
     found = jinja2.Environment(
@@ -238,8 +238,8 @@ def _asset(name: str) -> str:
 
 @cache
 def drawing_library() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script to embed in a page. Kept in the user's cache folder, because
-    making it takes seconds."""
+    """Return Vega, Vega-Lite and vega-embed as one script to embed in a page. The script is kept in the user's cache
+    folder, because making it takes seconds."""
     import vl_convert
 
     kept = (
@@ -259,7 +259,7 @@ def drawing_library() -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return a policy under which nothing is fetched or sent, and only our own scripts run, named by their digests.
+    """Return a policy under which nothing is fetched or sent, and only the scripts with these digests run.
 
     Styles are allowed, because the drawing library writes some; they cannot fetch anything either.
     """

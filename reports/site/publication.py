@@ -67,7 +67,8 @@ class Published:
 
     @property
     def same_machine(self) -> tuple[str, str | None]:
-        """What runs of one machine share. A cloud host may give another processor under the same name."""
+        """A key that runs of one machine share. It includes the processor, because cloud machines of the same name may
+        have different processors."""
         return self.machine, self.run.info.machine.cpu
 
     @property
@@ -133,7 +134,8 @@ def write_site(runs: Path, site: Path) -> list[str]:
 def _newest(published: Sequence[Published]) -> list[Published]:
     """Return the newest run of the same suites on each machine, preferring complete runs.
 
-    The request does not count, so that runs of older versions, which worded it differently, do not pile up.
+    Requests are not compared. Otherwise runs of older versions, which recorded the same request differently, would be
+    shown too.
     """
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
@@ -175,8 +177,8 @@ def _same_question(one: Published, other: Published) -> bool:
 
 
 def _question(published: Published) -> tuple[object, ...]:
-    """Return what two comparable runs share: suites, machine and request. Thread counts are those measured, because a
-    request may leave them to the suite."""
+    """Return a key that comparable runs share: suites, machine and request. It has the measured thread counts, because
+    a request may leave them to the suite."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
     return published.suites, published.same_machine, request, threads

@@ -40,14 +40,14 @@ APART, NONE = "apart", "none"
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One run, with its place in the site."""
+    """One run, with its addresses in the site."""
 
     run: Run
     slug: str
     files: str
     """The folder of its raw files, relative to the site."""
     processor: str = ""
-    """Set if runs on other processors have the same machine name, as on a cloud host."""
+    """Processor of the machine; set only if machines with other processors have the same name, as in a cloud."""
 
     @cached_property
     def contents(self) -> Contents:
@@ -100,9 +100,10 @@ class Place:
 
 
 def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
-    """Return the runs with their places, in the given order.
+    """Return the runs with their addresses, in the given order.
 
-    `files_in` is the folder of the site that holds the runs' folders. Without it their files are copied into the site.
+    `files_in` is the folder of the site that already holds the runs' folders. If it is empty, the files of the runs are
+    copied into the site.
     """
     slugs = Slugs()
     named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
@@ -124,7 +125,7 @@ class Shown:
     """One figure, or why there is none."""
 
     text: str
-    """With its unit: '52.3 ms'; or a word for why it is missing."""
+    """The figure with its unit, such as '52.3 ms', or a word for why it is missing."""
     spread: str
     mark: str
     """'*' for the best, '=' for a tie with it; FALLBACK or CACHED if it is not ranked for that reason."""
@@ -198,7 +199,7 @@ class RowView:
         return self.row.variant.is_apart
 
     def address(self, operation: str = "") -> str:
-        """Return the address of one of its cells' samples, or of its first if `operation` was not run."""
+        """Return the address of the samples of `operation`, or of the first operation if `operation` was not run."""
         known = operation if operation in self.row.cells else next(iter(self.row.cells))
         return f"{self.view.samples_address}#{self.anchor(known)}"
 
@@ -330,7 +331,7 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """The best variants of each column with a figure; memory only for main operations, to limit the number."""
+        """The best variants of each column with a figure. Memory is shown for main operations only, for brevity."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:

@@ -1,9 +1,9 @@
 """Compare published claims with a run: the source's figures, ours, a verdict, and the reason.
 
-A source is three files below `published/`: its claims as rows, the names used in these rows, and the published figures.
-One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested. It cannot
-be tested if no measurement here covers it, if a library gives no figure that counts, or if the run has not measured it;
-in the last case the reason names the command that does.
+A source has three files below `published/`: its claims as rows, the names used in these rows, and the published
+figures. One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested. A
+claim cannot be tested if no measurement here covers it, if a library gives no figure that counts, or if the run lacks
+the measurement. In the last case, the reason names the command that measures it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Claim:
     """One statement of a source. `key` names its figures in the source's CSV file.
 
     `finding` is what our cells would have to show; None if nothing here can test it, and `untestable` says why.
-    `differs` states how our cells differ from the source's, and is given with every verdict. `command` measures the
-    cells.
+    `differs` states how our cells differ from the source's, and is shown with every verdict. `command` is the command
+    that measures the cells.
     """
 
     key: str
@@ -108,7 +108,7 @@ SOURCES: Mapping[str, Publication] = {name: _source(name) for name in ("lance", 
 
 @cache
 def published(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the published figures of each claim as texts, one for each place of publication.
+    """Return the published figures of each claim as texts, one for each passage that prints them.
 
     Example: 'Lance 2.1, scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'.
     """
@@ -123,8 +123,8 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
-    """Return the verdict on every claim of a source, by the first run that decides it, else the first with some of its
-    figures."""
+    """Return the verdict on every claim of a source. If no run decides a claim, the first run that leaves it open is
+    used, else the first run with some of its figures."""
     measured = [_measured(run) for run in runs]
     return tuple(
         max(
@@ -145,7 +145,7 @@ def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
 
 @dataclass(frozen=True)
 class _Place:
-    """What figures must share to be compared, in addition to data set and rows."""
+    """The properties that figures must share to be compared, in addition to data set and rows."""
 
     conditions: Conditions
     machine: str
@@ -153,13 +153,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The figures of a place, and the reasons for those that were tried but have none."""
+    """The figures measured at a place, and for subjects that were tried without a figure, the reason."""
 
     figures: dict[Subject, tuple[Interval, Mapping[int, int]]]
     aside: dict[Subject, str]
 
     def count(self, needed: Sequence[Subject]) -> tuple[int, int]:
-        """Return how many of these have a figure, and how many were tried."""
+        """Return how many of these subjects have a figure, and how many were tried."""
         known = sum(subject in self.figures for subject in needed)
         return known, sum(subject in self.figures or subject in self.aside for subject in needed)
 
@@ -225,10 +225,10 @@ def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
 
 
 def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _Cells:
-    """Return the cells of a place for all that a finding compares.
+    """Return the cells of a place for all figures that a finding compares.
 
-    If suites measured a data set with different numbers of rows, choose the number that has most of it, else the
-    larger.
+    If suites measured a data set with different numbers of rows, choose the number of rows with most of these figures.
+    Among equals, choose the larger number.
     """
     needed = tuple(dict.fromkeys(subject for name in finding.datasets for subject in needed_by(finding, name)))
     chosen = _Cells({}, {})
@@ -264,8 +264,8 @@ def _judged(source: Publication, claim: Claim, measured: _Measured) -> Judged:
 
 
 def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:
-    """Return on how many data sets a place has everything that a finding compares, how much it has, and how much was
-    tried."""
+    """Return on how many data sets a place has all figures that a finding compares, how many of these figures it has,
+    and how many were tried."""
     needed = [needed_by(finding, dataset) for dataset in finding.datasets]
     known, tried = zip(*map(cells.count, needed), strict=True)
     return sum(number == len(all_) for number, all_ in zip(known, needed, strict=True)), sum(known), sum(tried)
@@ -275,7 +275,7 @@ _NOT_IN_RUN = "not in this run"
 
 
 def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
-    """Return which of these have no figure, and why; '' if all have one."""
+    """Return which of these subjects have no figure, and why; '' if all have a figure."""
     lacking = [subject for subject in needed if subject not in cells.figures]
     tried = {subject: cells.aside[subject] for subject in lacking if subject in cells.aside}
     if len(lacking) == len(needed) and not tried:
@@ -289,10 +289,10 @@ def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
 def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[str, str]) -> str:
     parts = [judgement.reason] if judgement.reason else []
     if any(_NOT_IN_RUN in why for why in left_out.values()):
-        # A finding across data sets is left out as a whole, so its data sets were not named yet.
+        # A finding that compares data sets is left out as a whole, so the reason does not name its data sets yet.
         across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
         told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
-        # If a library gives no figure that counts on one data set, it may give none on the others.
+        # If a library gives no valid figure on one data set, it may give none on the other data sets either.
         doubtful = cells.aside and not judgement.figures
         parts.append(f"{told} of the others, which may have no figure either" if doubtful else told)
     if claim.differs and len(left_out) < len(judgement.finding.datasets):

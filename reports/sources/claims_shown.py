@@ -69,7 +69,7 @@ def _ours(each: Judged) -> Iterator[str]:
 
 
 def markdown(runs: Sequence[Run], name: str) -> str:
-    """Return the same as Markdown."""
+    """Return each claim with its verdict, figures and reason as Markdown."""
     source = SOURCES[name]
     found = judged(runs, source)
     commands = ", ".join(f"`{' '.join(run.info.command)}`" for run in runs if run.info.command)

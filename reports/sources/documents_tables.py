@@ -1,6 +1,6 @@
 """Compare our figures with table 3 of the paper on columns in document stores: ranges by index and by scan.
 
-Ours are those of AMAX, with a table for each data set and set of conditions.
+Our figures are those of AMAX. There is a table for each data set and set of conditions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ours = Mapping[OperationName, CellSummary]
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Return table 3 for each place where a run has ranges; the published figures alone if none has."""
+    """Return table 3 for each set of conditions with ranges in a run; without any, only the published figures."""
     found = [(about, ours) for run in runs for about, ours in _groups(run)]
     shown = found or [("not in this run; to measure it: run documents --operations range", {})]
     return tuple(_table(about, ours) for about, ours in shown)
@@ -50,7 +50,7 @@ def _is_own(summary: CellSummary) -> bool:
 
 @cache
 def published() -> Mapping[tuple[int, str], float]:
-    """Return seconds by the number of fields and 'scan' or a selectivity of SELECTIVITIES."""
+    """Return seconds by (number of fields, 'scan' or a selectivity of SELECTIVITIES)."""
     found: dict[tuple[int, str], float] = {}
     for row in published_rows("documents_index_queries.csv"):
         fields = int(row["columns"])

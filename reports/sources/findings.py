@@ -64,4 +64,4 @@ FAULTS = (
     Fault((SAVE_TIME, READ_TIME), (), "the thesis has one unverified sample per cell, with other versions"),
     Fault((SIZE,), (), "in the thesis all string columns of a data set are identical copies"),
 )
-"""Found in the program that the thesis describes."""
+"""Faults that were found in the program that the thesis describes."""

@@ -1,4 +1,4 @@
-"""Judge the findings of a source by our samples: compare pairs of figures, and combine them to a verdict."""
+"""Judge the findings of a source by our samples: compare pairs of figures, and combine the results to a verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FindingVerdict(Enum):
     HOLDS = "holds"
     DOES_NOT = "does not"
     OPEN = "open"
-    """It was measured, in too few rounds or with a tie; more rounds may decide it."""
+    """The finding was measured, but in too few rounds or with a tie. More rounds may decide it."""
     NOT_TESTABLE = "not testable here"
 
     def counted(self, count: int) -> str:
@@ -68,7 +68,7 @@ def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """A pair on one data set. `ratio` is (lower * factor) / higher; the pair holds below 1."""
+    """A pair on one data set. `ratio` is (lower * factor) / higher. The pair holds if the ratio is below 1."""
 
     pair: Pair
     ratio: float
@@ -85,8 +85,8 @@ def judge(
 ) -> Judgement:
     """Return the verdict of our figures on a finding.
 
-    `left_out` has the reason why a data set has no figures, `theirs` the source's own figures, `generated` the data
-    sets that we generated to resemble the source's, and `faults` the faults of its measurements.
+    `theirs` has the source's own figures. `left_out` has the reason for each data set without figures. `generated` are
+    data sets that we generated to resemble those of the source. `faults` are faults of the source's measurements.
     """
     verdicts: dict[str, FindingVerdict] = {}
     figures: dict[str, str] = {}
@@ -112,7 +112,7 @@ def judge(
         verdicts[dataset] = _verdict(weighed, too_few)
         figures[dataset] = _evidence(closest, ours, dataset)
         decisive.append(closest.pair)
-        # One contradicting pair decides, whatever the others say.
+        # A single contradicting pair decides the verdict, whatever the results of the other pairs.
         if verdicts[dataset] is not FindingVerdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
             reasons[dataset] = told
     verdict = _combined(list(verdicts.values()), finding.some)
@@ -160,7 +160,7 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
             subject.format for subject in both if subject in ours.figures and ours.figures[subject][0].low is None
         ]
         missing |= dict.fromkeys(absent)
-        # If neither lacks rounds, both have too few rounds in common.
+        # If each figure has enough rounds, the two figures have too few rounds in common.
         too_few |= dict.fromkeys(seldom if absent or seldom else [subject.format for subject in both])
     return tuple(missing), tuple(too_few)
 
@@ -191,7 +191,7 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
 
 
 def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
-    """Return the figures of both sides, and of all formats in their column if both are of one data set."""
+    """Return the figures of both sides of a pair. If both are of one column and data set, add those of all formats."""
     of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
     found = {}
     for subject, (_, by_round) in ours.figures.items():
@@ -222,7 +222,7 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
-    """Return the figures of the pair that decides: the one that is nearest to failing, or fails most."""
+    """Return the figures of the pair that decides, which is the pair nearest to failing, or the one that fails most."""
     told = []
     for subject in (closest.pair.lower, closest.pair.higher):
         told.append(f"{subject.format} {_figure_text(subject, ours)}")

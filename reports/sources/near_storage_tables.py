@@ -1,6 +1,6 @@
 """Compare our figures with tables 8.1 to 8.3 of the thesis on near storage.
 
-Each table takes ours from one run, data set, placement of the matching groups and set of conditions.
+In each table, our figures come from one run, data set, placement of the matching row groups and set of conditions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from reports.sources.claims import SOURCES, has_several_machines
 from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
 WAYS = {name: SOURCES["near-storage"].variants[name] for name in ("V1", "V1, footers kept", "V2")}
-"""Our variants by their names in the tables. The thesis has the first and the last."""
+"""Our variants by their names in the tables. The thesis has only the first and the last of them."""
 _NONE = "-"
 _REDUNDANCY = {
     "own machines, one copy": 1.0,
@@ -46,9 +46,10 @@ Ours = Mapping[str, Series]
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Return tables 8.1 to 8.3 for each place where a run has one of the ways, the nearest network first.
+    """Return tables 8.1 to 8.3 for each place where a run has one of the access paths, the nearest network first.
 
-    If no run has any, return the published figures alone. If several runs have a place, its tables name the run.
+    If no run has any access path, return only the published figures. If several runs have the same place, its tables
+    name the run.
     """
     found = [(network, about, run.info.id, ours) for run in runs for network, about, ours in _groups(run)]
     places = Counter(about for _, about, _, _ in found)
@@ -62,7 +63,7 @@ def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
 
 def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
     if ours and not has_curves(tuple(ours.values())):
-        # The reason is the same for all ways, because they were measured at the same selectivities.
+        # The reason is the same for all access paths, because they were measured at the same selectivities.
         reason = next(iter(ours.values())).curve()
         yield _throughput(f"{about}; no curve: {reason}", ours)
         return
@@ -73,7 +74,7 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
-    """Yield the network, a description of the place, and the ways measured there."""
+    """Yield the network, a description of the place, and the access paths measured there."""
     grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
@@ -118,7 +119,7 @@ def _measured(series: Series | None, percent: float) -> Entry:
 
 
 def _retrieval(about: str, ours: Ours) -> SideBySide:
-    """Return each way's expected throughput and rate: the mean, as the thesis prints it, and sustained."""
+    """Return the expected throughput and rate of each access path, as mean, which the thesis prints, and sustained."""
     needed = {row["workload"]: row for row in published_rows("near_storage_retrieval.csv")}
     whole = {name: series for name, series in ours.items() if series.reaches_all}
     curves = {name: curve for name, curve in _curves(whole).items() if isinstance(curve, Curve)}
@@ -145,7 +146,7 @@ def _rate(gb_per_s: float) -> str:
 
 
 def _cost() -> SideBySide:
-    """Return the monthly cost of storing at the thesis's prices of early 2025, with other redundancy too."""
+    """Return the monthly cost of storing at the thesis's prices of early 2025, also with other redundancy."""
     provider = provider_per_month(THESIS_STORED_GB, S3_STANDARD)
     lines = [line_of("S3 Standard", _NONE, f"{provider:,.0f}", "100 %")]
     for title, redundancy in _REDUNDANCY.items():
@@ -172,7 +173,7 @@ def _parameters(about: str, ours: Ours) -> SideBySide:
 
 
 def _errors(about: str, ours: Ours) -> SideBySide:
-    """Return the errors of the curves: the thesis's as printed there, ours by the same fit."""
+    """Return the errors of the curves: those printed in the thesis, and ours by the same fit."""
     points = {f"thesis: {name}": each for name, each in published().items()}
     points |= {f"ours: {name}": series.points for name, series in ours.items()}
     lines = []

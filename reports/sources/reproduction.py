@@ -46,14 +46,14 @@ class FigurePair:
     ours: float
     """Median."""
     least: float
-    """Smallest value that the run's probe can distinguish from 0; 0 for times and sizes."""
+    """Smallest memory that the run's probe can distinguish from 0; 0 for times and sizes."""
     rounds: int
     theirs: float
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau of our order and the thesis's, over the formats that both have."""
+    """Kendall's tau of our ranking and the thesis's ranking, over the formats that both have."""
 
     dataset: str
     column: Column
@@ -70,7 +70,7 @@ class Reproduction:
     agreements: tuple[Agreement, ...]
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...]
-    """What is left out, and which conditions differ from the thesis's."""
+    """Notes on what is left out, and on conditions that differ from the thesis's."""
     more: tuple[SideBySide, ...] = ()
     """The tables of codecs and of images."""
 
@@ -137,8 +137,10 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
 
 
 def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
-    """Return the tables that the thesis has too, all under the conditions of the first, one for each data set; and the
-    reasons for other data sets."""
+    """Return the tables that the thesis has too, and the reasons why other data sets have none.
+
+    There is one table for each data set, and all have the conditions of the first table.
+    """
     alike = [table for table in found if table.conditions.track == "plain" and table.conditions.target == "pandas"]
     alike.sort(key=lambda table: _unlike_the_thesis(table.conditions))
     chosen: dict[str, Table] = {}
@@ -243,7 +245,7 @@ def reproduction_markdown(run: Run) -> str:
 
 
 def _source(run: Run) -> str:
-    """Return which run this is made from, and how."""
+    """Return which run the comparison is made from, and how."""
     info, machine = run.info, run.info.machine
     words = f"`{' '.join(info.command)}`, " if info.command else ""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
@@ -263,7 +265,7 @@ def _counted(found: Reproduction) -> str:
 
 
 def grids(found: Reproduction) -> Iterator[SideBySide]:
-    """Yield a table for each data set, then the agreement of the orders, then the tables of codecs and images."""
+    """Yield a table for each data set, then the agreement of the rankings, then the tables of codecs and images."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
     entries = {

@@ -1,6 +1,7 @@
 """Compare a run with the thesis's tables 6.8 and 6.9 (LZ4 and ZSTD in four formats) and the findings of section 6.2.
 
-Figures are multiples of the same format without a codec, which do not depend on the number of rows.
+Figures are multiples of the figures of the same format without a codec. Such ratios do not depend on the number of
+rows.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio"
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """Return the thesis's figures for webface from tables 6.3 to 6.5, 6.8 and 6.9, with each codec and without, as
-    seconds, megabytes and ratios."""
+    """Return the thesis's figures for webface with each codec and without a codec, from tables 6.3 to 6.5, 6.8 and 6.9,
+    as seconds, megabytes and ratios."""
     base = {
         (row["metric"], row["format"]): float(row["value"])
         for row in published_rows("thesis_tabular.csv")
@@ -70,9 +71,9 @@ def table_of(found: Sequence[Table]) -> Table | None:
 
 
 def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
-    """Return a verdict on each finding; without a table, that it is not in this run.
+    """Return a verdict on each finding. Without a table, the reason is that the run does not have it.
 
-    `generated` says whether webface is our data set, not the thesis's file.
+    `generated` states whether webface is our generated data set instead of the thesis's file.
     """
     left_out = {} if table else {DATASET: "not in this run"}
     ours = Ours(_figures(table) if table else {}, 0)

@@ -28,10 +28,11 @@ STORAGES = {
 }
 """Our names by the thesis's."""
 DATASETS = {"CIFAR-10": ("cifar10", "cifar-like"), "ImageNet-100": ("imagenet100",)}
-"""Our data sets by the thesis's. The generated images have CIFAR-10's shapes and sizes; those like ImageNet-100 are too
-few."""
+"""Our data sets by the thesis's names. The generated images `cifar-like` have the shapes and sizes of CIFAR-10. Our
+images like ImageNet-100 are too few to be compared."""
 IMAGES = {"CIFAR-10": (50_000,), "ImageNet-100": (126_689, 131_689)}
-"""Numbers of images that can be compared: for ImageNet-100 the training images, with or without validation."""
+"""Numbers of images that can be compared. For ImageNet-100 these are the training images, with or without validation
+images."""
 _METRICS = {"save_time_s": SAVE_TIME, "read_time_s": READ_TIME, "size_mb": SIZE}
 
 
@@ -73,7 +74,7 @@ def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tupl
 
 
 def is_generated(table: Table) -> bool:
-    """Return whether its images are generated to resemble photographs."""
+    """Return whether the images of a table are generated to resemble photographs."""
     return table.dataset.endswith("-like")
 
 

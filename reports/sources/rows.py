@@ -25,7 +25,7 @@ ROLES = {
 }
 """The role of each figure. The size ratio of a codec is computed, all others are registered."""
 ACROSS = ("",)
-"""For findings that compare data sets: their pairs name the data sets."""
+"""Value of `datasets` for findings that compare data sets, because their pairs name the data sets instead."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Pair:
 class Finding:
     """One statement of a source. It holds if all of its pairs hold on all of its data sets (on one, if `some`).
 
-    `about` are the formats that it needs. Others may be missing from a run and are then named. If one of them has too
-    few rounds, the finding stays open. With `rests_on_data` the values decide, not the formats, so generated data that
-    resemble the source's cannot support it.
+    `about` are the formats that the finding needs. Other formats may be missing from a run and are then named. If one
+    of these has too few rounds, the finding stays open. With `rests_on_data`, the values in the data decide, not the
+    formats, so generated data that resemble the source's cannot support the finding.
     """
 
     place: str
@@ -78,7 +78,7 @@ Row = Mapping[str, str]
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names used in the rows of a source: figures (title -> operation and figure), our variants (empty if the rows
-    have our names), groups of names, and texts. `command` and `datasets` are defaults for rows without them."""
+    use our names), groups of names, and texts. `command` and `datasets` are defaults for rows that have none."""
 
     title: str
     figures: dict[str, str]
@@ -92,9 +92,9 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def finding(self, rows: Sequence[Row]) -> Finding:
         """Build a finding from its rows.
 
-        The first row has the statement, and each row has one relation, applied to each of its figures with each of its
-        variants. Without a column `about`, the finding is about everything it compares. `decides` says whether one data
-        set is enough, or whether the data decide.
+        The first row has the statement. Each row has one relation, which applies to each combination of its figures and
+        variants. Without a column `about`, the finding is about all formats that it compares. The column `decides`
+        states whether one data set is enough, or whether the values in the data decide.
         """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
@@ -145,7 +145,7 @@ def names_of(file: str) -> Names:
 
 
 def claims_of(file: str) -> Iterable[Sequence[Row]]:
-    """Return the rows of each claim of a source. A row without a place is a further relation of the claim above."""
+    """Return the rows of each claim of a source. A row without a `place` is a further relation of the claim above."""
     found: list[list[Row]] = []
     for row in published_rows(f"{file}_claims.csv"):
         if row["place"]:

@@ -28,7 +28,7 @@ def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], 
 
 
 def figures_of(cells: Cells) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
-    """Return the figures that findings are judged by. Cells with a wrong answer have no rank, so they are left out."""
+    """Return the figures by which findings are judged. Cells with a wrong answer are left out, as in every ranking."""
     return {
         subject: (cell.figures[subject.column.figure], cell.by_round[subject.column.figure])
         for subject, cell in cells.items()

@@ -18,7 +18,7 @@ _COLUMNS_WIDE = 18
 
 
 def show_fidelity(run: Run, console: Console) -> None:
-    """Print the matrices. Columns are letters; the lines below name their variants."""
+    """Print the matrices. Letters head the columns, and the lines below a matrix name the variant of each letter."""
     page = page_for(console)
     found = matrices(run)
     if not found:

@@ -17,7 +17,7 @@ _FEWEST_LABELS, _MOST_LABELS = 26, 46
 
 
 def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
-    """Print a section of figures: each with its title above and its notes below."""
+    """Print a section of figures, each grid with its title above and its notes below."""
     page.print()
     print_lines(page, [title], style="bold")
     for figures in found:

@@ -18,7 +18,7 @@ from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 
 MOST_VALUES = 8
-"""Columns that fit next to each other; further values go into a grid below."""
+"""Number of columns that fit next to each other. Further values go into another grid below."""
 _LABEL_WIDTH = 30
 
 

@@ -1,7 +1,7 @@
 """Lay out a run in progress as terminal lines: tables that fill row by row, cut to the width and height.
 
-A pure function of what is measured so far. Lines are laid out here and not by rich's tables, which take ten times as
-long: drawing between two samples must take almost no time.
+The layout is a pure function of the samples so far. It does not use rich's tables, which take ten times as long,
+because drawing between two samples must take almost no time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from reports.text.operations import figure_spread, figure_text, header_of, row_s
 PENDING = "…"
 """Marks a figure that is still to be measured."""
 _LEAST_LABEL = 20
-"""Least width that columns leave for labels that are at least this long."""
+"""Columns leave at least this width for the labels, unless all labels are shorter."""
 _LEAST_REASON = 16
-"""A reason after a row's figures is left out if there is less room than this."""
+"""A reason after a row's figures is left out if fewer characters than this are free."""
 _LEAST_TABLE = 8
 """With fewer lines than this, a table is summed up in one line."""
 _BAR, _LEAST_WIDTH_OF_BAR = 20, 70
 _OTHERS_SHARE = 4
-"""One line in this many may be spent on other tables before the current one shows all its rows."""
+"""One in this many lines may show other tables while the current table does not yet show all its rows."""
 
 
 class Lines:
@@ -70,8 +70,8 @@ class Screens:
     def screen(self, place: Cell, width: int, height: int) -> Screen:
         """Return all tables in at most `height` lines of `width` columns.
 
-        The table at `place`, which is being measured, comes first. The others follow as far as they fit; each of the
-        rest gets one line.
+        The table at `place`, which is being measured, gets its lines first. Other tables are shown as far as they fit,
+        and each table that does not fit is summed up in one line.
         """
         names = self.so_far.names
         others = [other for other in names if other != place]
@@ -81,7 +81,7 @@ class Screens:
         for other in others:
             if left < _LEAST_TABLE:
                 break
-            # It needs an empty line above it, but its summary line below is dropped.
+            # A whole table needs an empty line above it, but the line that summed it up is dropped.
             blocks[other] = self._block(other, width, left)
             left -= len(blocks[other].lines)
         lines: list[Text] = []
@@ -108,7 +108,7 @@ class Screens:
 
 
 def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
-    """Return one table in at most `most` lines: title, headers and rows, the first ones if not all fit."""
+    """Return one table in at most `most` lines: title, headers, and as many of the first rows as fit."""
     layout = _layout(run, table, width)
     lines = [Text(title_of(run, table), "bold"), *layout.headers()]
     room = max(most - len(lines), 0)
@@ -149,8 +149,8 @@ def _cut(line: Text, width: int) -> Text:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One column: its header lines, a text for each row, and its priority: the column with the highest `dropped` goes
-    first."""
+    """One column: its header lines, a text for each row, and its priority. If space is short, the column with the
+    highest `dropped` is removed first."""
 
     dropped: int
     header: Sequence[str]

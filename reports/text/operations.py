@@ -36,7 +36,7 @@ _HEADER_WIDTH = 10
 MOST_WHOLE = 4
 """With more further operations than this, only their times are shown."""
 _LABELS = 26
-"""Characters that grids of further operations leave for the labels."""
+"""Number of characters that grids of further operations leave for the labels."""
 _Column = tuple[str, list[Text | str]]
 """A header and a value for each row."""
 
@@ -172,8 +172,8 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
 
 
 def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """Return a figure with its marks `~` and `†`, but without its rank, long times in seconds. None if there is no
-    figure."""
+    """Return a figure with its marks `~` and `†`, but without its rank; None if there is none. Long times are in
+    seconds."""
     interval = row.interval(column)
     is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
     text = value_text(table, row, column, SECONDS if is_long else unit)

@@ -12,7 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 WIDTH = 100
-"""Columns of the output, whatever the terminal has. A pipe has no width, and tables must not be cut."""
+"""Width of the output, whatever the width of the terminal. A pipe has no width, and tables must not be cut."""
 LEAST_LABEL_WIDTH = 12
 """Characters that the figures must leave for the label."""
 

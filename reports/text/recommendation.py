@@ -37,7 +37,7 @@ from reports.text.recommendation_grids import (
 from reports.text.recommendation_uses import uses_told
 
 _NARROW = 4.0
-"""A break-even is shown if the ends of its interval differ by at most this factor: else its place is too uncertain."""
+"""A break-even is shown if the ends of its interval differ by at most this factor; otherwise it is too uncertain."""
 SCREEN_LINES = 24
 """Lines of a terminal of the usual size."""
 _ALIKE = 1.05
@@ -54,9 +54,9 @@ _WHY_LEFT_OUT = {
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
-    """Print the answer, which fits a screen, and where it comes from: shortened, or with `explain` in full.
+    """Print the answer, which fits a screen, and how it was obtained: in short, or with `explain` in full.
 
-    Always 100 columns wide.
+    The output is always 100 columns wide.
     """
     page, found = page_for(console), answer.found
     print_lines(page, [_title(answer)])
@@ -118,7 +118,7 @@ def _paste(page: Console, python: Sequence[str]) -> None:
 
 
 def _of_part(title: str, text: str) -> Sequence[str]:
-    """Return lines for an operation with its title: above them, or behind a single line that leaves room."""
+    """Return the lines of an operation with its title, which is above them or at the end of a single, short line."""
     whole = f"{text}  # {title}"
     return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 
@@ -165,7 +165,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
         yield f"how sure: the best{scope} with probability {first.probability:.2f} (from {rounds} rounds)"
     tied = [short_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
-        # Not 0.95: the intervals are two-sided.
+        # The limit is not 0.95, because the intervals are two-sided.
         takes = "" if first.probability is None else f" (a clear win needs {MOST_OF_TIED:.3f})"
         yield _on_a_line("tied with it (=): ", tied, takes)
 
@@ -196,7 +196,7 @@ def _scope(preferences: Preferences) -> str:
 
 
 def _wishes(found: Recommendation) -> Iterator[str]:
-    """Yield what decided, as it was understood, and how the recommended variant meets the needs."""
+    """Yield the preferences as they were understood, and how the recommended variant meets the needs."""
     preferences = found.preferences
     if preferences.uses:
         yield f"decided by the time per day of: {'; '.join(use.told for use in preferences.uses)}"
@@ -250,7 +250,7 @@ def _show_nothing(page: Console, answer: Answer) -> None:
         print_lines(page, [said], style="bold")
     else:
         print_lines(page, ["no measured variant satisfies the needs"], style="bold")
-        # Data that do not allow an operation give the same reason for all variants.
+        # If the data do not allow an operation, all variants have the same reason, which is printed once.
         print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
         uncounted = sum(reason.endswith(NOT_COUNTED) for _, reason in found.dropped)
         if uncounted:

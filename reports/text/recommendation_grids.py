@@ -26,9 +26,9 @@ from reports.text.page import folded, label_width_of, new_grid
 from reports.text.recommendation_uses import own_cells, own_heads
 
 MOST_ROWS, FEWEST_ROWS = 6, 5
-"""Variants on the first screen, fewer if there is more text; the baseline is an additional row."""
+"""Number of variants on the first screen, which is smaller if there is more text. The baseline is an additional row."""
 MOST_BESIDE = 2
-"""The most variants among them that may not be recommended."""
+"""Most variants on the first screen that may not be recommended."""
 _HEADS = {
     **{"read": "read\nms", "save": "save\nms", "size": "size\nMB", "time": "time\nms"},
     **{"read_memory": "read\npeak MB", "save_memory": "save\npeak MB"},
@@ -37,7 +37,7 @@ _HEADS = {
 _HEAD_WIDTH = 13
 """Width to which heads of other operations are wrapped."""
 _FIT_BESIDE = 3
-"""Up to this number of figures, units are next to the names, else below."""
+"""Up to this number of figures, heads have units next to the names, otherwise below them."""
 
 
 def short_names(found: Recommendation) -> dict[Variant, str]:

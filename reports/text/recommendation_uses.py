@@ -15,8 +15,8 @@ from reports.analysis.words import NOTHING
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """Return the heads of the first columns if uses decide: seconds per day, their interval, and the size, unless that
-    is among the other columns."""
+    """Return the heads of the first columns if uses decide: seconds per day, their interval, and the size unless
+    another column has it."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
@@ -36,7 +36,7 @@ def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Pr
 
 
 def uses_told(found: Recommendation) -> Iterator[str]:
-    """Yield for each variant the seconds per day of each use, with the 95 % interval (with few rounds the extremes)."""
+    """Yield the seconds per day of each use for each variant, with the 95 % interval (with few rounds, the range)."""
     for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
         told = []
         for use in found.preferences.uses:

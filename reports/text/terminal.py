@@ -100,8 +100,8 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
 
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
-    """Print for each use the fastest native call, what is tied with it and what comes next, and the fastest fallback if
-    that is faster."""
+    """Print for each use the fastest native call, the calls that are tied with it or next, and the fastest fallback if
+    it is faster."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
     grid = new_grid()
@@ -115,7 +115,7 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
-    """Print codecs next to their formats without one, and mark all rows on a Pareto frontier."""
+    """Print codecs next to the same formats without a codec, and mark all rows on a Pareto frontier."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['codecs']}"], style="bold")
     time = unit_for(table, "wall_ns")

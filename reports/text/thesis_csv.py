@@ -1,7 +1,7 @@
 """Write CSV in the thesis's shape: medians in seconds and megabytes (1,000,000 bytes), one file for each data set and
 set of conditions.
 
-The thesis has only save and read, so other operations get separate files. Raw samples are in `samples.jsonl`.
+The thesis measures only save and read, so other operations get separate files. Raw samples are in `samples.jsonl`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HEADER = (
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
 """Metrics of the thesis's tables 6.8 and 6.9, relative to the same format without a codec in the same rounds."""
 OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
-"""`fallback` is 'read-all' if the call reads everything and selects afterwards; do not rank it with others."""
+"""`fallback` is 'read-all' if the call reads everything and selects afterwards. Do not rank such calls with others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:

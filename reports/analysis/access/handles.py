@@ -1,7 +1,7 @@
 """Show the times of copies that stay open: opening, the first call, and the calls after it, sequential or concurrent.
 
-Other tables show one time for each operation. This one adds the time to open, which is most of the work for a wide
-table, and the latency of a call, which for concurrent streams differs from their time per call.
+Other tables show one time for each operation. This section adds the time to open a copy, which is most of the work for
+a wide table. It also adds the latency of a call, which for concurrent streams differs from the time per call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def has_handles(table: Table) -> bool:
 
 
 def handles_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield figures for each such operation, in the order of the columns, the fastest variants first."""
+    """Yield figures for each operation that keeps its copies open, in the order of the columns, fastest variants first.
+    """
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         rows = [row for row in table.rows if operation in _kept(row)]
@@ -65,5 +66,5 @@ def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
     yield milliseconds("p90_ns")
     rows = int(column.operation.parameters.get("rows", "1"))
     clocked = figures[column.figure].median
-    # If the clock itself takes a tenth of the time, a rate would be meaningless.
+    # A rate would be meaningless if reading the clock takes a tenth of the time.
     yield NOTHING if clocked < table.least(column) else number_text(rows * _SECOND_NS / clocked)

@@ -1,7 +1,7 @@
-"""Show training loops: rows per second, waits, and quality of the shuffle, each order separately.
+"""Show training loops: rows per second, waits, and quality of the shuffle, separately for each order of the rows.
 
-The most shuffled order comes first. Loaders are ranked only within their order, so that one that does not shuffle
-cannot win.
+The most shuffled order comes first. Loaders are ranked only among loaders of the same order, so that a loader that does
+not shuffle cannot win.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ def has_loaders(table: Table) -> bool:
 
 
 def loaders_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the loaders of each order, the most shuffled order first, then in the order of the columns.
+    """Yield the loaders of each order of the rows, the most shuffled order first.
 
-    Within an order the fastest loaders come first, and those that are not ranked last.
+    Equally shuffled orders follow the order of the columns. Within an order, the fastest loaders come first, and
+    loaders without a rank last.
     """
     found = []
     for column in table.columns.times:
@@ -92,7 +93,8 @@ def _texts(table: Table, row: Row, column: Column) -> tuple[str, ...]:
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
-    """Return rows per second by the median over rounds of the time per row, so that the order matches the ranks."""
+    """Return rows per second, computed from the median time per row over rounds, so that the order matches the ranks.
+    """
     of_a_row_ns = []
     for number in cell.by_round[EPOCH]:
         rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})

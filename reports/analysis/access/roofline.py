@@ -1,7 +1,7 @@
 """Compare each cell with the device's limits, and the bytes read with the bytes returned.
 
-For a table's takes, scans and reads, show their share of what the run's probe of the device reached, and the bytes read
-for each byte of the result.
+For the takes, scans and reads of a table, show the share of the rate that the run's probe of the device reached, and
+the bytes read for each byte of the result.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from reports.analysis.words import CACHED as FROM_LIBRARY
 from reports.analysis.words import FALLBACK, NOTHING
 
 SMALL_BYTES = 4_096
-"""Smallest read of a device: a row up to this size costs one such read."""
+"""Size of the smallest read from a device. A smaller row also takes one read of this size."""
 CHANGED = 0.2
 """A note reports a device whose rate changed by more than this share over the rounds."""
 _THOUSANDS = 100_000
-"""From here on reads per second are shown in thousands."""
+"""Reads per second of at least this number are shown in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 SHARES = "share of the roofline"
-"""Title of these figures."""
+"""Title of the figures that show each cell's share of the device's limit."""
 PARTS = ("take", "scan")
-"""Operations that the section is about; full reads and reads of columns are shown next to them."""
+"""Operations that a table needs for this section. Full reads and reads of columns are shown in addition."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def has_roofline(table: Table) -> bool:
 
 
 def roofline_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the device's limits, the shares of them, and the bytes read, as far as each is known."""
+    """Yield the known figures among: the device's limits, each cell's share of them, and the bytes read."""
     probes = [each for each in run.info.rooflines if _is_under(each, table)]
     found = [each for each in probes if each.lines]
     if probes:
@@ -230,7 +230,7 @@ def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float])
 
 
 def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool) -> list[Limit | None]:
-    """Return the limits at the calls' depth and at the best depth; for the page cache the only one."""
+    """Return the limit at the queue depth of the calls and at the best depth; for the page cache a single limit."""
     if not cold:
         return [_row_limit(lines, (CACHED,), (CACHED, CACHED_SEQUENTIAL), row_bytes, None)]
     return [_row_limit(lines, (RANDOM,), (RANDOM, SEQUENTIAL), row_bytes, depth) for depth in (streams, None)]
@@ -243,7 +243,7 @@ def _row_limit(
     row_bytes: float,
     depth: int | None,
 ) -> Limit | None:
-    """Return rows per second that a device gives at most: one read for each row, and all bytes of the row."""
+    """Return the most rows per second that a device can give if each row takes one read, and all its bytes are read."""
     reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
     moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
     if reads is None or moved is None:
@@ -253,7 +253,7 @@ def _row_limit(
 
 
 def _byte_limits(lines: Sequence[RooflineLine], *, cold: bool) -> list[Limit | None]:
-    """Return bytes per second in order, with one read at a time and at the best depth."""
+    """Return the most bytes per second of sequential reads, with one read at a time and at the best queue depth."""
     if not cold:
         return [_most(lines, (CACHED_SEQUENTIAL,), None, lambda line: line.bytes_per_second)]
     return [_most(lines, (SEQUENTIAL,), depth, lambda line: line.bytes_per_second) for depth in (1, None)]
@@ -299,7 +299,7 @@ def _share_notes(table: Table) -> Iterator[str]:
 
 
 def _result_bytes(table: Table, operation: OperationName) -> float | None:
-    """Return raw I/O's result size, which has only these values; without raw I/O the smallest of any variant."""
+    """Return the result size of raw I/O, which holds only the requested values; without raw I/O the smallest size."""
     given = {
         row.variant: row.cells[operation].figures[RESULT].median
         for row in table.rows

@@ -1,8 +1,8 @@
 """Name the fastest variants for each use of a table with many operations.
 
-Fallbacks that read everything and select are never ranked; one that beats every native call is mentioned. The text
-distinguishes variants that are slower, tied, or have too few rounds for a verdict. Where most variants have no figure,
-as on a busy machine, no fastest variant is named.
+Fallbacks that read everything and select are never ranked, but a fallback that beats every native call is mentioned.
+The text distinguishes variants that are slower, tied, or have too few rounds for a verdict. If most variants have no
+figure, as on a busy machine, no fastest variant is named.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 
 FEWEST_OPERATIONS = 4
-"""A table has this section from this many operations on, save and read not counted."""
+"""A table needs at least this many operations, save and read not counted, to have this section."""
 MOST_OTHERS = 4
 """Most variants named after the fastest."""
 NO_VERDICT = "?"
@@ -46,7 +46,7 @@ def has_uses(table: Table) -> bool:
 
 
 def uses_of(run: Run, table: Table) -> Iterator[Use]:
-    """Yield one for each operation except the save, in the order of the columns."""
+    """Yield a Use for each operation except the save, in the order of the columns."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         if operation == SAVE or column is None:
@@ -76,13 +76,13 @@ def _multiple(ratio: Ratio) -> str:
 
 
 def _none_ranked(table: Table, column: Column) -> str:
-    """Return why no call is the fastest: no variant has a native call, or no native call has a counted figure."""
+    """Return why no call can be the fastest: no variant has a native call, or no native call has a counted figure."""
     own = any(column.operation in row.cells and not row.fallback(column.operation) for row in _ours(table))
     return "none ranked" if own else "no native call"
 
 
 def _whole(table: Table, column: Column, first: Row | None) -> str:
-    """Return the fastest fallback if it beats the fastest native call or if there is none, else ''."""
+    """Return the fastest fallback if it beats the fastest native call, or if there is no native call; else ''."""
     places = [
         row
         for row in _ours(table)
@@ -94,7 +94,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
     told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading everything with')} {_told(table, whole, column)}"
     if first is None:
         return told
-    # Rank it against this one call like any other: by common rounds, and nothing below what the clock can tell.
+    # Rank the fallback against this one native call by the usual rules for common rounds and times that are too short.
     beside = replace(whole.cells[column.operation], fallback="")
     ranks = ranking([beside, first.cells[column.operation]], column.figure, least=table.least(column))
     slower = ranks.get(first.cells[column.operation].cell)

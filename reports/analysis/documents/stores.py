@@ -1,4 +1,4 @@
-"""Show how fast stores take documents, before and with their merges, and when an index is slower than a scan.
+"""Show how fast stores ingest documents, without and with merges, and when an index is slower than a scan.
 
 Documents and bytes per second are derived from rows, bytes and times. Sections 6.3 and 6.4 of Alkowaileet and Carey,
 VLDB 2022, show the same figures for their stores.
@@ -68,7 +68,7 @@ def _rates(table: Table, cell: CellSummary) -> Iterator[str]:
 
 
 def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
-    """Return the median rate over rounds, so that the order matches the times; NOTHING if a time was not measured."""
+    """Return the median of each round's rate, so that rates rank as times do; NOTHING if a time was not measured."""
     if not all(name in cell.figures for name in times):
         return NOTHING
     rates = [
@@ -83,7 +83,7 @@ def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
 
 
 def _ranges(table: Table) -> Iterator[Figures]:
-    """Yield the paper's table 3: for each number of fields, scan and index by the share of the documents."""
+    """Yield the paper's table 3: for each number of fields, times by scan and by index for each share of documents."""
     names = {name: name.parameters for name in table.columns.operations if name.name == RANGE}
     fields = sorted({int(settings["paths"]) for settings in names.values()})
     ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})

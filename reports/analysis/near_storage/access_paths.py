@@ -27,18 +27,18 @@ def is_way(variant: Variant) -> bool:
 
 
 def is_fetching(variant: Variant) -> bool:
-    """Return whether it is the baseline of near storage: fetch all files, and let the client do all work."""
+    """Return whether a variant is the baseline of near storage: the client fetches all files and does all work."""
     return is_way(variant) and variant.settings.get("reader") == "fetch"
 
 
 def is_near(variant: Variant) -> bool:
-    """Return whether it reads and filters near the storage as intended: V1 or V2 with all filters on."""
+    """Return whether a variant reads and filters near the storage as intended: V1 or V2 with all filters on."""
     settings = variant.settings
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 
 
 def is_foil(variant: Variant) -> bool:
-    """Return whether it exists only for the thesis's comparison: a node that parses all footers for each query."""
+    """Return whether a variant exists only to compare with the thesis: its node parses all footers for each query."""
     return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 
@@ -60,7 +60,7 @@ def way_label(variant: Variant) -> str:
 
 
 def network_place(network: str) -> tuple[bool, bool, int, str]:
-    """Return a sort key for networks: one process, loopback, then limited ones, the slowest first."""
+    """Return a sort key for networks: one process, then loopback, then limited networks from the slowest on."""
     mbit = line_mbit(network)
     return bool(network), bool(mbit), mbit, network
 
@@ -72,7 +72,7 @@ def line_mbit(network: str) -> int:
 
 
 def place_of(variant: Variant) -> tuple[int, int, str]:
-    """Return a sort key for variants: V2, V1, fetching, the others; each plain one first."""
+    """Return a sort key for variants: V2, V1, fetching, then others. The plain variant of each path comes first."""
     settings = variant.settings
     reader = settings.get("reader", "")
     return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

@@ -1,8 +1,8 @@
 """Find the selectivity below which near-storage reading beats fetching the files.
 
-If the run has a network of the requested bandwidth, measured times are compared. For another bandwidth, a query takes
-its time on loopback plus the time to send its bytes over such a line, the rule of `recommend --bandwidth`. A service
-that sends while it works is faster than this, so texts state that the time was computed. Nothing is extrapolated.
+If the run has a network of the requested bandwidth, measured times are compared. For other bandwidths, the time to send
+the bytes of a query at that bandwidth is added to its time on loopback, as `recommend --bandwidth` does. A service that
+sends while it works is faster than this sum, so texts state that the time was computed. Nothing is extrapolated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
 ALIKE = 0.05
-"""A network represents a bandwidth within this relative difference, the tolerance of its proxy."""
+"""A network represents a bandwidth if they differ by at most this share, which is the tolerance of the proxy."""
 WALL, WIRE = "wall_ns", "wire_bytes"
 ByRound = Mapping[int, float]
 
@@ -49,16 +49,16 @@ class NearBreakEven:
     percents: tuple[float, ...]
     told: Crossovers
     below: Interval | None
-    """Share of row groups in percent below which it is faster; None if there is no single such point."""
+    """Share of row groups in percent below which this path is faster; None if there is no single such share."""
 
     @property
     def always(self) -> bool:
-        """Whether it is faster at every measured share."""
+        """Whether this path is faster at every measured share."""
         return self.told.told and not self.told.found and self.told.first == self.variant and not self.told.equals
 
     @property
     def since(self) -> float | None:
-        """The share from which on fetching is faster, if neither is clearly faster below it."""
+        """The share from which fetching is faster, if below it neither this path nor fetching is clearly faster."""
         return next(
             (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
         )
@@ -69,8 +69,8 @@ def break_evens(
 ) -> list[NearBreakEven]:
     """Return the access path that beats fetching over the widest range, for each stored table, place and network.
 
-    With a bandwidth, compare at that bandwidth; without one, on each limited network. Empty if a run does not have both
-    near-storage reading and fetching on a network.
+    Paths are compared at the given bandwidth, or without a bandwidth on each limited network. Return an empty list if
+    the run does not have both near-storage reading and fetching on a network.
     """
     groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
     for series in series_of(summaries):
@@ -89,7 +89,7 @@ def break_evens(
         over = network_text(conditions.network) if line is None else f"{number_text(line / 1e6)} MB/s"
         compared = [
             each
-            # Among equals, the first in this order is named.
+            # If several paths have the same range, the first in this order is returned.
             for series in sorted(near, key=lambda each: place_of(each.variant))
             if (each := _against(series, fetching, summaries, line, (dataset, rows, place, over))) is not None
         ]
@@ -133,7 +133,7 @@ def _told(each: NearBreakEven) -> str:
 def _asked(
     groups: Mapping[tuple[str, str, Conditions, int], list[Series]], bandwidth_bytes_per_s: float | None
 ) -> dict[tuple[str, str, Conditions, int], list[Series]]:
-    """Return the networks for a bandwidth: a similar one, else loopback; without a bandwidth all but loopback."""
+    """Return the groups on a network of a similar bandwidth, else on loopback; without a bandwidth all but loopback."""
     if bandwidth_bytes_per_s is None:
         return {key: group for key, group in groups.items() if key[2].network != LOOPBACK}
     like = {key: group for key, group in groups.items() if _is_like(key[2], bandwidth_bytes_per_s)}
@@ -173,7 +173,7 @@ def _against(
     if told is None:
         return None
     change = [each for each in told.found if isinstance(each, Change)]
-    # A single change from near to fetching is a break-even point; any other pattern is not.
+    # Only a single change from near storage to fetching is a break-even point.
     single = len(told.found) == 1 and change and change[0].before == near.variant
     dataset, rows, place, over = about
     label = way_label(near.variant)

@@ -1,6 +1,6 @@
 """Build charts of throughput over the share of row groups: a line for each access path, a chart for each network.
 
-They are drawn like charts over any parameter, but higher is better.
+These charts are drawn like all charts over a parameter, except that higher values are better.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, cross
 GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
 _GB = 1e9
 _LEAST_GB = 0.05
-"""Below this throughput charts use MB/s, because three decimals of GB/s would say too little."""
+"""Below this throughput, charts use MB/s, because GB/s with three decimals would not be precise enough."""
 _COLUMN = Column(QUERY, "wall_ns", Role.TIME, "throughput")
 AXIS = "% of the row groups"
 LINEAR_BELOW_PERCENT = 1.0
-"""The axis is linear below this value, so that it can hold 0 %."""
+"""The axis is linear below this value, so that it can show 0 %."""
 _Key = tuple[str, str, str, Conditions, str]
 
 
 def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSummary]) -> tuple[Chart, ...]:
     """Return a chart for each suite, data set, machine, set of conditions and place with at least two selectivities.
 
-    Clustered comes before scattered. A variant has the same style in all charts.
+    Clustered placement comes before scattered. A variant has the same style in all charts.
     """
     groups: dict[_Key, list[Series]] = {}
     for series in found:

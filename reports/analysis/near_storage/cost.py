@@ -16,7 +16,7 @@ HOURS_OF_MONTH = 24 * 365 / 12
 
 @dataclass(frozen=True)
 class Tier:
-    """The price of what is stored between the previous tier and `up_to_gb`; None: no upper limit."""
+    """The price of data between the limit of the previous tier and `up_to_gb`; None means no upper limit."""
 
     up_to_gb: float | None
     per_gb_month: float
@@ -69,7 +69,8 @@ def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.
 
 
 THESIS_STORED_GB = 172_500_000
-"""Stored by Snowflake in March 2018, by the thesis's estimate. Its erasure coding is computed for 175.5 PB."""
+"""Data stored by Snowflake in March 2018, as estimated in the thesis. The thesis computes erasure coding for 175.5 PB.
+"""
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
 """USD, from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)

@@ -21,7 +21,7 @@ from reports.analysis.units import number_text
 from reports.analysis.words import NOTHING
 
 FEWEST_POINTS = 5
-"""A curve of four parameters through fewer points has no error."""
+"""The error of a curve with four parameters is unknown if it is fitted to fewer points."""
 _FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups; least-squares fit to the medians"
 
 
@@ -50,7 +50,7 @@ def _of_place(about: str, several: Sequence[Series]) -> Iterator[Figures]:
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:
-    """Return series that are read near the storage. Throughput of fetching is the same at each selectivity."""
+    """Return the series that are read near the storage. Fetching has the same throughput at each selectivity."""
     return [series for series in found if len(series.measured) >= FEWEST_POINTS and is_near(series.variant)]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PARAMETERS = 4
-"""Number of fitted parameters. With this many points a curve fits exactly, so its error is unknown."""
+"""Number of fitted parameters. A curve fits this many points exactly, so its error is unknown."""
 
 
 class NoFit(Exception):
@@ -65,9 +65,9 @@ class Curve:
 def fit(points: Sequence[Point]) -> Curve:
     """Fit a curve to the points by least squares of the throughput itself.
 
-    Absolute squares are the thesis's choice: high throughput is fitted almost exactly, and errors of some percent
-    remain where throughput is low. The start values follow from the meaning of the parameters: a at the highest
-    selectivity, a + b at the lowest. From scipy's default of all ones, the fit ends in a curve that fits nothing.
+    The thesis minimizes absolute errors. High throughput is therefore fitted almost exactly, and errors of some percent
+    remain where throughput is low. The start values follow from the meaning of the parameters: a is the throughput at
+    the highest selectivity, a + b at the lowest. With scipy's default start values (all ones), the fit fails.
 
     Raises NoFit for four or fewer points of different selectivities, if no curve of this form is found, and if the
     error of b, c or d is larger than its value.
@@ -92,7 +92,7 @@ def fit(points: Sequence[Point]) -> Curve:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", OptimizeWarning)
-            # A trial step may leave the range where the form has a value. The fit recovers, or fails.
+            # A trial step may use parameters for which the formula has no value. The fit then recovers, or fails.
             with np.errstate(all="ignore"):
                 found, covariance = curve_fit(curve, percents, measured, p0=start, maxfev=20_000)
     except (RuntimeError, OptimizeWarning) as error:

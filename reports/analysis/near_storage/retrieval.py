@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MONTH_S = 365 * 24 * 3600 / 12
-"""Seconds per month, as in the thesis. Its formula of R_disk lacks the 12, but its result includes it."""
+"""Seconds per month, as in the thesis. Its formula for R_disk lacks the 12, but its result includes it."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Band:
 class Expected:
     """Throughput of a mix of queries in GB/s.
 
-    `mean` is the thesis's: the mean over queries of what each alone would reach. `sustained` is what a node reaches
-    that answers the mix: bytes / time, the harmonic mean. It is lower, because slow queries take most of the time.
+    `mean` is the thesis's figure: the mean of the throughput that each query would reach alone. `sustained` is the
+    throughput of a node that answers the mix, bytes / time, which is the harmonic mean. It is lower, because slow
+    queries take most of the time.
     """
 
     mean: float
@@ -38,7 +39,7 @@ class Expected:
 def buckets(bands: tuple[Band, ...]) -> Mapping[int, float]:
     """Return the percentage of queries by selectivity in whole percents, rounded up as in equation 4.9.
 
-    The shares add up to those of the bands. A band over several percents is spread evenly.
+    The percentages add up to the sum of the bands. A band over several percents is spread evenly over them.
     """
     found: dict[int, float] = {}
     for band in bands:

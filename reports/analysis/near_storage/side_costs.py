@@ -33,7 +33,7 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1, each added to all before it."""
+"""Techniques of section 8.1. Each line adds one technique to all techniques before it."""
 _GROUP_ROWS = "row_group_rows"
 
 
@@ -135,7 +135,7 @@ def _grid(
     text: Callable[[CellSummary], str],
     notes: Sequence[str],
 ) -> Iterator[Figures]:
-    """Yield figures with a column for each operation, those that ask for groups first."""
+    """Yield figures with a column for each operation. Operations that ask for row groups come first."""
     names = [
         name
         for name in table.columns.operations

@@ -1,7 +1,7 @@
 """Compute throughput of a stored table by the share of row groups that a query has to read: its bytes / query time.
 
-The definition is that of Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole data set, however much of
-it is read. So a query that reads one percent of it may exceed the speed of a disk many times.
+The definition is that of Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole data set, however little of
+the data set is read. A query that reads one percent of it may therefore exceed the speed of a disk many times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Series:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The medians, for a curve."""
+        """The medians, through which a curve is fitted."""
         return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)
 
     def at(self, percent: float) -> CellThroughput | None:
@@ -54,8 +54,8 @@ class Series:
 
     @property
     def reaches_all(self) -> bool:
-        """Whether all row groups were asked for too. The slowest queries decide the rate of a mix, so a curve that ends
-        before them gives no rate."""
+        """Whether a query for all row groups was measured too. Such queries are the slowest and dominate the rate of a
+        mix, so a curve without them gives no rate."""
         return self.at(100) is not None
 
     def curve(self) -> Curve | NoFit:
@@ -91,7 +91,7 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: OperationName) -> tuple[float | None, str]:
-    """Return the share of the groups in percent, and their placement; None for queries of some columns or values."""
+    """Return the share of row groups in percent, and their placement. The share is None for other queries."""
     parameters = operation.parameters
     if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
@@ -99,7 +99,7 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """Return the size by the save of the same copy. Other conditions of the service share the copy."""
+    """Return the size from the save that wrote the copy. Cells with other service conditions share that copy."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:

@@ -1,4 +1,4 @@
-"""Load published selectivities of real workloads, for which retrieval rates are computed.
+"""Load published selectivities of real workloads, from which retrieval rates are computed.
 
 The figures are those of Weigand, TU Munich 2025, chapter 4, who took them from Snowset and Thesios.
 """

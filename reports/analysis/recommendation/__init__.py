@@ -1,1 +1,1 @@
-"""From figures to a decision: eligible variants, preferences, the ranking, its certainty, and the reasons."""
+"""Derive a recommendation from figures: eligible variants, preferences, the ranking, its certainty, and reasons."""

@@ -24,7 +24,7 @@ class Answer:
     about: str = ""
     """The user's name for the data; if empty, use the name of the data set."""
     yours: bool = False
-    """Whether the baseline is the format of the user's own file; else it is a plain call."""
+    """Whether the baseline is the format of the user's own file. Otherwise the baseline is a plain call."""
     cautions: tuple[str, ...] = ()
     """What a user of the recommended variant should know in addition to its figures."""
     folder: str = ""
@@ -36,4 +36,4 @@ class Answer:
     remote: tuple[str, ...] = ()
     """For remote data: the selectivity from which reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()
-    """(title with the names it needs, lines of Python) of each further operation."""
+    """(title with the variable names that the lines need, lines of Python) of each further operation."""

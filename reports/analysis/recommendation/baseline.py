@@ -1,6 +1,7 @@
 """Compare the user's current variant with the recommended one: time, size and memory.
 
-It is not necessarily a candidate: it may not satisfy the needs, may change the data, or a pattern may exclude it.
+The current variant is not necessarily a candidate. It may not satisfy the needs, it may change the data, or the user
+may have excluded it by a pattern.
 """
 
 from __future__ import annotations
@@ -24,15 +25,17 @@ class Baseline:
     values: Mapping[str, float]
     """Medians of the weighed figures, ns or bytes."""
     score: float | None
-    """As a multiple of the first ranked variant's score."""
+    """The score as a multiple of the first ranked variant's score."""
     ratios: Mapping[str, Ratio]
     """Figures as multiples of the first ranked variant's: those of ALWAYS, and all weighed ones."""
     rows: int | None = None
-    """Rows on which both were compared, if the others were measured on more; then it has no values."""
+    """Rows on which it was compared with the first ranked variant, if the ranking uses more rows. Then `values` is
+    empty."""
 
 
 def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
-    """Return the ratio of each figure to the first's, paired by round, or of the medians without a common round."""
+    """Return the ratio of each figure to that of the first variant, paired by round; without a common round, the ratio
+    of medians."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 
 

@@ -23,10 +23,12 @@ FIGURES = {
     "read_memory": READ_PEAK,
     "save_memory": SAVE_PEAK,
 }
-"""What can be weighed for save and read. For any other operation it is the time, under the operation's spelling."""
+"""Figures of save and read that can have a weight. Other operations have one figure, their time, named by the
+operation's full spelling."""
 _WHOLE = {column.operation for column in FIGURES.values()}
 OPENING = "open "
-"""Prefix of an operation's spelling: the time to open the copy that stays open for it, which its own time excludes."""
+"""With this prefix, an operation's spelling names the time to open the copy that stays open for the operation. The time
+of the operation excludes it."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
 NO_FIGURE = "no figure of"
 """Reasons why a variant drops out, followed by a colon and details if there are any."""
@@ -54,8 +56,8 @@ class Candidate:
     """By operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
-    """Declared abilities, including needs that its partial reads meet; measured times take precedence. None if the run
-    did not record them."""
+    """Declared abilities, including needs that partial reads meet. Measured times take precedence over them. None if
+    the run did not record any."""
     title: str = ""
     """Title of its format; empty if the run did not record it."""
     maturity: MaturityInfo | None = None
@@ -67,7 +69,7 @@ class Candidate:
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     decisive: tuple[str, ...] = tuple(FIGURES)
-    """The figures of save and read that a round needs to count."""
+    """The figures of save and read that a round must have in order to count."""
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -92,7 +94,7 @@ class Candidate:
 
     @property
     def unknown(self) -> bool:
-        """Whether it never failed but has no counted round: the machine was not at rest."""
+        """Whether the variant never failed but has no counted round, because the machine was not at rest."""
         return not self.rounds and not self._failures(_WHOLE)
 
     def _failures(self, operations: Collection[str]) -> list[Failure]:
@@ -154,7 +156,7 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
         if cell.variant.is_raw_io:
             continue
         question = Question(cell.dataset, cell.rows, cell.machine, changed(cell.conditions, track=""))
-        # A variant that several suites or tracks measured counts once: the first one is used.
+        # If several suites or tracks measured a variant, only its first cell for each operation is used.
         cells = grouped.setdefault(question, {}).setdefault(cell.variant, {})
         cells.setdefault(cell.operation, summary)
     return {
@@ -173,7 +175,7 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
 
 
 def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with the figures that decide: sizes also count if the machine was not at rest."""
+    """Return the candidates with the figures that decide. Sizes count even if the machine was not at rest."""
     decisive = ("size",) if preferences.needs_size_alone else tuple(FIGURES)
     return [replace(candidate, decisive=decisive) for candidate in candidates]
 

@@ -15,9 +15,10 @@ def eligible(
 ) -> tuple[list[Candidate], list[tuple[Variant, str]]]:
     """Return the candidates that satisfy every need, and the others with the reason, in their order.
 
-    `held_bytes` is what the data take in memory: during a save they are held in addition to its peak. Unless measured
-    `on_all_rows`, times do not show whether a need is met: on few rows fixed costs dominate. A variant that changes
-    this data drops out if another one does not; that one has to be recommendable, if the first is.
+    `held_bytes` is the memory that the data take, which a save needs in addition to its peak. Unless variants were
+    measured `on_all_rows`, times are not used to judge needs, because fixed costs dominate on few rows. A variant that
+    changes the data drops out if another variant does not change them. A variant whose maturity is accepted drops out
+    only if the maturity of the other is accepted too.
     """
     kept: list[Candidate] = []
     dropped: list[tuple[Variant, str]] = []

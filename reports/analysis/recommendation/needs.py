@@ -1,4 +1,4 @@
-"""Judge needs by measured times: an operation on a part of a table must take a part of the time of the whole.
+"""Judge needs by measured times: an operation on a part of a table must take much less time than on the whole table.
 
 A format whose take costs as much as reading everything has no random access, whatever it declares. Declarations count
 only if nothing was measured.
@@ -15,10 +15,10 @@ from reports.analysis.recommendation.candidates import CANNOT, Candidate
 from reports.analysis.units import number_text
 
 MOST_OF_ALL = 0.5
-"""Largest share of the whole's time at which a need is met: above it, the user saves less than half.
+"""Largest share of the time for the whole table at which a need is met. Above it, the user saves less than half.
 
-Reading everything for a part takes a share of 1, or a little less because less is converted. A real partial read takes
-about the part's share of rows or columns, which is far lower, plus the time to find them."""
+If everything is read for a part, the share is 1, or a little less because less is converted. For a real partial read it
+is about the part's share of rows or columns, which is far lower, plus the time to find the part."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ MEASURED: Mapping[str, Need] = {
 
 @dataclass(frozen=True)
 class Met:
-    """Whether a candidate meets a need. `ratio` is the part's time over the whole's, None if not measured."""
+    """Whether a candidate meets a need. `ratio` is the time for the part / the time for the whole, None if not
+    measured."""
 
     need: str
     reason: str
@@ -57,7 +58,7 @@ class Met:
 
 
 def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
-    """Judge one need. With `measured=False`, ignore times: on few rows fixed costs dominate."""
+    """Judge one need. With `measured=False`, times are ignored, as for few rows, on which fixed costs dominate."""
     about = MEASURED.get(need)
     operation = _measured_operation(candidate, about) if about is not None else ""
     if about is None or not operation:
@@ -73,7 +74,7 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """Return the need's operation, or else the first one of the same name, if it has a time; '' without any."""
+    """Return the need's operation if it has a time, else the first operation of that name with a time, else ''."""
     names = (cell.cell.operation for cell in candidate.cells.values())
     known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)

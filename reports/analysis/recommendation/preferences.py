@@ -20,7 +20,7 @@ WEIGHED = {
 """What can be weighed for saving and reading everything -> its title in reports."""
 
 OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
-"""Default weights for documents: reading has the same total as for tables, divided among three ways to read."""
+"""Default weights for documents. Reading has the same total weight as for tables, divided among three operations."""
 
 USE = "use"
 """Name of the weight of the time per day of all `uses`."""
@@ -29,7 +29,7 @@ NEEDS = (
     *("append", "projection", "random-access", "pushdown"),
     *("types", "nested", "no-pickle", "other-languages", "single-file"),
 )
-"""Needs: first those that are measured, then other values of adapters.contract.Can."""
+"""Names of needs: first the needs that are measured, then other values of adapters.contract.Can."""
 
 STAGES = ("established", "young", "experimental")
 """Maturity, highest first; the values of adapters.contract.Stage."""
@@ -71,14 +71,14 @@ def _often(per_day: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """What decides. Weights are at least 0, and at least one is larger.
+    """What decides a recommendation. Weights are at least 0, and at least one weight is larger.
 
-    `reads_per_save` joins both times into that of one save and this many reads. `bandwidth_bytes_per_s` adds the
-    transfer of the stored bytes to both. `accept` is the lowest maturity of STAGES that may be recommended; others are
-    shown only.
+    `reads_per_save` replaces both times by the time of one save and this many reads. `bandwidth_bytes_per_s` adds the
+    time to transfer the stored bytes to both times. `accept` is the lowest maturity of STAGES that may be recommended;
+    variants of lower maturity are only shown.
 
-    A weight may belong to an operation on a part of a table, spelled with its parameters, whose title is in `titles`,
-    or to USE, the time per day of all `uses`.
+    A weight can also belong to an operation on a part of a table, spelled with its parameters. Its title is then in
+    `titles`. The weight USE belongs to the time per day of all `uses`.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
@@ -103,16 +103,16 @@ class Preferences:
 
     @property
     def needs_size_alone(self) -> bool:
-        """Whether nothing decides but the size, which one sample gives exactly."""
+        """Whether only the size decides, which a single sample gives exactly."""
         weighed = {name for name, weight in self.weights.items() if weight}
         return weighed == {"size"} and not self.needs and not self.uses and self.max_memory_bytes is None
 
     def title(self, name: str) -> str:
-        """Return the title of something that is weighed."""
+        """Return the title of a figure or operation that has a weight."""
         return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
-        """Return whether a maturity may be recommended. An unknown one may be only if all may."""
+        """Return whether a maturity may be recommended. An unknown maturity may only if all maturities may."""
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 

@@ -1,7 +1,7 @@
 """Choose which variants to measure further: after the screening on few rows, and after each round of the race.
 
-Variants that may be recommended come first. Others are measured until it is clear what they would gain, and the user's
-current variant until it can be compared.
+Variants that may be recommended come first. Variants of a maturity that is not accepted are measured until it is clear
+how much better they would be, and the user's current variant until it can be compared.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from bench_runner.variants import Variant
 from reports.analysis.recommendation.recommend import Ranked, Recommendation
 
 NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
-"""Variants with scores up to NEAR times the best of the screening are raced, at least LEAST_KEPT, at most MOST_KEPT."""
+"""Variants with scores up to NEAR times the best score of the screening enter the race, at least LEAST_KEPT and at most
+MOST_KEPT."""
 MOST_OF_A_STAGE = 2
-"""The most variants of each maturity that is not accepted in the race."""
+"""Most variants that enter the race for each maturity that is not accepted."""
 
 
 def may_win(found: Recommendation) -> list[Variant]:
-    """Return the variants of the screening that may be the best on all rows: the first ones, all near them, and the
-    first near ones that are not accepted."""
+    """Return the variants of the screening that may be the best on all rows.
+
+    These are the best LEAST_KEPT and others near the best, and the first variants near the best whose maturity is not
+    accepted.
+    """
     near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
     return [*_variants(near[:MOST_KEPT]), *_variants(_beside(found.not_accepted))]
 
@@ -35,10 +39,10 @@ def _beside(not_accepted: Sequence[Ranked]) -> Iterable[Ranked]:
 
 
 def contending(found: Recommendation) -> list[Variant]:
-    """Return the variants that may still be the best: the first one, and those that the rounds do not show to be worse.
+    """Return the variants that may still be the best: the first, and those that the rounds do not show to be worse.
 
-    Until they have enough rounds for a verdict, variants that are not accepted but may be better follow, then the
-    baseline. If time is short, the front of this list gets it.
+    Variants whose maturity is not accepted but which may be better follow, then the baseline, both only until they have
+    enough rounds for a verdict. If time is short, only the first variants of the list are measured.
     """
     young = [each for each in found.not_accepted if len(each.candidate.rounds) < FEWEST_ROUNDS]
     now = found.baseline.candidate if found.baseline is not None else None

@@ -1,6 +1,6 @@
-"""Why a variant is best: one sentence of figures for each winner, from its stored samples.
+"""State why a variant is best: one sentence with figures for each winner, from its stored samples.
 
-The thesis describes the 'key advantage' of each format in words; here it is described by figures.
+The thesis describes the 'key advantage' of each format in words. This module describes it by figures.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _MOST_ENCODINGS = 4
 
 @dataclass(frozen=True)
 class Reason:
-    """One winner: in what it is best, and its figures."""
+    """One winner, with the criteria in which it is best, and its figures."""
 
     variant: Variant
     wins: tuple[str, ...]
-    """'the weighted whole', or titles of what is weighed."""
+    """'the weighted whole', or titles of the criteria that have a weight."""
     sentence: str
 
 
 def reasons(found: Recommendation) -> list[Reason]:
-    """Return a reason for the first variant, and for each that is best in something that is weighed."""
+    """Return a reason for the first variant, and for each variant that is best by a criterion that has a weight."""
     if not found.ranked:
         return []
     wins: dict[Variant, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}
@@ -50,7 +50,7 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        # As in the table: over common rounds if they differ.
+        # The table shows the same value, which is corrected if variants have different rounds.
         _time(candidate.cells[operation], verb, ranked.values.get(operation))
         for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures

@@ -1,8 +1,8 @@
 """Rank variants by a user's weights, with the certainty of the ranking, and where the best variant changes.
 
-A score is the weighted geometric mean of the figures: the ratio of two scores does not depend on other variants, and
-with equal weights half the size makes up for twice the time. The time per day of a user's uses is one of the figures.
-Uncertainty comes only from the rounds (bootstrap over rounds, and the intervals of ratios).
+A score is the weighted geometric mean of the figures. The ratio of two scores therefore does not depend on other
+variants, and with equal weights, half the size makes up for twice the time. The time per day of a user's uses can be
+one of the figures. Uncertainty is estimated only from the rounds, by a bootstrap and by the intervals of ratios.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from reports.analysis.recommendation.round_effect import without_round_effect
 DRAWS = 4_000
 """Bootstrap draws: the standard error of a probability is at most 0.008."""
 CONTENDS = 2.0
-"""Variants with scores above this multiple of the best do not contend, however few their rounds."""
+"""Variants with scores above this multiple of the best score do not contend, even if they have few rounds."""
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Range of reads per save in which a break-even is reported."""
 SLOWEST, FASTEST = 1e6, 1e10
 """Range of bytes per second in which a break-even is reported: from a distant server to local NVMe."""
 WHOLE_TIMES = ("read", "save")
 MOST_OF_TIED = 0.975
-"""Largest reported P(best) of the first if another variant is tied with it: the 95 % interval of a tie leaves 2.5 % on
-the other side, which a larger probability would contradict."""
+"""Largest reported P(best) of the first variant if another variant is tied with it. The 95 % interval of a tie leaves
+at least 2.5 % for the other variant, which a larger probability would contradict."""
 TIME = "time"
 """Name of the time of one save and its reads, if the user gives their number."""
 
@@ -46,11 +46,11 @@ class Ranked:
     values: Mapping[str, float]
     """Medians of the weighed figures, ns or bytes."""
     ratios: Mapping[str, float]
-    """The same as multiples of the best ranked variant's."""
+    """The same figures as multiples of the best ranked variant's figures."""
     score: float
-    """As a multiple of the first variant's score."""
+    """The score as a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The same with its interval; tied if the interval contains 1."""
+    """The same multiple with its interval; tied if the interval contains 1."""
     probability: float | None
     """Probability of being the best variant that may be recommended, from bootstrap draws of rounds. None with too few
     rounds, and for variants that may not be recommended."""
@@ -60,12 +60,12 @@ class Ranked:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Where the variant with the shortest time of a save and its reads changes, from `first` to `then`."""
+    """The point at which the variant with the shortest time of a save and its reads changes from `first` to `then`."""
 
     of: str
     """'reads' per save, or 'bandwidth' in bytes per second."""
     first: Variant
-    """The best variant below."""
+    """The best variant below this point."""
     then: Variant
     at: Interval
 
@@ -80,7 +80,7 @@ class Recommendation:
     dropped: tuple[tuple[Variant, str], ...]
     """(variant, reason)."""
     break_evens: tuple[BreakEven, ...]
-    """Among the ranked variants."""
+    """Break-evens among the ranked variants."""
     not_accepted: tuple[Ranked, ...] = ()
     """Variants that satisfy the needs but whose maturity is not accepted, best first. Scores are relative to the first
     ranked variant, or if there is none, to the first of these."""
@@ -112,7 +112,7 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
 
 
 def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return all figures, with the transfer added to the times."""
+    """Return all figures, with the time of the transfer added to the times."""
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
@@ -122,7 +122,7 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
-    """Return the weights above 0 as shares of 1; with reads_per_save, those of read and save are added."""
+    """Return the weights above 0 as shares of 1. With reads_per_save, the weights of read and save are summed."""
     given = dict(preferences.weights)
     if preferences.reads_per_save is not None:
         given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)
@@ -136,9 +136,9 @@ def recommend(
     preferences: Preferences,
     baseline: Candidate | None = None,
 ) -> Recommendation:
-    """Rank the eligible candidates; those that may be recommended are ranked among themselves.
+    """Rank the eligible candidates. Candidates that may be recommended are ranked separately from the others.
 
-    `baseline` is the user's current variant and may be one of them.
+    `baseline` is the user's current variant, which may be one of the candidates.
     """
     with_baseline = {candidate.variant: candidate for candidate in kept}
     if baseline is not None and baseline.rounds:
@@ -168,7 +168,7 @@ def _ranked(
     preferences: Preferences,
     probabilities: Mapping[Variant, float],
 ) -> tuple[Ranked, ...]:
-    """Return the candidates, best first, relative to the best of `among`."""
+    """Return the ranked candidates, best first, with figures and scores relative to the best of `among`."""
     if not candidates:
         return ()
     shares = weights(preferences)
@@ -226,8 +226,8 @@ def compared(candidate: Candidate, first: Candidate | None, preferences: Prefere
 
 
 def _without_round_effects(kept: Sequence[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with times that can be compared although they have other rounds. Sizes and memory do not
-    depend on how fast a round was."""
+    """Return the candidates with times that can be compared although the candidates have different rounds. Sizes and
+    memory stay, because they do not depend on the speed of a round."""
     names = dict.fromkeys((*WHOLE_TIMES, *preferences.operations, *map(OPENING.__add__, preferences.operations)))
     times = {name: {each.variant: each.figures.get(name, {}) for each in kept} for name in names}
     by_time = {name: without_round_effect(figures) for name, figures in times.items()}
@@ -263,9 +263,10 @@ def _dominates(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
 def _probabilities(
     figures: Mapping[Variant, Mapping[str, Mapping[int, float]]], shares: Mapping[str, float]
 ) -> dict[Variant, float]:
-    """Return how often each variant has the best score over draws of rounds with replacement, the same for all.
+    """Return the share of bootstrap draws in which each variant has the best score.
 
-    A variant with fewer rounds takes part with those it has. Empty if a variant near the best has too few.
+    A draw takes rounds with replacement, the same rounds for all variants. A variant with fewer rounds takes part with
+    the rounds it has. Return an empty result if a variant near the best has too few rounds.
     """
     if not figures:
         return {}
@@ -291,7 +292,7 @@ def _drawn_scores(
     rounds: Sequence[int],
     drawn: np.ndarray,
 ) -> np.ndarray:
-    """Return the logarithm of the score in each draw; a draw without any of the variant's rounds gives its median."""
+    """Return the logarithm of the score in each draw. For a draw with none of the variant's rounds, use its median."""
     total = np.zeros(len(drawn))
     for name, share in shares.items():
         by_round = figures[name]
@@ -315,9 +316,9 @@ def _medians_of_rows(values: np.ndarray) -> np.ndarray:
 
 
 def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
-    """Return break-evens of the time alone: by the number of reads per save, and by the storage's bandwidth.
+    """Return break-evens by time alone, over the number of reads per save and over the storage's bandwidth.
 
-    Empty if operations other than saving and reading everything are weighed.
+    Return an empty list if operations other than saving and reading everything have a weight.
     """
     if preferences.uses or preferences.weighed_parts:
         return []
@@ -347,7 +348,7 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for candidate in kept
     }
     for first, then, at in _envelope(by_slowness):
-        # The lines are over ns per byte: variants that come later are best on slower storage.
+        # The lines are functions of ns per byte, so variants that come later are best on slower storage.
         bandwidth = _inverted(at)
         if SLOWEST <= bandwidth.median <= FASTEST:
             found.append(BreakEven("bandwidth", then, first, bandwidth))
@@ -373,10 +374,10 @@ def _inverted(at: Interval) -> Interval:
 
 
 def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
-    """Return the changes (before, after, place) of the lowest line along x >= 0.
+    """Return the changes (before, after, x) of the lowest line along x >= 0.
 
-    `lines` are (value at 0, slope) by round. Medians decide which lines are lowest; the place of a crossing is computed
-    over the rounds that both have.
+    `lines` has (value at 0, slope) for each round. Medians decide which line is lowest. The x of a crossing is computed
+    over the rounds that both variants have.
     """
     medians = {
         name: (
@@ -407,7 +408,7 @@ def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> lis
             for number in sorted(common)
             if lines[following][number][1] < lines[current][number][1]
         ]
-        # Unless most rounds have the crossing, it is not reported.
+        # A crossing is reported only if the lines cross in most rounds.
         if 2 * len(crossed) > len(common):
             changes.append((current, following, median_interval([max(value, 0.0) for value in crossed])))
         current = following

@@ -1,12 +1,12 @@
 """Remove the speed of each round from times, so that variants with different rounds can be compared.
 
-A variant that left after five rounds was measured at another time than one that stayed for fifty, so medians over their
-own rounds would compare the times of day. Model: the logarithm of a time is the effect of its variant plus that of its
-round (two-way additive, fitted by least squares). The effect of the round is removed. Ratios of one figure within a
-round do not change.
+A variant that left the race after five rounds was measured at another time than a variant that stayed for fifty.
+Medians over their own rounds would therefore also compare the speed of the machine at these times. The model is: the
+logarithm of a time is the effect of its variant plus the effect of its round (two-way additive, fitted by least
+squares). The effect of the round is removed. Ratios of one figure within a round do not change.
 
-Median polish would be more robust against single slow samples but fails here: after most variants have left, each of
-them explains its early rounds by itself, and the first sweep corrects nothing.
+Median polish would be more robust against single slow samples, but it fails here. If most variants have left early,
+each of them explains its early rounds by itself, and the first sweep corrects nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench_runner.variants import Variant
 def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
     """Return one figure, variant -> round -> value > 0, corrected to rounds of equal speed.
 
-    Unchanged if all variants have the same rounds, because then none gains by a fast one.
+    The figure is unchanged if all variants have the same rounds, because then no variant gains by a fast round.
     """
     taking_part = {variant: by_round for variant, by_round in figures.items() if by_round}
     if len({frozenset(by_round) for by_round in taking_part.values()}) <= 1:
@@ -36,12 +36,12 @@ def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict
 
 
 def _speeds(figures: Mapping[Variant, Mapping[int, float]]) -> dict[int, float]:
-    """Return what each round adds to the logarithms, 0 in the median round."""
+    """Return the effect of each round on the logarithm of a time, which is 0 for the median round."""
     rounds = sorted({number for by_round in figures.values() for number in by_round})
     column = {number: len(figures) + place for place, number in enumerate(rounds)}
     rows, distances = [], []
     for place, by_round in enumerate(figures.values()):
-        # Relative to its own median, so that rounds which no variant links get no difference.
+        # Times are relative to the variant's own median, so that rounds without a common variant get equal effects.
         middle = statistics.median(map(math.log, by_round.values()))
         for number, value in by_round.items():
             rows.append((place, column[number]))

@@ -27,7 +27,7 @@ class Owner(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """The varied parameter. `rest` is the operation or data set without it, if that is more than its name."""
+    """The varied parameter. `rest` is the operation or data set without the parameter, if it has other parameters."""
 
     owner: Owner
     title: str
@@ -54,13 +54,13 @@ class Line:
     variant: Variant
     label: str
     points: Mapping[float, Interval]
-    """Figures by value. A value is missing if it has no figure, or one that is not ranked."""
+    """Figures by value. Values without a figure, or with a figure that is not ranked, are missing."""
     marks: Mapping[float, str]
-    """'*' where it is the best, '=' where it is tied with the best."""
+    """'*' where the line is the best, '=' where it is tied with the best."""
     cells: Mapping[float, Cell]
     """The cell of each point."""
     style: int = 0
-    """Its place among all variants in the suite's lines, so that it has the same colour in each chart."""
+    """Number of the variant among all variants in the suite's charts, so that it has the same colour in each chart."""
 
     @property
     def end(self) -> Interval:
@@ -96,7 +96,7 @@ class Chart:
 
     @property
     def unit(self) -> Unit:
-        """The unit in which its smallest value is readable; memory in MB."""
+        """The unit in which the smallest value is readable. For memory it is MB."""
         if self.own_unit is not None:
             return self.own_unit
         if self.column.is_memory:
@@ -131,8 +131,8 @@ class Chart:
 def range_of(chart: Chart) -> tuple[float, float]:
     """Return the smallest and the largest value of a chart, in the stored unit.
 
-    The range covers its lines with their intervals, and raw I/O and the fallback as far as they are within a factor of
-    ten.
+    The range covers the lines with their intervals. It also covers raw I/O and the fallback if they are within a factor
+    of ten of the lines.
     """
 
     def ends(lines: Iterable[Line | None]) -> list[float]:
@@ -153,7 +153,7 @@ def range_of(chart: Chart) -> tuple[float, float]:
 
 
 def value_text(value: float) -> str:
-    """A value of an axis: '1,000', '0.01', '3.16'."""
+    """Return the text for a value of an axis, such as '1,000', '0.01' or '3.16'."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

@@ -24,7 +24,7 @@ from reports.analysis.varied.series import (
 )
 
 MOST_LINES = 8
-"""More lines cannot be distinguished. The best at any value are shown, then the next best."""
+"""Most lines in a chart, because more cannot be distinguished. The best at any value are shown, then the next best."""
 
 
 def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:

@@ -21,7 +21,7 @@ from reports.analysis.varied.charts import Axis, Owner
 FEWEST_VALUES = 3
 """Values of a data set or setting needed for a line, unless the run was asked to vary something."""
 FEWEST_OF_USE = 2
-"""Values of an operation's parameter needed for a line: fewer, because they share one stored copy."""
+"""Values of an operation's parameter needed for a line. Two are enough, because they share one stored copy."""
 NAMED = {
     ("take", "rows"): "rows taken",
     ("take", "columns"): "columns taken",
@@ -54,7 +54,7 @@ Cells = Mapping[float, CellSummary]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The cells of each line, before anything is selected or drawn."""
+    """The cells of each line of a chart, before lines are selected or drawn."""
 
     table: Table
     axis: Axis
@@ -114,7 +114,8 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
 
 
 def over_settings(table: Table) -> Iterator[Series]:
-    """Yield series over settings: a line for each variant without the setting, if it has at least three values."""
+    """Yield series over settings, with a line for each group of at least three variants that differ only in the
+    setting."""
     groups: dict[str, dict[Variant, dict[float, Variant]]] = {}
     for row in table.rows:
         for key, value in _numbers(row.variant.settings):
