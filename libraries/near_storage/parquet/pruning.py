@@ -6,8 +6,8 @@ rules; NOT swaps true and false. Rules for a leaf:
 
 - Codes are compared non-strictly. `LiteralCodes` bounds the codes of values below and above a literal.
 - A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. Bounds therefore show whether
-`<`, `<=`, `==`, `>` and `>=` may be *true* even if NaN may be present. They show whether these may be *false* only if
-there is no NaN.
+  `<`, `<=`, `==`, `>` and `>=` may be *true* even if NaN may be present. They show whether these may be *false* only if
+  there is no NaN.
 - Null rows make comparisons null, so they do not affect the bits for true and false.
 - A group without rows has no row that is true, false or null.
 
