@@ -58,6 +58,6 @@ class Snapshot(Protocol):
         """Yield all non-empty parts, in any order. With `keys`, only documents with these keys."""
 
     def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:
-        """Return keys of documents with a value at `path` from `low` to `high`, possibly with others.
+        """Return the keys of documents with a value at `path` from `low` to `high`, and possibly a few other keys.
 
-        Returns None if the path is not indexed or there are more than `most`."""
+        Returns None if the path is not indexed or there are more than `most` keys."""
