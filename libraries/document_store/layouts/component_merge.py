@@ -1,4 +1,4 @@
-"""Merge components: keys first, then each output leaf column by column (paper, 4.5: the vertical merge).
+"""Merge components: first keys, then each output leaf column by column (the vertical merge of the paper, 4.5).
 
 Leaves that no other component overlaps are copied as stored; the rest is merged.
 
@@ -29,7 +29,7 @@ from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Column
 
 _KEPT_PAGES = 8
-"""Pages kept per input leaf, because small columns share pages: eight are 1 MiB."""
+"""Pages kept per input leaf (1 MiB), because small columns share pages."""
 
 
 def merge_components(
@@ -37,7 +37,7 @@ def merge_components(
 ) -> ComponentInfo:
     """Merge components, newest first, and write the remaining entries as one component.
 
-    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError, and the errors of
+    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError and the errors of
     the writer.
     """
     first = components[0]
@@ -219,7 +219,7 @@ class _Inputs:
         return beside is not None and leaf.has_column(beside)
 
     def _piece(self, leaf: AmaxLeaf, number: int) -> Column:
-        """Return the column of one input leaf, or its replacement if the leaf is older than the column."""
+        """Return the column of one input leaf. If the leaf is older than the column, return a replacement."""
         schema, columns = self._stand_ins.schema, len(leaf.schema.leaves)
         if number < columns:
             return leaf.columns([number])[number]
