@@ -1,6 +1,6 @@
 """Merge components: first keys, then each output leaf column by column (the vertical merge of the paper, 4.5).
 
-Leaves that no other component overlaps are copied as stored; the rest is merged.
+Leaves whose keys no other component overlaps are copied as stored. Other leaves are merged.
 
 Memory holds the keys of some leaves, one column of each component, and one encoded output leaf. Rows are copied as
 stored.
@@ -102,7 +102,8 @@ def _merge_rows(
 
 
 def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Yield ascending entries of a component by leaf: the leaf's number, the slice of the entries, their ordinals."""
+    """Split ascending entries of a component by leaf. Yield the leaf's number, the slice of the entries, their
+    ordinals."""
     if not len(entries):
         return
     numbers = np.searchsorted(source.starts, entries, side="right") - 1
@@ -113,7 +114,7 @@ def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator
 
 
 def _release(source: ComponentCursor[RowsLeaf] | ComponentCursor[AmaxLeaf], entries: np.ndarray) -> None:
-    """Release the leaves before the last of the ascending entries, which are merged."""
+    """Release the leaves before the leaf of the last entry, because these leaves are merged completely."""
     if len(entries):
         source.release(int(np.searchsorted(source.starts, entries[-1], side="right")) - 1)
 
@@ -138,7 +139,7 @@ def _leaves_of_output(
     sources: Sequence[ComponentCursor[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
 ) -> Iterator[tuple[Picked, int]]:
     """Yield the remaining entries of each output leaf, and the approximate bytes of its rows."""
-    # Approximate bytes per record of each leaf, because entries have no size.
+    # The size of an entry is unknown, so use the average bytes per record of each leaf.
     sizes = [np.array([leaf.row_bytes / leaf.count for leaf in source.leaves if leaf]) for source in sources]
     waiting: list[Picked] = []
     for part in reconcile(sources, drop_antimatter):
@@ -165,7 +166,7 @@ def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: 
 
 
 class _StandIns:
-    """Which column of an older leaf replaces a newer one that it does not have."""
+    """Finds the column of an older leaf from which a column that the leaf lacks is derived."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
